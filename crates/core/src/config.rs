@@ -1,0 +1,149 @@
+//! Settings: one struct with its defaults, layers that override it, and where each value came from.
+
+mod layer;
+mod span;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::PromptVia;
+use crate::check::{CommandSpec, Gate};
+use crate::verdict::RedPolicy;
+
+pub use layer::{ConfigProblem, Layer, Origin, Resolved, resolve};
+pub use span::Span;
+
+/// Everything that can be set in `.verdone/config.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The plan to run when none is named: a file, or a folder that holds one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// What to do with a story whose own checks are green before any work.
+    pub red_check: RedPolicy,
+    pub agent: Agents,
+    pub limits: Limits,
+    pub commit: Commit,
+    pub prompt: Prompt,
+    /// Checks that every story has to pass.
+    pub gate: Vec<Gate>,
+}
+
+/// Which agent works, and how each one is started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agents {
+    /// The agent to use: `command` or `scripted`.
+    pub name: String,
+    pub command: CommandAgent,
+    pub scripted: ScriptedAgent,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self { name: "command".to_owned(), command: CommandAgent::default(), scripted: ScriptedAgent::default() }
+    }
+}
+
+/// Any executable.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CommandAgent {
+    /// What to start: a string for `sh -c`, or a list of words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<CommandSpec>,
+    /// How it gets the prompt: stdin, argument or file.
+    pub prompt: PromptVia,
+}
+
+/// The built-in agent that plays a script: for demos, tests and trying out a config.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScriptedAgent {
+    /// Path of the script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+}
+
+/// When to stop. The defaults suit a run over night; 0 means no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Iterations (attempts) in the whole run.
+    pub max_iterations: u32,
+    /// Attempts at one story, each from a clean checkpoint.
+    pub attempts: u32,
+    /// Turns in one attempt: the first prompt and the feedback after each failed verification.
+    pub turns: u32,
+    /// Wall time of one turn.
+    pub turn_time: Span,
+    /// Silence after which a turn is ended; off by default because many agents say nothing until they are done.
+    pub idle_time: Span,
+    /// Wall time of the whole run.
+    pub total_time: Span,
+    /// Wall time of one check.
+    pub check_time: Span,
+    /// Failed attempts in a row, over all stories, before the run is called stalled.
+    pub consecutive_failures: u32,
+    /// Iterations in a row that change no file before the run is given up.
+    pub no_changes: u32,
+    /// Verifications in a row with the same tree and the same failure before an attempt is given up.
+    pub no_progress: u32,
+    /// Crashed turns in a row before the run ends with an error.
+    pub crashes: u32,
+    /// Time between asking a process to end and killing it.
+    pub grace: Span,
+    /// Bytes of one output that are kept; the beginning and the end survive.
+    pub output_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_iterations: 50,
+            attempts: 3,
+            turns: 5,
+            turn_time: Span::from_secs(60 * 60),
+            idle_time: Span::from_secs(0),
+            total_time: Span::from_secs(12 * 60 * 60),
+            check_time: Span::from_secs(20 * 60),
+            consecutive_failures: 6,
+            no_changes: 3,
+            no_progress: 2,
+            crashes: 3,
+            grace: Span::from_secs(5),
+            output_bytes: 4 * 1024 * 1024,
+        }
+    }
+}
+
+/// How story commits look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Commit {
+    /// The subject line; `{id}` and `{title}` are filled in.
+    pub subject: String,
+    /// How long git and the user's git hooks may take.
+    pub timeout: Span,
+}
+
+impl Default for Commit {
+    fn default() -> Self {
+        Self { subject: "feat({id}): {title}".to_owned(), timeout: Span::from_secs(10 * 60) }
+    }
+}
+
+/// What goes into prompts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Prompt {
+    /// Bytes of the last failure that are quoted; its end is kept.
+    pub failure_bytes: u64,
+}
+
+impl Default for Prompt {
+    fn default() -> Self {
+        Self { failure_bytes: 8 * 1024 }
+    }
+}

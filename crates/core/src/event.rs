@@ -1,0 +1,203 @@
+//! The journal's events: the only truth of a run. Every view is a fold of them, and `--json` prints them as they are.
+//!
+//! Names and fields are an interface: add, never rename. `SCHEMA_VERSION` changes when a reader could misread an old file.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{TurnOutcome, Usage};
+use crate::check::CheckRun;
+use crate::finish::{Finish, StopSignal};
+use crate::id::{Oid, RunId, StoryId};
+use crate::verdict::{Red, StoryVerdict};
+
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recorded {
+    /// Format version of this line.
+    pub v: u32,
+    /// Position in the journal, from 1, without gaps.
+    pub seq: u64,
+    /// When it was recorded.
+    #[schemars(with = "String")]
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// A snapshot of the work tree: where the branch stood, and the commit under `refs/verdone/` that keeps the rest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Checkpoint {
+    /// The commit that keeps the index and every changed and untracked file.
+    pub id: Oid,
+    /// Where HEAD pointed; absent before the first commit.
+    pub head: Option<Oid>,
+    /// The branch, without `refs/heads/`; absent when detached.
+    pub branch: Option<String>,
+}
+
+/// Where an attempt is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Place {
+    pub story: StoryId,
+    /// Which attempt at this story in this run, from 1.
+    pub attempt: u32,
+    /// Which turn of the attempt, from 1; 0 before the first.
+    pub turn: u32,
+}
+
+/// Why an attempt was given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rejection {
+    /// The checks of the last turn did not pass.
+    ChecksFailed,
+    /// The agent said it was done and had changed nothing.
+    NothingChanged,
+    /// The same tree failed the same way again.
+    NoProgress,
+    /// The last turn crashed or ran out of time.
+    TurnFailed,
+    /// The branch was moved or rewritten.
+    HistoryMoved,
+    /// The commit was refused.
+    CommitRefused,
+    /// The story's checks were green before any work and config refuses that.
+    AlreadyGreen,
+    /// The run was stopped; the attempt does not count.
+    Stopped,
+    /// The run died and was found later; the attempt does not count.
+    Crashed,
+}
+
+/// What kind of problem a verification found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyOutcome {
+    /// Every check passed on the tree named beside it.
+    Passed,
+    /// A check did not pass.
+    Failed,
+    /// Nothing was changed, so there is nothing to verify.
+    NothingChanged,
+    /// Checks keep changing the files that they check.
+    Unsettled,
+    /// The branch was switched or its history rewritten.
+    HistoryMoved,
+    /// Something else stands in the way of a commit (submodule changed, ...).
+    Refused,
+    /// The run was being stopped.
+    Interrupted,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A run began.
+    RunStarted {
+        run: RunId,
+        /// Verdone's version.
+        version: String,
+        /// The plan's path, relative to the repository where it can be.
+        plan: String,
+        format: String,
+        agent: String,
+        mode: String,
+        /// Stories in the plan, and how many were open.
+        stories: usize,
+        open: usize,
+        branch: Option<String>,
+        head: Option<Oid>,
+        /// Digest of config, gates and frozen story checks.
+        frozen: String,
+        max_iterations: u32,
+        unverified: bool,
+    },
+    /// The gates ran once on the start tree.
+    BaselineChecked { green: bool, runs: Vec<CheckRun> },
+    /// A story was chosen: an iteration begins.
+    StorySelected {
+        iteration: u32,
+        place: Place,
+        title: String,
+        /// Position in the plan, from 1, and the number of stories.
+        number: usize,
+        of: usize,
+        /// Stories not done yet, this one included.
+        open: usize,
+    },
+    /// The work tree was snapshotted.
+    Checkpointed { place: Place, checkpoint: Checkpoint },
+    /// The story's own checks ran before the agent started.
+    RedChecked { place: Place, red: Red, runs: Vec<CheckRun> },
+    /// A prompt went to the agent.
+    TurnStarted { place: Place },
+    /// The agent stopped: what it claims counts for nothing yet.
+    TurnEnded {
+        place: Place,
+        outcome: TurnOutcome,
+        duration_ms: u64,
+        usage: Usage,
+        /// The prompt and the redacted output, relative to the run's directory.
+        prompt: Option<String>,
+        output: Option<String>,
+        /// Processes of the turn that were still there afterwards and were ended.
+        leftovers: u32,
+    },
+    /// Verdone ran the checks.
+    Verified {
+        place: Place,
+        outcome: VerifyOutcome,
+        /// The exact tree that was checked.
+        tree: Option<Oid>,
+        /// Files that differ from the checkpoint.
+        changed: u32,
+        runs: Vec<CheckRun>,
+        /// Why, in a sentence, where the runs do not say it.
+        reason: Option<String>,
+        /// Files that the agent may not write (plan, progress, `.verdone/`) and that were put back.
+        restored: Vec<String>,
+        /// Untracked files that the checks themselves left behind: not committed.
+        debris: Vec<String>,
+    },
+    /// The story's commit is about to be made of exactly this tree.
+    CommitStarted { place: Place, tree: Oid, verdict: StoryVerdict },
+    /// The story's commit exists.
+    Committed {
+        place: Place,
+        commit: Oid,
+        tree: Oid,
+        verdict: StoryVerdict,
+        /// Where the branch stood at the checkpoint: evidence covers base..commit.
+        base: Option<Oid>,
+        files: u32,
+        /// Whether the evidence note could be written.
+        noted: bool,
+    },
+    /// Git or one of the user's git hooks refused the commit.
+    CommitRefused { place: Place, tree: Oid, message: String },
+    /// The attempt is given up; the rollback begins.
+    AttemptRejected { place: Place, rejection: Rejection, reason: String },
+    /// The work tree is back at the checkpoint; the attempt is kept.
+    RolledBack {
+        place: Place,
+        /// The commit that keeps the rejected work.
+        kept: Oid,
+        /// The checkpoint taken right before the rollback: what `undo` returns to.
+        before: Checkpoint,
+        files: u32,
+    },
+    /// No attempts are left for this story in this run.
+    StoryFailed { story: StoryId, reason: String },
+    /// Somebody asked the run to stop.
+    StopRequested { signal: StopSignal },
+    /// The run is ending; what is left is putting things in order.
+    RunStopping { finish: Finish, reason: String },
+    /// The run has ended.
+    RunStopped { finish: Finish, exit_code: u8, duration_ms: u64 },
+    /// `verdone undo` put an earlier state back. Itself undoable through `before`.
+    Undone { what: String, before: Checkpoint, restored: Checkpoint },
+}

@@ -1,0 +1,121 @@
+//! How a run ends: every stop cause has a finish type, an exit code and a next step. One table, also printed in the docs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The finish types. The names are part of the interface: lifecycle scripts and `--json` readers see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// Every story is done.
+    Complete,
+    /// The user stopped the run.
+    Manual,
+    /// `limits.max_iterations` was reached.
+    MaxIterations,
+    /// Iterations in a row changed no file.
+    NoChanges,
+    /// Verdone or the agent could not go on.
+    Error,
+    /// A lifecycle script asked for the end.
+    HookAbort,
+    /// The cost or token limit was reached.
+    Budget,
+    /// `limits.total_time` was reached.
+    Timeout,
+    /// Too many failures in a row.
+    Stalled,
+    /// Only stories that need a human are left.
+    Blocked,
+}
+
+/// The signals that stop a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum StopSignal {
+    Sigint,
+    Sigterm,
+    Sighup,
+}
+
+impl StopSignal {
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Sigint => 130,
+            Self::Sigterm => 143,
+            Self::Sighup => 129,
+        }
+    }
+}
+
+impl Finish {
+    pub const ALL: [Self; 10] = [
+        Self::Complete,
+        Self::Manual,
+        Self::MaxIterations,
+        Self::Budget,
+        Self::Timeout,
+        Self::NoChanges,
+        Self::Stalled,
+        Self::Blocked,
+        Self::HookAbort,
+        Self::Error,
+    ];
+
+    /// The name used in JSON, scripts and docs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Manual => "manual",
+            Self::MaxIterations => "max_iterations",
+            Self::NoChanges => "no_changes",
+            Self::Error => "error",
+            Self::HookAbort => "hook_abort",
+            Self::Budget => "budget",
+            Self::Timeout => "timeout",
+            Self::Stalled => "stalled",
+            Self::Blocked => "blocked",
+        }
+    }
+
+    /// The exit code of a run that no signal stopped.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Complete | Self::Manual => 0,
+            Self::Error => 1,
+            Self::MaxIterations | Self::Budget | Self::Timeout => 3,
+            Self::NoChanges | Self::HookAbort | Self::Stalled | Self::Blocked => 4,
+        }
+    }
+
+    /// What caused it, for the table in the docs.
+    pub fn cause(self) -> &'static str {
+        match self {
+            Self::Complete => "every story is done",
+            Self::Manual => "the user stopped the run (by a signal: 130 SIGINT, 143 SIGTERM, 129 SIGHUP)",
+            Self::MaxIterations => "limits.max_iterations was reached",
+            Self::Budget => "the cost or token limit was reached",
+            Self::Timeout => "limits.total_time was reached",
+            Self::NoChanges => "limits.no_changes iterations in a row changed no file",
+            Self::Stalled => "limits.consecutive_failures attempts in a row failed",
+            Self::Blocked => "only stories are left that failed, wait for a failed one, or need a decision",
+            Self::HookAbort => "a lifecycle script asked for the end",
+            Self::Error => "Verdone or the agent could not go on",
+        }
+    }
+
+    /// The next command to type.
+    pub fn next_step(self) -> &'static str {
+        match self {
+            Self::Complete => "verdone report",
+            Self::Manual => "verdone run goes on; verdone undo brings the unfinished attempt back",
+            Self::MaxIterations => "verdone report, then verdone run --max-iterations N to go on",
+            Self::Budget => "verdone report, then raise the limit in .verdone/config.toml",
+            Self::Timeout => "verdone report, then verdone run to go on",
+            Self::NoChanges => "verdone log, to see what the agent said; check its command and permissions",
+            Self::Stalled | Self::Blocked => "verdone show STORY, then mend the story, its check or the code, and verdone run",
+            Self::HookAbort => "look at the script's output in verdone log",
+            Self::Error => "verdone doctor, and the message above",
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Names that come from outside (plans, hook input) and names that we make, kept apart from plain strings.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The id of a story as its plan spells it. Hostile: encode it before it becomes a path or a ref.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct StoryId(pub String);
+
+/// The id of a run: `20261115-020338-5f3a`, made by us, sortable by start time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct RunId(pub String);
+
+/// A git object id in hexadecimal, SHA-1 or SHA-256.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Oid(pub String);
+
+impl Oid {
+    /// The abbreviation shown to people.
+    pub fn short(&self) -> &str {
+        self.0.get(..10).unwrap_or(&self.0)
+    }
+}
+
+macro_rules! string_id {
+    ($($name:ident),*) => {$(
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+string_id!(StoryId, RunId, Oid);
+
+/// A name that is safe as one path component and as one component of a ref, and differs for different input.
+///
+/// Letters, digits, `-` and `_` stay; everything else becomes `%XX`. Long names are cut and get a digest of the whole.
+pub fn encode_component(name: &str) -> String {
+    const LONGEST: usize = 80;
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+        if out.len() > LONGEST {
+            break;
+        }
+    }
+    if out.is_empty() {
+        return "%".to_owned();
+    }
+    if out.len() > LONGEST {
+        out.truncate(LONGEST - 20);
+        out.push_str("%-");
+        out.push_str(&digest(name.as_bytes())[..16]);
+    }
+    out
+}
+
+/// SHA-256 in hexadecimal.
+pub fn digest(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    hex(&sha2::Sha256::digest(bytes))
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
+        use fmt::Write as _;
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_become_one_harmless_component() {
+        for name in ["../x", "", "a/b", "\0", "..", ".", "-rf", "a b", "é", "x.lock", "@{", &"long".repeat(2560)] {
+            let encoded = encode_component(name);
+            assert!(!encoded.is_empty() && encoded.len() <= 100, "{name:?} -> {encoded:?}");
+            assert!(encoded.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_%".contains(&b)), "{encoded:?}");
+        }
+    }
+
+    #[test]
+    fn different_names_stay_different() {
+        let long = "x".repeat(10_000);
+        let names = ["US-001", "us/001", "us%2F001", "", "%", &long, &format!("{long}y")];
+        let encoded: std::collections::BTreeSet<_> = names.iter().map(|n| encode_component(n)).collect();
+        assert_eq!(encoded.len(), names.len());
+    }
+}

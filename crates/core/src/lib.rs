@@ -1,0 +1,17 @@
+//! What Verdone decides: plans, checks, verdicts, the loop's machine, events and views of them.
+//!
+//! Nothing here reads a file, a clock or the environment, and nothing starts a process: such things arrive as arguments and
+//! leave as data. `clippy.toml` beside this crate's manifest holds it to that.
+
+pub mod agent;
+pub mod check;
+pub mod config;
+pub mod event;
+pub mod finish;
+pub mod id;
+pub mod machine;
+pub mod plan;
+pub mod prompt;
+pub mod update;
+pub mod verdict;
+pub mod view;

@@ -1,0 +1,1 @@
+//! The loop as a pure machine.

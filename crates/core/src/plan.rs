@@ -1,0 +1,117 @@
+//! Plans: one model for every format, and edits that change nothing but the marker they mean to change.
+//!
+//! A plan is run in place in the format that it is in. Parsing finds the stories and, for each, the bytes that say whether it is
+//! done; marking rewrites those bytes alone. Ambiguity is an error with a position, never a guess: an unreadable plan is
+//! *unknown*, not *complete*.
+
+mod select;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::CommandSpec;
+use crate::id::StoryId;
+
+pub use select::{Progress, Selection, select};
+
+/// The formats that are understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// `### US-001: Title` headings with task boxes, or `- [ ] US-001: Title` lines.
+    PlanMd,
+    /// `### [ ] US-001: Title` headings.
+    PrdMd,
+    /// `## Priority N` sections of task boxes with `Dependencies:` and `Complexity:`.
+    ImplementationPlan,
+    /// A markdown checklist without ids.
+    Checklist,
+    /// `userStories` with `passes`.
+    PrdJson,
+    /// `features` with `passes`: an object or a bare list.
+    FeatureList,
+}
+
+/// Where a story stands according to its plan. A ticked box is a claim, not a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Open,
+    InProgress,
+    Done,
+}
+
+/// One acceptance criterion, task or step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Criterion {
+    pub text: String,
+    /// Its own box, where it has one.
+    pub ticked: Option<bool>,
+}
+
+/// One item of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Story {
+    pub id: StoryId,
+    pub title: String,
+    /// The story's own text, as the plan has it: goes into the prompt.
+    pub body: String,
+    pub status: Status,
+    pub criteria: Vec<Criterion>,
+    /// Ids that have to be done first.
+    pub depends_on: Vec<StoryId>,
+    /// 1 is first; stories without one come after those with.
+    pub priority: Option<u32>,
+    /// The story's own checks, in order.
+    pub checks: Vec<CommandSpec>,
+    /// Where it begins, from 1.
+    pub line: u32,
+    /// Whether the plan names the id; else it was made from the position.
+    pub explicit_id: bool,
+}
+
+/// A parsed plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub format: Format,
+    pub title: Option<String>,
+    /// The branch that the plan asks for (`branchName`).
+    pub branch: Option<String>,
+    /// Text of the plan that belongs to no story (summary, context): goes into the prompt.
+    pub context: String,
+    pub stories: Vec<Story>,
+    /// What is odd but does not stop anything.
+    pub warnings: Vec<Problem>,
+}
+
+/// Something wrong or odd in a plan, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// A plan that cannot be used: every reason, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct PlanError {
+    /// The file's name, as given.
+    pub name: String,
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, problem) in self.problems.iter().enumerate() {
+            if n > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{}:{}:{}: {}", self.name, problem.line, problem.column, problem.message)?;
+        }
+        Ok(())
+    }
+}

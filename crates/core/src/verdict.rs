@@ -1,0 +1,56 @@
+//! Outcomes are ordered values, never booleans.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a story is worth in the end, from worst to best: the order is the meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StoryVerdict {
+    /// No attempt passed.
+    Failed,
+    /// Committed under `--unverified`: nothing was checked.
+    Unverified,
+    /// Changed and all checks green, but nothing of its own was red before.
+    Unproven,
+    /// Its own checks were red before and green after, and every gate is green.
+    Verified,
+}
+
+impl StoryVerdict {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Unverified => "unverified",
+            Self::Unproven => "unproven",
+            Self::Verified => "verified",
+        }
+    }
+}
+
+/// What the story's own checks said before the agent started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Red {
+    /// At least one failed as it should: passing later proves something.
+    Red,
+    /// All passed already: the story is already true, or its checks prove nothing.
+    Green,
+    /// They could not tell (not found, not executable).
+    Unknown,
+    /// The story has no check of its own.
+    Absent,
+}
+
+/// What config says about a story whose checks are green before any work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RedPolicy {
+    /// Work on it; the best verdict is *unproven*.
+    #[default]
+    Flag,
+    /// Take it as already true: done without a turn, *unproven*.
+    Accept,
+    /// Do not work on it: a human has to look.
+    Refuse,
+}

@@ -1,0 +1,1 @@
+//! Folds of the journal for the surfaces.
