@@ -58,7 +58,8 @@ pub fn encode_component(name: &str) -> String {
         if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            out.push('%');
+            out.push_str(&hex(&[byte]).to_ascii_uppercase());
         }
         if out.len() > LONGEST {
             break;

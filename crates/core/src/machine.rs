@@ -1,1 +1,215 @@
-//! The loop as a pure machine.
+//! The loop as a pure machine: `decide` looks at the state and one input and answers with events and the next effect; `apply`
+//! folds an event into the state. Nothing else mutates a `State`, so a journal replayed gives the same state again.
+//!
+//! Each phase names the one effect that is in flight. A process that dies leaves its phase in the journal, and with it what was
+//! being done. `Stopping` is a phase of its own for the same reason.
+
+mod apply;
+mod decide;
+mod feedback;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::agent::{TurnOutcome, Usage};
+use crate::check::CheckRun;
+use crate::config::Limits;
+use crate::event::{Checkpoint, Event, Place, Rejection, VerifyOutcome};
+use crate::finish::{Finish, StopSignal};
+use crate::id::{Oid, RunId, StoryId};
+use crate::plan::Progress;
+use crate::verdict::{Red, RedPolicy, StoryVerdict};
+
+pub use apply::apply;
+pub use decide::decide;
+pub use feedback::Feedback;
+
+/// What a run is allowed to do: fixed when it starts.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    pub limits: Limits,
+    pub red_check: RedPolicy,
+    /// Go on although gates are red on the start tree.
+    pub red_baseline: bool,
+    /// Commit stories that nothing can check.
+    pub unverified: bool,
+}
+
+/// Where a run is. Phases carry what their effect needs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Phase {
+    #[default]
+    New,
+    Preparing,
+    Selecting,
+    Checkpointing,
+    RedChecking,
+    Turn,
+    Verifying,
+    Committing {
+        tree: Oid,
+        verdict: StoryVerdict,
+    },
+    RollingBack {
+        rejection: Rejection,
+    },
+    Stopping {
+        finish: Finish,
+    },
+    Stopped {
+        finish: Finish,
+        exit_code: u8,
+    },
+}
+
+/// The attempt that is under way, from its selection to its commit or rollback.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    pub place: Place,
+    pub title: String,
+    pub checkpoint: Option<Checkpoint>,
+    pub red: Option<Red>,
+    pub red_runs: Vec<CheckRun>,
+    /// The runs of the verification that passed: the evidence.
+    pub proof: Vec<CheckRun>,
+    /// Whether any turn changed a file.
+    pub changed: bool,
+    /// What the next prompt has to say about the last turn.
+    pub feedback: Option<Feedback>,
+    /// The tree and the way of its last failure, and how often in a row.
+    pub same_failure: (Option<(Option<Oid>, String)>, u32),
+    /// The tree whose commit was refused last.
+    pub refused: Option<Oid>,
+}
+
+/// A reason to end the run that waits for the rollback before it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fatal {
+    pub finish: Finish,
+    pub reason: String,
+    pub exit_code: u8,
+}
+
+/// Everything the loop knows: a fold of its journal.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    pub phase: Phase,
+    pub run: Option<RunId>,
+    pub started_at: Option<Timestamp>,
+    pub iteration: u32,
+    pub progress: Progress,
+    pub attempt: Option<Attempt>,
+    /// Why the last attempt at a story failed, for the prompt of its next one.
+    pub lessons: BTreeMap<StoryId, Feedback>,
+    pub verdicts: BTreeMap<StoryId, StoryVerdict>,
+    pub consecutive_failures: u32,
+    pub unchanged_iterations: u32,
+    pub crashes: u32,
+    pub commits: u32,
+    pub cost_usd: f64,
+    pub baseline: Option<Feedback>,
+    pub stop: Option<StopSignal>,
+    pub fatal: Option<Fatal>,
+}
+
+/// What the world answered. Every effect ends in exactly one input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// Begin; the event says with what.
+    Start(Box<Event>),
+    Prepared {
+        baseline: Vec<CheckRun>,
+    },
+    Selected(Choice),
+    Checkpointed(Checkpoint),
+    RedChecked {
+        red: Red,
+        runs: Vec<CheckRun>,
+    },
+    TurnEnded(TurnReport),
+    Verified(Verification),
+    Committed {
+        commit: Oid,
+        tree: Oid,
+        files: u32,
+        noted: bool,
+    },
+    CommitRefused {
+        message: String,
+    },
+    RolledBack {
+        kept: Oid,
+        before: Checkpoint,
+        files: u32,
+    },
+    Finished,
+    Signal(StopSignal),
+    /// An effect could not be performed: Verdone's own trouble, which never spends an attempt.
+    Failed {
+        message: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice {
+    Story { story: StoryId, title: String, number: usize, of: usize, open: usize },
+    AllDone,
+    NothingRunnable { reason: String },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnReport {
+    pub outcome: TurnOutcome,
+    pub duration_ms: u64,
+    pub usage: Usage,
+    pub prompt: Option<String>,
+    pub output: Option<String>,
+    pub leftovers: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verification {
+    pub outcome: VerifyOutcome,
+    pub tree: Option<Oid>,
+    pub changed: u32,
+    pub runs: Vec<CheckRun>,
+    pub reason: Option<String>,
+    pub restored: Vec<String>,
+    pub debris: Vec<String>,
+}
+
+/// What to do next, as data. What an effect needs beyond this is in the state.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Look at the start tree: run the gates once.
+    Prepare,
+    Select,
+    Checkpoint,
+    RedCheck,
+    Turn,
+    Verify,
+    Commit,
+    RollBack,
+    /// Put things in order before the end.
+    Finish,
+}
+
+/// The answer of `decide`. Events are journalled and applied before the effect is performed.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[must_use]
+pub struct Decision {
+    pub events: Vec<Event>,
+    /// `None`: go on with what is in flight, or the run has stopped.
+    pub effect: Option<Effect>,
+}
+
+impl State {
+    /// The attempt that has a checkpoint and neither a commit nor a rollback: what recovery has to deal with.
+    pub fn open_attempt(&self) -> Option<&Attempt> {
+        self.attempt.as_ref().filter(|attempt| attempt.checkpoint.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests;

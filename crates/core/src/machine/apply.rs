@@ -1,0 +1,183 @@
+//! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
+
+use super::{Attempt, Fatal, Feedback, Phase, State};
+use crate::agent::TurnOutcome;
+use crate::check::CheckRun;
+use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
+use crate::finish::Finish;
+use crate::id::Oid;
+
+/// The exit code of wrong usage or config: an agent that cannot be started is one.
+const EXIT_CONFIG: u8 = 2;
+
+pub fn apply(state: &mut State, recorded: &Recorded) {
+    match &recorded.event {
+        Event::RunStarted { run, .. } => {
+            *state = State { run: Some(run.clone()), started_at: Some(recorded.at), phase: Phase::Preparing, ..State::default() };
+        }
+        Event::BaselineChecked { green, runs } => {
+            state.baseline = (!green).then(|| Feedback::from_runs(runs));
+            state.phase = Phase::Selecting;
+        }
+        Event::StorySelected { iteration, place, title, .. } => {
+            state.iteration = *iteration;
+            state.attempt = Some(begin(place, title, state));
+            state.phase = Phase::Checkpointing;
+        }
+        Event::Checkpointed { checkpoint, .. } => {
+            with_attempt(state, |attempt| attempt.checkpoint = Some(checkpoint.clone()));
+            state.phase = Phase::RedChecking;
+        }
+        Event::RedChecked { red, runs, .. } => {
+            with_attempt(state, |attempt| {
+                attempt.red = Some(*red);
+                attempt.red_runs.clone_from(runs);
+            });
+            state.phase = Phase::Verifying;
+        }
+        Event::TurnStarted { place } => {
+            with_attempt(state, |attempt| attempt.place = place.clone());
+            state.phase = Phase::Turn;
+        }
+        Event::TurnEnded { outcome, usage, .. } => {
+            turn_ended(state, outcome);
+            state.cost_usd += usage.cost_usd.unwrap_or(0.0);
+            state.phase = Phase::Verifying;
+        }
+        Event::Verified { outcome, tree, changed, runs, reason, .. } => {
+            with_attempt(state, |attempt| {
+                attempt.changed |= *changed > 0;
+                if *outcome == VerifyOutcome::Passed {
+                    attempt.proof.clone_from(runs);
+                    attempt.feedback = None;
+                } else {
+                    attempt.proof.clear();
+                    attempt.feedback = Some(feedback_of(outcome, runs, reason.as_deref()));
+                    count_failure(attempt, tree.clone(), outcome, runs);
+                }
+            });
+        }
+        Event::CommitStarted { tree, verdict, .. } => {
+            state.phase = Phase::Committing { tree: tree.clone(), verdict: *verdict };
+        }
+        Event::Committed { place, verdict, .. } => {
+            state.verdicts.insert(place.story.clone(), *verdict);
+            state.lessons.remove(&place.story);
+            state.commits += 1;
+            (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
+            state.attempt = None;
+            state.phase = Phase::Selecting;
+        }
+        Event::CommitRefused { tree, message, .. } => {
+            with_attempt(state, |attempt| {
+                attempt.refused = Some(tree.clone());
+                attempt.feedback = Some(Feedback::plain(format!("the commit was refused:\n{message}")));
+            });
+        }
+        Event::AttemptRejected { rejection, reason, .. } => {
+            let told = state.attempt.as_ref().and_then(|attempt| attempt.feedback.clone());
+            if let Some(attempt) = &state.attempt
+                && !matches!(rejection, Rejection::Stopped | Rejection::Crashed)
+            {
+                let lesson = told.unwrap_or_else(|| Feedback::plain(reason.clone()));
+                state.lessons.insert(attempt.place.story.clone(), lesson);
+            }
+            if *rejection == Rejection::Crashed && state.fatal.is_none() {
+                let exit_code = Finish::Error.exit_code();
+                state.fatal = Some(Fatal { finish: Finish::Error, reason: reason.clone(), exit_code });
+            }
+            state.phase = Phase::RollingBack { rejection: rejection.clone() };
+        }
+        Event::RolledBack { place, .. } => rolled_back(state, place),
+        Event::StoryFailed { story, reason } => {
+            state.progress.failed.insert(story.clone(), reason.clone());
+        }
+        Event::StopRequested { signal } => state.stop = state.stop.or(Some(*signal)),
+        Event::RunStopping { finish, .. } => state.phase = Phase::Stopping { finish: *finish },
+        Event::RunStopped { finish, exit_code, .. } => state.phase = Phase::Stopped { finish: *finish, exit_code: *exit_code },
+        Event::Undone { .. } => {}
+    }
+}
+
+fn begin(place: &Place, title: &str, state: &State) -> Attempt {
+    Attempt {
+        place: place.clone(),
+        title: title.to_owned(),
+        checkpoint: None,
+        red: None,
+        red_runs: Vec::new(),
+        proof: Vec::new(),
+        changed: false,
+        feedback: state.lessons.get(&place.story).cloned(),
+        same_failure: (None, 0),
+        refused: None,
+    }
+}
+
+fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
+    if let Some(attempt) = &mut state.attempt {
+        change(attempt);
+    }
+}
+
+fn turn_ended(state: &mut State, outcome: &TurnOutcome) {
+    match outcome {
+        TurnOutcome::Crashed { .. } => state.crashes += 1,
+        TurnOutcome::Ended | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => state.crashes = 0,
+        TurnOutcome::Interrupted => {}
+        TurnOutcome::NotRunnable { reason } => {
+            state.fatal = Some(Fatal {
+                finish: Finish::Error,
+                reason: format!("the agent could not be started: {reason}"),
+                exit_code: EXIT_CONFIG,
+            });
+        }
+    }
+    if *outcome != TurnOutcome::Ended {
+        with_attempt(state, |attempt| {
+            attempt.feedback = Some(Feedback::plain(format!("the last turn {}", outcome.words())));
+        });
+    }
+}
+
+fn feedback_of(outcome: &VerifyOutcome, runs: &[CheckRun], reason: Option<&str>) -> Feedback {
+    let mut feedback = Feedback::from_runs(runs);
+    if let Some(reason) = reason {
+        reason.clone_into(&mut feedback.reason);
+    } else if *outcome == VerifyOutcome::NothingChanged {
+        "no file was changed, so nothing can be done".clone_into(&mut feedback.reason);
+    }
+    feedback
+}
+
+fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutcome, runs: &[CheckRun]) {
+    let names: Vec<String> =
+        runs.iter().filter(|run| !run.outcome.passed()).map(|run| format!("{}={:?}", run.name, run.outcome)).collect();
+    let failure = (tree, format!("{outcome:?} {}", names.join(" ")));
+    let count = if attempt.same_failure.0.as_ref() == Some(&failure) { attempt.same_failure.1 + 1 } else { 1 };
+    attempt.same_failure = (Some(failure), count);
+}
+
+fn rolled_back(state: &mut State, place: &Place) {
+    let rejection = match &state.phase {
+        Phase::RollingBack { rejection } => rejection.clone(),
+        _ => Rejection::Crashed,
+    };
+    let counts = match rejection {
+        Rejection::Stopped | Rejection::Crashed | Rejection::CommitRefused => false,
+        Rejection::ChecksFailed
+        | Rejection::NothingChanged
+        | Rejection::NoProgress
+        | Rejection::TurnFailed
+        | Rejection::HistoryMoved
+        | Rejection::AlreadyGreen => true,
+    };
+    if counts {
+        *state.progress.attempts.entry(place.story.clone()).or_insert(0) += 1;
+        state.consecutive_failures += 1;
+        let changed = state.attempt.as_ref().is_some_and(|attempt| attempt.changed);
+        state.unchanged_iterations = if changed { 0 } else { state.unchanged_iterations + 1 };
+    }
+    state.attempt = None;
+    state.phase = Phase::Selecting;
+}

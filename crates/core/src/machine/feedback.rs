@@ -1,0 +1,32 @@
+//! What went wrong, in a form that fits a prompt and a report.
+
+use crate::check::CheckRun;
+
+/// A failure as the next prompt tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Feedback {
+    /// One sentence.
+    pub reason: String,
+    /// The checks that did not pass.
+    pub failed: Vec<CheckRun>,
+}
+
+impl Feedback {
+    pub fn plain(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), failed: Vec::new() }
+    }
+
+    /// The failing runs among these, with a sentence that names them.
+    pub fn from_runs(runs: &[CheckRun]) -> Self {
+        let failed: Vec<CheckRun> = runs.iter().filter(|run| !run.outcome.passed()).cloned().collect();
+        Self { reason: sentence(&failed), failed }
+    }
+}
+
+fn sentence(failed: &[CheckRun]) -> String {
+    match failed {
+        [] => "no check failed".to_owned(),
+        [one] => format!("{}: {}", one.name, one.outcome.words()),
+        [first, rest @ ..] => format!("{}: {} (and {} more)", first.name, first.outcome.words(), rest.len()),
+    }
+}

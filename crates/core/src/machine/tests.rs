@@ -1,0 +1,303 @@
+//! The loop's laws, over generated worlds: a world answers each effect in some way, and the laws hold whatever it answers.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::check::{CheckOrigin, CheckOutcome, CommandSpec, Stage};
+use crate::event::Recorded;
+
+/// A source of answers: one number decides each of them.
+struct World {
+    choices: Vec<u8>,
+    at: usize,
+    open: Vec<StoryId>,
+    clock: Timestamp,
+}
+
+impl World {
+    fn new(choices: Vec<u8>, stories: usize) -> Self {
+        let open = (1..=stories).map(|n| StoryId(format!("US-{n:03}"))).collect();
+        Self { choices, at: 0, open, clock: Timestamp::UNIX_EPOCH }
+    }
+
+    fn pick(&mut self, of: u8) -> u8 {
+        self.at += 1;
+        self.choices.get(self.at % self.choices.len().max(1)).copied().unwrap_or(0).wrapping_add(self.at as u8) % of
+    }
+
+    fn runs(&mut self) -> Vec<CheckRun> {
+        let outcomes = [
+            CheckOutcome::Passed,
+            CheckOutcome::Passed,
+            CheckOutcome::Failed { code: 1 },
+            CheckOutcome::TimedOut { after_ms: 5 },
+            CheckOutcome::Unknown { reason: "not found".to_owned() },
+        ];
+        (0..self.pick(3))
+            .map(|n| CheckRun {
+                name: format!("check {n}"),
+                origin: if n == 0 { CheckOrigin::Story } else { CheckOrigin::Gate(Stage::Correctness) },
+                command: CommandSpec::Shell("true".to_owned()),
+                outcome: outcomes[usize::from(self.pick(5))].clone(),
+                duration_ms: 1,
+                output_digest: String::new(),
+                output: None,
+                tail: String::new(),
+            })
+            .collect()
+    }
+
+    fn answer(&mut self, effect: &Effect, state: &State) -> Input {
+        self.clock += jiff::SignedDuration::from_secs(1);
+        if self.pick(40) == 0 {
+            return Input::Failed { message: "disk full".to_owned() };
+        }
+        match effect {
+            Effect::Prepare => Input::Prepared { baseline: Vec::new() },
+            Effect::Select => Input::Selected(self.choose(state)),
+            Effect::Checkpoint => Input::Checkpointed(checkpoint()),
+            Effect::RedCheck => {
+                let red = [Red::Red, Red::Green, Red::Unknown, Red::Absent][usize::from(self.pick(4))];
+                Input::RedChecked { red, runs: self.runs() }
+            }
+            Effect::Turn => Input::TurnEnded(self.turn()),
+            Effect::Verify => Input::Verified(self.verification()),
+            Effect::Commit if self.pick(4) == 0 => Input::CommitRefused { message: "no".to_owned() },
+            Effect::Commit => {
+                let story = state.attempt.as_ref().map(|attempt| attempt.place.story.clone());
+                self.open.retain(|id| Some(id) != story.as_ref());
+                Input::Committed { commit: Oid::from("c"), tree: Oid::from("t"), files: 1, noted: true }
+            }
+            Effect::RollBack => Input::RolledBack { kept: Oid::from("k"), before: checkpoint(), files: 1 },
+            Effect::Finish => Input::Finished,
+        }
+    }
+
+    fn choose(&self, state: &State) -> Choice {
+        let runnable = self.open.iter().find(|id| !state.progress.failed.contains_key(id));
+        match runnable {
+            Some(id) => Choice::Story { story: id.clone(), title: "T".to_owned(), number: 1, of: 3, open: self.open.len() },
+            None if self.open.is_empty() => Choice::AllDone,
+            None => Choice::NothingRunnable { reason: "all failed".to_owned() },
+        }
+    }
+
+    fn turn(&mut self) -> TurnReport {
+        let outcome = match self.pick(8) {
+            0 => TurnOutcome::Crashed { reason: "exit code 1".to_owned() },
+            1 => TurnOutcome::TimedOut { after_ms: 1 },
+            2 => TurnOutcome::Idle { after_ms: 1 },
+            _ => TurnOutcome::Ended,
+        };
+        TurnReport { outcome, duration_ms: 1, usage: Usage::default(), prompt: None, output: None, leftovers: 0 }
+    }
+
+    /// The runtime may be wrong about the outcome: the runs beside it are not made to agree with it.
+    fn verification(&mut self) -> Verification {
+        let outcome = match self.pick(8) {
+            0 => VerifyOutcome::NothingChanged,
+            1 => VerifyOutcome::Failed,
+            2 => VerifyOutcome::Unsettled,
+            3 => VerifyOutcome::HistoryMoved,
+            4 => VerifyOutcome::Refused,
+            _ => VerifyOutcome::Passed,
+        };
+        let tree = (self.pick(9) > 0).then(|| Oid(format!("tree{}", self.pick(3))));
+        let changed = u32::from(self.pick(4));
+        Verification { outcome, tree, changed, runs: self.runs(), reason: None, restored: Vec::new(), debris: Vec::new() }
+    }
+}
+
+fn checkpoint() -> Checkpoint {
+    Checkpoint { id: Oid::from("cp"), head: Some(Oid::from("head")), branch: Some("main".to_owned()) }
+}
+
+fn start() -> Input {
+    Input::Start(Box::new(Event::RunStarted {
+        run: RunId::from("r"),
+        version: "0".to_owned(),
+        plan: "plan.md".to_owned(),
+        format: "plan_md".to_owned(),
+        agent: "command".to_owned(),
+        mode: "building".to_owned(),
+        stories: 3,
+        open: 3,
+        branch: None,
+        head: None,
+        frozen: String::new(),
+        max_iterations: 0,
+        unverified: false,
+    }))
+}
+
+/// Runs a world to its end, or for `steps` steps.
+fn play(rules: &Rules, mut world: World, steps: usize, signal_at: Option<usize>) -> (State, Vec<Recorded>) {
+    let (mut state, mut journal) = (State::default(), Vec::new());
+    let mut input = start();
+    for step in 0..steps {
+        if signal_at == Some(step) {
+            let decision = decide(&state, rules, world.clock, &Input::Signal(StopSignal::Sigint));
+            assert!(decision.effect.is_none());
+            record(&mut state, &mut journal, decision.events, world.clock);
+        }
+        let decision = decide(&state, rules, world.clock, &input);
+        record(&mut state, &mut journal, decision.events, world.clock);
+        let Some(effect) = decision.effect else { break };
+        input = world.answer(&effect, &state);
+    }
+    (state, journal)
+}
+
+fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec<Event>, at: Timestamp) {
+    for event in events {
+        let recorded = Recorded { v: 1, seq: journal.len() as u64 + 1, at, event };
+        apply(state, &recorded);
+        journal.push(recorded);
+    }
+}
+
+fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
+    Rules { limits: Limits { max_iterations: 0, ..Limits::default() }, red_check, red_baseline: false, unverified }
+}
+
+fn any_rules() -> impl Strategy<Value = Rules> {
+    let policy = prop_oneof![Just(RedPolicy::Flag), Just(RedPolicy::Accept), Just(RedPolicy::Refuse)];
+    (policy, any::<bool>()).prop_map(|(policy, unverified)| rules(policy, unverified))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_always_ends(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64), stories in 0_usize..6) {
+        let (state, journal) = play(&rules, World::new(choices, stories), 5_000, None);
+        let stopped = matches!(state.phase, Phase::Stopped { .. });
+        prop_assert!(stopped, "phase {:?} after {} events", state.phase, journal.len());
+    }
+
+    #[test]
+    fn a_replayed_journal_gives_the_same_state(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64), steps in 1_usize..200) {
+        let (state, journal) = play(&rules, World::new(choices, 4), steps, None);
+        let mut again = State::default();
+        for recorded in &journal {
+            let line = serde_json::to_string(recorded).unwrap();
+            apply(&mut again, &serde_json::from_str(&line).unwrap());
+        }
+        prop_assert_eq!(state, again);
+    }
+
+    #[test]
+    fn only_what_passed_is_committed(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
+        let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
+        for (n, recorded) in journal.iter().enumerate() {
+            let Event::CommitStarted { place, tree, verdict } = &recorded.event else { continue };
+            let Event::Verified { place: checked, outcome, tree: checked_tree, changed, runs, .. } = &journal[n - 1].event else {
+                panic!("a commit without a verification before it");
+            };
+            prop_assert_eq!(place, checked);
+            prop_assert_eq!(outcome, &VerifyOutcome::Passed);
+            prop_assert_eq!(Some(tree), checked_tree.as_ref());
+            prop_assert!(runs.iter().all(|run| run.outcome.passed()));
+            prop_assert!(!runs.is_empty() || rules.unverified && *verdict == StoryVerdict::Unverified);
+            prop_assert!(*changed > 0 || place.turn == 0);
+        }
+    }
+
+    #[test]
+    fn a_rejected_attempt_is_rolled_back_and_never_committed(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
+        let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
+        let mut rejected = None;
+        for recorded in &journal {
+            match &recorded.event {
+                Event::AttemptRejected { place, .. } => rejected = Some(place.clone()),
+                Event::RolledBack { .. } | Event::RunStopping { .. } => rejected = None,
+                Event::CommitStarted { .. } | Event::Committed { .. } | Event::TurnStarted { .. } | Event::StorySelected { .. } => {
+                    prop_assert_eq!(&rejected, &None);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn verified_needs_a_red_check_of_its_own(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
+        let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
+        let mut last_red = Red::Absent;
+        for recorded in &journal {
+            match &recorded.event {
+                Event::RedChecked { red, .. } => last_red = *red,
+                Event::Committed { verdict: StoryVerdict::Verified, .. } => prop_assert_eq!(last_red, Red::Red),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_stop_request_no_new_work_begins(choices in prop::collection::vec(any::<u8>(), 1..64), at in 1_usize..60) {
+        let (state, journal) = play(&rules(RedPolicy::Flag, false), World::new(choices, 4), 5_000, Some(at));
+        let asked = journal.iter().position(|r| matches!(r.event, Event::StopRequested { .. }));
+        if let Some(asked) = asked {
+            let begun = journal[asked..].iter().any(|r| matches!(r.event, Event::StorySelected { .. } | Event::TurnStarted { .. }));
+            prop_assert!(!begun);
+        }
+        let stopped = matches!(state.phase, Phase::Stopped { .. });
+        prop_assert!(stopped);
+    }
+
+    #[test]
+    fn any_input_in_any_phase_is_answered(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60, kind in 0_u8..9) {
+        let (state, _) = play(&rules(RedPolicy::Flag, false), World::new(choices.clone(), 4), steps, None);
+        let effects = [Effect::Prepare, Effect::Select, Effect::Checkpoint, Effect::RedCheck, Effect::Turn, Effect::Verify,
+            Effect::Commit, Effect::RollBack, Effect::Finish];
+        let input = World::new(choices, 4).answer(&effects[usize::from(kind)], &state);
+        let decision = decide(&state, &rules(RedPolicy::Flag, false), Timestamp::UNIX_EPOCH, &input);
+        prop_assert!(!decision.events.is_empty() || decision.effect.is_none());
+    }
+}
+
+#[test]
+fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
+    let rules = rules(RedPolicy::Flag, false);
+    let mut state = State::default();
+    let mut journal = Vec::new();
+    let now = Timestamp::UNIX_EPOCH;
+    let failing = || {
+        Input::Verified(Verification {
+            outcome: VerifyOutcome::NothingChanged,
+            tree: Some(Oid::from("t")),
+            changed: 0,
+            runs: Vec::new(),
+            reason: None,
+            restored: Vec::new(),
+            debris: Vec::new(),
+        })
+    };
+    let ended = || {
+        let outcome = TurnOutcome::Ended;
+        Input::TurnEnded(TurnReport {
+            outcome,
+            duration_ms: 1,
+            usage: Usage::default(),
+            prompt: None,
+            output: None,
+            leftovers: 0,
+        })
+    };
+    let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 1, open: 1 };
+    let inputs = [
+        start(),
+        Input::Prepared { baseline: Vec::new() },
+        Input::Selected(story),
+        Input::Checkpointed(checkpoint()),
+        Input::RedChecked { red: Red::Red, runs: Vec::new() },
+        ended(),
+        failing(),
+        ended(),
+        failing(),
+    ];
+    for input in &inputs {
+        let decision = decide(&state, &rules, now, input);
+        record(&mut state, &mut journal, decision.events, now);
+    }
+    assert_eq!(state.phase, Phase::RollingBack { rejection: Rejection::NothingChanged });
+}
