@@ -1,1 +1,228 @@
-//! The prompt of a turn, from a template.
+//! The prompt of a turn: a template, built in or the user's own, filled with what the agent has to know.
+//!
+//! Plan text and check output are data here: they are put in as they are, never rendered as templates themselves.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+
+use crate::machine::Feedback;
+use crate::plan::Story;
+
+pub const BUILDING: &str = include_str!("../prompts/building.md");
+pub const PLANNING: &str = include_str!("../prompts/planning.md");
+
+/// Text of the plan beyond the story that is quoted at most: a long plan must not drown the story.
+const CONTEXT_BYTES: usize = 16 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {message}")]
+pub struct PromptError {
+    /// The template's file, or `built-in`.
+    pub name: String,
+    pub message: String,
+}
+
+/// What a building prompt says.
+#[derive(Debug, Clone)]
+pub struct Building<'a> {
+    pub plan: &'a str,
+    pub story: &'a Story,
+    pub checks: Vec<String>,
+    pub gates: Vec<String>,
+    pub failure: Option<&'a Feedback>,
+    pub baseline: Option<&'a Feedback>,
+    pub guardrails: &'a str,
+    pub context: &'a str,
+    pub attempt: u32,
+    pub turn: u32,
+    /// Bytes of failure output that are quoted; the end is kept.
+    pub failure_bytes: usize,
+}
+
+#[derive(Serialize)]
+struct StoryWords<'a> {
+    id: &'a str,
+    title: &'a str,
+    body: &'a str,
+    criteria: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct FailureWords {
+    reason: String,
+    runs: Vec<RunWords>,
+}
+
+#[derive(Serialize)]
+struct RunWords {
+    command: String,
+    outcome: String,
+    tail: String,
+}
+
+impl Building<'_> {
+    /// Renders it with this template; `name` is for error messages.
+    pub fn render(&self, name: &str, template: &str) -> Result<String, PromptError> {
+        let story = StoryWords {
+            id: self.story.id.as_str(),
+            title: &self.story.title,
+            body: self.story.body.trim(),
+            criteria: self.story.criteria.iter().map(|criterion| criterion.text.as_str()).collect(),
+        };
+        let words = minijinja::context! {
+            plan => self.plan,
+            story => Serde(story),
+            checks => self.checks.clone(),
+            gates => self.gates.clone(),
+            failure => self.failure.map(|failure| Serde(failure_words(failure, self.failure_bytes))),
+            baseline => self.baseline.map(|failure| Serde(failure_words(failure, self.failure_bytes))),
+            guardrails => self.guardrails.trim(),
+            context => keep_start(self.context.trim(), CONTEXT_BYTES),
+            attempt => self.attempt,
+            turn => self.turn,
+        };
+        render(name, template, words)
+    }
+}
+
+/// The prompt that asks for a plan.
+pub fn planning(name: &str, template: &str, request: &str, guardrails: &str) -> Result<String, PromptError> {
+    render(name, template, minijinja::context! { request => request.trim(), guardrails => guardrails.trim(), output => true })
+}
+
+fn render(name: &str, template: &str, words: minijinja::Value) -> Result<String, PromptError> {
+    let failed = |error: minijinja::Error| PromptError {
+        name: error.line().map_or_else(|| name.to_owned(), |line| format!("{name}:{line}")),
+        message: error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
+    };
+    let mut env = Environment::new();
+    env.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax =
+        SyntaxConfig::builder().trim_blocks(true).keep_trailing_newline(true).build().expect("the default delimiters are valid");
+    env.set_syntax(syntax);
+    env.render_named_str(name, template, words).map_err(failed)
+}
+
+fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
+    let share = bytes / failure.failed.len().max(1);
+    let runs = failure
+        .failed
+        .iter()
+        .map(|run| RunWords {
+            command: run.command.display(),
+            outcome: run.outcome.words(),
+            tail: keep_end(run.tail.trim_end(), share),
+        })
+        .collect();
+    FailureWords { reason: keep_end(&failure.reason, bytes), runs }
+}
+
+/// The end of a text: where a failure says what failed.
+pub fn keep_end(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let start = (text.len() - bytes..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    format!("[{start} bytes cut]\n{}", &text[start..])
+}
+
+fn keep_start(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}\n[{} bytes cut]", &text[..end], text.len() - end)
+}
+
+/// The plan in an agent's answer to a planning prompt: what stands between the last pair of markers, else all of it.
+pub fn plan_in_answer(answer: &str) -> &str {
+    let Some(end) = answer.rfind("</plan>") else { return answer };
+    let Some(start) = answer[..end].rfind("<plan>") else { return answer };
+    answer[start + "<plan>".len()..end].trim_start_matches(['\r', '\n'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::StoryId;
+    use crate::plan::{Criterion, Status};
+
+    fn story() -> Story {
+        Story {
+            id: StoryId::from("US-001"),
+            title: "Say {{ hello }}".to_owned(),
+            body: "Print {% raw %} things.".to_owned(),
+            status: Status::Open,
+            criteria: vec![Criterion { text: "it prints".to_owned(), ticked: None }],
+            depends_on: Vec::new(),
+            priority: None,
+            checks: Vec::new(),
+            line: 1,
+            explicit_id: true,
+        }
+    }
+
+    fn building<'a>(story: &'a Story, failure: Option<&'a Feedback>) -> Building<'a> {
+        Building {
+            plan: "PLAN.md",
+            story,
+            checks: vec!["grep hello out".to_owned()],
+            gates: vec!["make test".to_owned()],
+            failure,
+            baseline: None,
+            guardrails: "",
+            context: "",
+            attempt: 1,
+            turn: 1,
+            failure_bytes: 100,
+        }
+    }
+
+    #[test]
+    fn plan_text_is_never_taken_for_a_template() {
+        let story = story();
+        let text = building(&story, None).render("built-in", BUILDING).unwrap();
+        assert!(text.contains("# Story US-001: Say {{ hello }}"), "{text}");
+        assert!(text.contains("Print {% raw %} things."), "{text}");
+        assert!(text.contains("- it prints"), "{text}");
+        assert!(text.contains("- `grep hello out`\n- `make test` (for every story)"), "{text}");
+        assert!(!text.contains("went wrong"), "{text}");
+    }
+
+    #[test]
+    fn a_failure_keeps_its_end() {
+        let story = story();
+        let failure = Feedback::plain(format!("{}the end", "x".repeat(500)));
+        let text = building(&story, Some(&failure)).render("built-in", BUILDING).unwrap();
+        assert!(text.contains("bytes cut]\nxxx") && text.contains("xthe end"), "{text}");
+        assert!(text.contains("An earlier attempt was rolled back"), "{text}");
+    }
+
+    #[test]
+    fn a_broken_template_is_named_with_its_line() {
+        let story = story();
+        let error = building(&story, None).render("mine.md", "one\n{{ nothing.here }}\n").unwrap_err();
+        assert!(error.to_string().starts_with("mine.md:2:"), "{error}");
+    }
+
+    #[test]
+    fn the_plan_is_found_in_an_answer() {
+        let cases = [
+            ("# P\n", "# P\n"),
+            ("Sure!\n<plan>\n# P\n</plan>\nDone", "# P\n"),
+            ("<plan>old</plan> <plan>\nnew\n</plan>", "new\n"),
+            ("no end <plan> x", "no end <plan> x"),
+        ];
+        for (answer, plan) in cases {
+            assert_eq!(plan_in_answer(answer), plan, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn cutting_respects_characters() {
+        assert!(keep_end("ééééé", 3).ends_with('é'));
+        assert!(keep_start("ééééé", 3).starts_with('é'));
+    }
+}

@@ -1,1 +1,3 @@
+//! What Verdone does: the only crate that spawns, signals, locks and writes state. What to do is decided in the core.
 
+pub mod store;

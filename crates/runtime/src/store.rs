@@ -1,0 +1,101 @@
+//! Where runs live: `.verdone/runs/<run-id>/`, one directory a run, its journal the only truth.
+
+mod journal;
+mod lock;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use verdone_core::event::Recorded;
+use verdone_core::id::RunId;
+
+pub use journal::{Journal, JournalError, read_journal};
+pub use lock::{Holder, LockError, RunLock};
+
+/// All runs of a project.
+#[derive(Debug, Clone)]
+pub struct Store {
+    runs: PathBuf,
+}
+
+/// A run that is on disk.
+#[derive(Debug)]
+pub struct StoredRun {
+    pub id: RunId,
+    pub dir: PathBuf,
+    pub journal: Vec<Recorded>,
+    /// What was wrong with the journal's end, where something was.
+    pub damage: Option<String>,
+}
+
+impl Store {
+    /// The store of the project whose `.verdone/` lies in `root`.
+    pub fn of(root: &Path) -> Self {
+        Self { runs: root.join(".verdone").join("runs") }
+    }
+
+    pub fn dir(&self, run: &RunId) -> PathBuf {
+        self.runs.join(run.as_str())
+    }
+
+    /// Makes the directory of a new run. The runs directory ignores itself, so it never shows up in the user's git status.
+    pub fn create(&self, now: Timestamp) -> io::Result<(RunId, PathBuf)> {
+        fs::create_dir_all(&self.runs)?;
+        let ignore = self.runs.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(&ignore, "*\n")?;
+        }
+        loop {
+            let id = new_id(now)?;
+            let dir = self.dir(&id);
+            match fs::create_dir(&dir) {
+                Ok(()) => return Ok((id, dir)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Ids of all runs, oldest first.
+    pub fn ids(&self) -> io::Result<Vec<RunId>> {
+        let entries = match fs::read_dir(&self.runs) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_dir()
+                && let Ok(name) = entry.file_name().into_string()
+                && entry.path().join("journal.jsonl").exists()
+            {
+                ids.push(RunId(name));
+            }
+        }
+        ids.sort();
+        Ok(ids)
+    }
+
+    pub fn read(&self, id: &RunId) -> Result<StoredRun, JournalError> {
+        let dir = self.dir(id);
+        let (journal, damage) = read_journal(&dir.join("journal.jsonl"))?;
+        Ok(StoredRun { id: id.clone(), dir, journal, damage })
+    }
+
+    /// The run that was started last.
+    pub fn latest(&self) -> Result<Option<StoredRun>, JournalError> {
+        let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
+        ids.last().map(|id| self.read(id)).transpose()
+    }
+}
+
+/// Sortable by start time; the random part tells apart runs of the same second.
+fn new_id(now: Timestamp) -> io::Result<RunId> {
+    let mut random = [0_u8; 2];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    let time = now.strftime("%Y%m%d-%H%M%S");
+    Ok(RunId(format!("{time}-{}", verdone_core::id::hex(&random))))
+}

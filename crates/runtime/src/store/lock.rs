@@ -1,0 +1,81 @@
+//! One run in a work tree. The lock is the kernel's, so a killed run never leaves a stale one behind; the text in the file only
+//! tells the next one who holds it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use verdone_core::id::RunId;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error("another run works in this work tree: {holder}")]
+    Held { holder: Holder },
+    #[error("cannot lock {path}: {source}", path = path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Who holds the lock.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Holder {
+    pub pid: u32,
+    pub run: Option<RunId>,
+    pub since: String,
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.run {
+            Some(run) => write!(f, "process {}, run {run}, since {}", self.pid, self.since),
+            None => write!(f, "process {}", self.pid),
+        }
+    }
+}
+
+/// Held until it is dropped or the process ends.
+#[derive(Debug)]
+pub struct RunLock {
+    file: File,
+}
+
+impl RunLock {
+    /// Takes the lock of the work tree that has this git directory.
+    pub fn take(git_dir: &Path) -> Result<Self, LockError> {
+        let path = git_dir.join("verdone.lock");
+        let failed = |source| LockError::Io { path: path.clone(), source };
+        let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { file }),
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text).map_err(failed)?;
+                Err(LockError::Held { holder: serde_json::from_str(&text).unwrap_or_default() })
+            }
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
+    }
+
+    /// Says who we are, for the one who comes second.
+    pub fn tell(&mut self, holder: &Holder) -> io::Result<()> {
+        self.file.rewind()?;
+        self.file.set_len(0)?;
+        self.file.write_all(&serde_json::to_vec(holder)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_refused_and_told_who_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut first = RunLock::take(dir.path()).unwrap();
+        first.tell(&Holder { pid: 7, run: Some(RunId::from("r1")), since: "noon".to_owned() }).unwrap();
+        let refused = RunLock::take(dir.path()).unwrap_err().to_string();
+        assert!(refused.contains("process 7, run r1, since noon"), "{refused}");
+        drop(first);
+        RunLock::take(dir.path()).unwrap();
+    }
+}
