@@ -89,7 +89,7 @@ impl Building<'_> {
 
 /// The prompt that asks for a plan.
 pub fn planning(name: &str, template: &str, request: &str, guardrails: &str) -> Result<String, PromptError> {
-    render(name, template, minijinja::context! { request => request.trim(), guardrails => guardrails.trim(), output => true })
+    render(name, template, minijinja::context! { request => request.trim(), guardrails => guardrails.trim() })
 }
 
 fn render(name: &str, template: &str, words: minijinja::Value) -> Result<String, PromptError> {
@@ -99,8 +99,12 @@ fn render(name: &str, template: &str, words: minijinja::Value) -> Result<String,
     };
     let mut env = Environment::new();
     env.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax =
-        SyntaxConfig::builder().trim_blocks(true).keep_trailing_newline(true).build().expect("the default delimiters are valid");
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .keep_trailing_newline(true)
+        .build()
+        .expect("the default delimiters are valid");
     env.set_syntax(syntax);
     env.render_named_str(name, template, words).map_err(failed)
 }
