@@ -7,6 +7,7 @@ pub mod agent;
 pub mod check;
 pub mod config;
 pub mod event;
+pub mod evidence;
 pub mod finish;
 pub mod id;
 pub mod machine;

@@ -1,3 +1,4 @@
 //! What Verdone does: the only crate that spawns, signals, locks and writes state. What to do is decided in the core.
 
+pub mod protected;
 pub mod store;
