@@ -1,0 +1,62 @@
+//! What the driver can do, one file an effect. A step does, and answers with what it saw; it never decides what comes next.
+
+mod commit;
+mod finish;
+mod prepare;
+mod red_check;
+mod roll_back;
+mod select;
+mod turn;
+mod verify;
+
+use std::io;
+
+use verdone_core::machine::{Attempt, Input, State};
+use verdone_core::prompt::PromptError;
+
+use crate::git::{CheckpointRequest, GitError};
+use crate::plan_file::PlanFileError;
+use crate::site::Site;
+
+pub use commit::commit;
+pub use finish::finish;
+pub use prepare::prepare;
+pub use red_check::red_check;
+pub use roll_back::roll_back;
+pub use select::select;
+pub use turn::{build_prompt, turn};
+pub use verify::verify;
+
+/// Verdone's own trouble: it never counts against a story.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Plan(#[from] PlanFileError),
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    #[error("{doing}: {source}")]
+    Io { doing: String, source: io::Error },
+    #[error("internal error: {0} without an attempt")]
+    NoAttempt(&'static str),
+}
+
+/// Snapshots the work tree before anything of the attempt happens.
+pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "checkpoint")?;
+    (site.candidate, site.before_turn) = (None, None);
+    let label = format!("{} attempt {}", attempt.place.story, attempt.place.attempt);
+    let extra = site.plan.protected_paths();
+    let checkpoint = site.git.checkpoint(&CheckpointRequest { chain: &site.run, label: &label, extra: &extra })?;
+    Ok(Input::Checkpointed(checkpoint))
+}
+
+fn attempt_of<'a>(state: &'a State, step: &'static str) -> Result<&'a Attempt, StepError> {
+    state.attempt.as_ref().ok_or(StepError::NoAttempt(step))
+}
+
+fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> StepError {
+    let doing = doing.into();
+    move |source| StepError::Io { doing, source }
+}

@@ -1,0 +1,72 @@
+//! The story's commit: exactly the verified tree, the user's git hooks included.
+
+use verdone_core::evidence::Evidence;
+use verdone_core::id::Oid;
+use verdone_core::machine::{Input, Phase, State};
+use verdone_core::update::{Reporter, Update};
+use verdone_core::verdict::StoryVerdict;
+
+use super::{StepError, attempt_of};
+use crate::check_runner::run_checks;
+use crate::git::CommitError;
+use crate::site::Site;
+
+pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "commit")?;
+    let (Phase::Committing { tree, verdict }, Some(candidate)) = (&state.phase, site.candidate.take()) else {
+        return Err(StepError::NoAttempt("commit"));
+    };
+    let evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
+    let message = evidence.commit_message(&site.config.commit.subject);
+    let commit = match site.git.commit(&candidate, &message, site.config.commit.timeout.duration()) {
+        Ok(commit) => commit,
+        Err(CommitError::Refused { message }) => {
+            site.plan.unmark()?;
+            return Ok(Input::CommitRefused { message });
+        }
+        Err(CommitError::Git(error)) => return Err(error.into()),
+    };
+    let files = candidate.changes.len() as u32;
+    if commit.tree == *tree {
+        return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
+    }
+    verify_again(site, state, *verdict, commit.id, commit.tree, files, reporter)
+}
+
+/// A git hook rewrote files, so the commit is not what was verified: only checks on the new tree count.
+fn verify_again(
+    site: &mut Site,
+    state: &State,
+    verdict: StoryVerdict,
+    commit: Oid,
+    tree: Oid,
+    files: u32,
+    reporter: &mut dyn Reporter,
+) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "commit")?;
+    let checks: Vec<_> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
+    let runs = run_checks(&checks, &site.check_context(), &site.signals, reporter)?;
+    let clean = site.git.is_exactly(&tree)?;
+    if clean && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
+        let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
+        return Ok(record(site, &evidence, commit, tree, files, reporter));
+    }
+    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone());
+    site.git.uncommit(&commit, base.as_ref())?;
+    site.plan.unmark()?;
+    let failed = verdone_core::machine::Feedback::from_runs(&runs).reason;
+    Ok(Input::CommitRefused { message: format!("a git hook changed files, and the result does not pass: {failed}") })
+}
+
+fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u32, reporter: &mut dyn Reporter) -> Input {
+    let noted = site.git.note(&commit, &evidence.to_note());
+    if let Err(error) = &noted {
+        let text = format!("the evidence note could not be written (the journal has it): {error}");
+        reporter.report(Update::Notice { text: &text });
+    }
+    site.plan.settle();
+    if let Err(error) = site.plan.record_story(evidence, &commit, &site.run_dir) {
+        reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
+    }
+    Input::Committed { commit, tree, files, noted: noted.is_ok() }
+}

@@ -1,0 +1,23 @@
+//! Back to the checkpoint. First everything as it is now is kept, twice over: as a snapshot that `undo` can return to, and as a
+//! commit with a real tree that people can look at.
+
+use verdone_core::machine::{Input, State};
+
+use super::{StepError, attempt_of};
+use crate::git::CheckpointRequest;
+use crate::site::Site;
+
+pub fn roll_back(site: &mut Site, state: &State) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "rollback")?;
+    let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("rollback"))?;
+    site.candidate = None;
+    let place = &attempt.place;
+    let label = format!("{} attempt {}, before its rollback", place.story, place.attempt);
+    let extra = site.plan.protected_paths();
+    let before = site.git.checkpoint(&CheckpointRequest { chain: &site.run, label: &label, extra: &extra })?;
+    let label = format!("{} attempt {}, rejected", place.story, place.attempt);
+    let kept = site.git.keep_attempt(&site.run, checkpoint, &site.candidate_rules(), &label)?;
+    let restored = site.git.restore(checkpoint, &site.candidate_rules())?;
+    site.plan.reload()?;
+    Ok(Input::RolledBack { kept, before, files: restored.files })
+}

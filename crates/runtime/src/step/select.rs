@@ -1,0 +1,31 @@
+//! Which story is next. The plan is read again here and nowhere else, and only where its bytes changed.
+
+use verdone_core::id::StoryId;
+use verdone_core::machine::{Choice, Input, State};
+use verdone_core::plan::{self, Selection, Status};
+use verdone_core::update::{Reporter, Update};
+
+use super::StepError;
+use crate::site::Site;
+
+pub fn select(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    if site.plan.refresh()? {
+        reporter.report(Update::Notice { text: "the plan was edited; its new text is used, its checks stay as they were" });
+    }
+    let plan = site.plan.plan();
+    let choice = match plan::select(plan, &state.progress, site.only.as_ref()) {
+        Selection::AllDone => Choice::AllDone,
+        Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
+        Selection::Story { index } => {
+            let story = &plan.stories[index];
+            Choice::Story {
+                story: StoryId(story.id.0.clone()),
+                title: story.title.clone(),
+                number: index + 1,
+                of: plan.stories.len(),
+                open: plan.stories.iter().filter(|story| story.status != Status::Done).count(),
+            }
+        }
+    };
+    Ok(Input::Selected(choice))
+}

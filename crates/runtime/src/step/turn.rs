@@ -1,0 +1,93 @@
+//! One prompt to the agent, up to its stopping.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use verdone_core::check::Check;
+use verdone_core::machine::{Attempt, Input, State, TurnReport};
+use verdone_core::plan::Story;
+use verdone_core::prompt::Building;
+use verdone_core::update::{Reporter, Speaker, Update};
+
+use super::{StepError, attempt_of, io_error};
+use crate::agent::{TurnRequest, run_turn};
+use crate::process::Moment;
+use crate::site::Site;
+
+pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "turn")?;
+    let prompt = prompt_of(site, state, attempt)?;
+    let place = &attempt.place;
+    let plan = site.plan.path().to_owned();
+    let request = TurnRequest {
+        agents: &site.config.agent,
+        limits: &site.config.limits,
+        prompt: &prompt,
+        cwd: &site.root,
+        run_dir: &site.run_dir,
+        run: &site.run,
+        place,
+        iteration: state.iteration,
+        plan: &plan,
+        redactor: &site.redactor,
+    };
+    let result = run_turn(&request, &site.signals, &mut |moment| show(reporter, &moment));
+    Ok(Input::TurnEnded(TurnReport {
+        outcome: result.outcome,
+        duration_ms: result.duration.as_millis() as u64,
+        usage: result.usage,
+        prompt: result.prompt_file,
+        output: result.output_file,
+        leftovers: result.leftovers,
+    }))
+}
+
+fn show(reporter: &mut dyn Reporter, moment: &Moment<'_>) {
+    match moment {
+        Moment::Line { stream, text } => {
+            reporter.report(Update::Output { speaker: Speaker::Agent, stream: *stream, line: text });
+        }
+        Moment::Tick => reporter.report(Update::Tick { now: jiff::Timestamp::now() }),
+    }
+}
+
+fn prompt_of(site: &Site, state: &State, attempt: &Attempt) -> Result<String, StepError> {
+    let story = site.plan.story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
+    build_prompt(site, story, Some(attempt), state.baseline.as_ref())
+}
+
+/// The prompt for a story; without an attempt, the one that its first turn would get.
+pub fn build_prompt(
+    site: &Site,
+    story: &Story,
+    attempt: Option<&Attempt>,
+    baseline: Option<&verdone_core::machine::Feedback>,
+) -> Result<String, StepError> {
+    let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect();
+    let guardrails = read_guardrails(&site.root).map_err(io_error("reading .verdone/guardrails.md"))?;
+    let context = [site.plan.plan().context.as_str(), site.plan.context().unwrap_or_default()].join("\n\n");
+    let plan = site.plan_name();
+    let building = Building {
+        plan: &plan,
+        story,
+        checks: commands(site.own_checks(&story.id)),
+        gates: commands(&site.gates),
+        failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
+        baseline,
+        guardrails: &guardrails,
+        context: &context,
+        attempt: attempt.map_or(1, |attempt| attempt.place.attempt),
+        turn: attempt.map_or(1, |attempt| attempt.place.turn),
+        failure_bytes: site.config.prompt.failure_bytes as usize,
+    };
+    Ok(building.render(&site.template.0, &site.template.1)?)
+}
+
+fn read_guardrails(root: &Path) -> io::Result<String> {
+    match fs::read(root.join(".verdone/guardrails.md")) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error),
+    }
+}

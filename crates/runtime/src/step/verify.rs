@@ -1,0 +1,112 @@
+//! What is verified is what is committed: tick the plan tentatively, take the tree, check it, and make sure that the checks
+//! left it as it was.
+
+use std::fs;
+use std::path::Path;
+
+use verdone_core::check::{Check, CheckOutcome, CheckRun};
+use verdone_core::event::VerifyOutcome;
+use verdone_core::machine::{Attempt, Input, State, Verification};
+use verdone_core::plan::Status;
+use verdone_core::update::Reporter;
+
+use super::{StepError, attempt_of, io_error};
+use crate::check_runner::run_checks;
+use crate::git::{Candidate, History};
+use crate::site::Site;
+
+/// Checks may change what they check (formatters, snapshots) this often before they have to settle.
+const ROUNDS: usize = 3;
+
+pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "verification")?;
+    let restored = put_back(site, attempt)?;
+    site.plan.mark(&attempt.place.story, Status::Done)?;
+    let mut verification = look(site, attempt, reporter)?;
+    verification.restored = restored;
+    if verification.outcome != VerifyOutcome::Passed {
+        site.candidate = None;
+        site.plan.unmark()?;
+    }
+    Ok(Input::Verified(verification))
+}
+
+/// What the turn did to files that are not the agent's: kept beside the run, told, undone.
+fn put_back(site: &Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
+    let place = &attempt.place;
+    let name = format!("{}-{}-{}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
+    let aside = site.run_dir.join("undone").join(name);
+    let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
+    for edit in site.plan.foreign_edits()? {
+        if let Some(bytes) = &edit.found {
+            let file = edit.path.file_name().unwrap_or_default();
+            keep(&aside, Path::new(file), bytes).map_err(io_error("keeping an edit of the plan"))?;
+        }
+        restored.push(crate::site::shown(&edit.path, &site.root));
+    }
+    site.plan.put_back()?;
+    Ok(restored)
+}
+
+fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    fs::create_dir_all(aside)?;
+    fs::write(aside.join(file), bytes)
+}
+
+fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Result<Verification, StepError> {
+    let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
+    let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
+    let mut debris: Vec<String> = Vec::new();
+    let mut runs = Vec::new();
+    for _ in 0..ROUNDS {
+        let candidate = site.git.candidate(checkpoint, &site.candidate_rules_without(&debris))?;
+        let changed = changed_by_agent(site, attempt, &candidate);
+        let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, debris: Vec<String>| Verification {
+            outcome,
+            tree: Some(candidate.tree.clone()),
+            changed,
+            runs,
+            reason,
+            restored: Vec::new(),
+            debris,
+        };
+        if let History::Moved { reason } = &candidate.history {
+            return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), debris));
+        }
+        if let Some(reason) = &candidate.refusal {
+            return Ok(answer(VerifyOutcome::Refused, Some(reason.clone()), Vec::new(), debris));
+        }
+        if changed == 0 && attempt.place.turn > 0 {
+            return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), debris));
+        }
+        runs = run_checks(&checks, &site.check_context(), &site.signals, reporter)?;
+        if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
+            return Ok(answer(VerifyOutcome::Interrupted, None, runs, debris));
+        }
+        let drift = site.git.unchanged_since(&candidate)?;
+        debris.extend(drift.new_untracked.iter().map(ToString::to_string));
+        if drift.changed.is_empty() {
+            let green = runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed());
+            let outcome = if green { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
+            let verification = answer(outcome, None, runs, debris);
+            site.candidate = Some(candidate);
+            return Ok(verification);
+        }
+        if !runs.iter().all(|run| run.outcome.passed()) {
+            return Ok(answer(VerifyOutcome::Failed, None, runs, debris));
+        }
+    }
+    let reason = "checks do not settle: they change files each time they run".to_owned();
+    let outcome = VerifyOutcome::Unsettled;
+    Ok(Verification { outcome, tree: None, changed: 1, runs, reason: Some(reason), restored: Vec::new(), debris })
+}
+
+/// How many files the attempt changed, the plan's tick and the red check's own traces left out.
+fn changed_by_agent(site: &Site, attempt: &Attempt, candidate: &Candidate) -> u32 {
+    let _ = attempt;
+    if site.before_turn.as_ref() == Some(&candidate.tree) {
+        return 0;
+    }
+    let ours = site.bookkeeping();
+    candidate.changes.iter().filter(|path| !ours.contains(*path)).count() as u32
+}
