@@ -1,1 +1,21 @@
+//! What the tests of the binary stand on: a hermetic environment, processes with a deadline, transcripts, a terminal.
+//!
+//! Development only. It depends on no other crate of the workspace, so that every one of them can use it, and it knows the program
+//! only as a path to a binary. Everything here panics with a readable message: a broken test kit is a failed test.
 
+pub mod golden;
+pub mod plans;
+mod process;
+mod proctable;
+mod sandbox;
+mod tmux;
+mod transcript;
+
+pub use golden::{assert_block, assert_file};
+pub use plans::PlanShape;
+pub use process::{Output, Running};
+pub use proctable::{Survivor, processes_with_env};
+pub use rustix::process::Signal;
+pub use sandbox::Sandbox;
+pub use tmux::Tmux;
+pub use transcript::{assert_transcript, normalise};

@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# Installs what the scripts need and the machine lacks. Sourced, never run.
+
+# Tools from crates that `cargo install` put there are found even if the shell's profile does not say so.
+export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+
+have() {
+  command -v "$1" >/dev/null 2>&1
+}
+
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# need_debian PROGRAM=PACKAGE...: installs the packages of those programs that are missing.
+need_debian() {
+  local pair missing=() sudo=()
+  for pair in "$@"; do
+    have "${pair%%=*}" || missing+=("${pair#*=}")
+  done
+  if ((${#missing[@]} == 0)); then
+    return 0
+  fi
+  have apt-get || die "missing: ${missing[*]}. Install them with your system's package manager and try again."
+  if ((EUID != 0)); then
+    have sudo || die "missing: ${missing[*]}. As root: apt-get install ${missing[*]}"
+    sudo=(sudo -n)
+  fi
+  printf 'installing Debian packages: %s\n' "${missing[*]}"
+  "${sudo[@]}" apt-get update -qq || printf 'warning: the package lists could not be refreshed\n' >&2
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+    die "apt-get could not install: ${missing[*]}"
+}
+
+# need_component PROBE COMPONENT: a part of the Rust toolchain that rustup can add.
+need_component() {
+  local probe=$1 component=$2
+  if bash -c "$probe" >/dev/null 2>&1; then
+    return 0
+  fi
+  have rustup || die "the Rust toolchain has no $component, and there is no rustup to add it: install $component and try again."
+  printf 'adding the Rust component %s\n' "$component"
+  rustup component add "$component" || die "rustup could not add $component"
+}
+
+# need_crate PROGRAM CRATE VERSION: a tool from the crate registry. Any version that is there already will do.
+# Built without optimisation: a tool that runs for a second is not worth minutes of compiling.
+need_crate() {
+  local program=$1 crate=$2 version=$3
+  if have "$program"; then
+    return 0
+  fi
+  printf 'installing the crate %s %s (once, a minute or two)\n' "$crate" "$version"
+  CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --locked "$crate" --version "$version" ||
+    die "cargo could not install $crate"
+}
