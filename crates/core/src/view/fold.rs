@@ -246,7 +246,7 @@ impl RunView {
             return;
         }
         if let Some(at) = self.touched.iter().rposition(|story| !story.undone && is_commit(&before.head, story))
-            && !self.follows(at, &restored.head)
+            && !self.follows(at, restored.head.as_ref())
         {
             let Some(story) = self.touched.get_mut(at) else { return };
             story.undone = true;
@@ -257,11 +257,10 @@ impl RunView {
     }
 
     /// Whether `head` is a commit made on top of this story's commit.
-    fn follows(&self, at: usize, head: &Option<Oid>) -> bool {
+    fn follows(&self, at: usize, head: Option<&Oid>) -> bool {
         let commit = self.touched.get(at).and_then(StoryView::committed).and_then(|attempt| attempt.commit.as_ref());
-        self.touched.iter().filter_map(StoryView::committed).any(|other| {
-            head.is_some() && other.commit == *head && other.base.is_some() && other.base.as_ref() == commit
-        })
+        let made_on_it = |other: &AttemptView| other.commit.as_ref() == head && other.base.as_ref() == commit;
+        head.is_some() && commit.is_some() && self.touched.iter().filter_map(StoryView::committed).any(made_on_it)
     }
 
     fn decide(&mut self, id: &StoryId, verdict: Option<StoryVerdict>) {
