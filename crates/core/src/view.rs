@@ -1,1 +1,175 @@
-//! Folds of the journal for the surfaces.
+//! A run as people see it: one pure fold of the journal that every surface shares.
+//!
+//! It only adds up what was recorded. It decides nothing and grows with the stories that were touched, never with the plan.
+//! A journal that begins in the middle (cut, or written by an older version) gives a view with holes, not a panic.
+
+mod fold;
+mod phase;
+mod story;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::check::CheckRun;
+use crate::event::Recorded;
+use crate::finish::{Finish, StopSignal};
+use crate::id::{Oid, RunId, StoryId};
+use crate::verdict::StoryVerdict;
+
+pub use phase::Phase;
+pub use story::{AttemptView, StoryView, TurnView, VerificationView};
+
+/// Everything that a surface needs to show a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct RunView {
+    /// The last journal line that is part of this view.
+    pub seq: u64,
+    pub run: Option<RunId>,
+    /// The version that wrote the journal.
+    pub version: String,
+    pub plan: String,
+    pub format: String,
+    pub agent: String,
+    pub mode: String,
+    pub branch: Option<String>,
+    /// Where the branch stood when the run began.
+    pub head: Option<Oid>,
+    pub unverified: bool,
+    pub max_iterations: u32,
+    /// Stories in the plan, and how many of them are not done yet.
+    pub stories: usize,
+    pub open: usize,
+    #[schemars(with = "Option<String>")]
+    pub started: Option<Timestamp>,
+    #[schemars(with = "Option<String>")]
+    pub ended: Option<Timestamp>,
+    /// When the last event was recorded.
+    #[schemars(with = "Option<String>")]
+    pub last: Option<Timestamp>,
+    pub phase: Phase,
+    /// When the phase began.
+    #[schemars(with = "Option<String>")]
+    pub since: Option<Timestamp>,
+    /// The story in work; none between stories and after the end.
+    pub current: Option<Current>,
+    /// Whether the gates were green on the start tree, and what they said.
+    pub baseline: Option<Baseline>,
+    /// Stories that were worked on, in the order in which they were first chosen.
+    pub touched: Vec<StoryView>,
+    pub counts: Counts,
+    pub false_claims: FalseClaims,
+    pub iterations: u32,
+    pub commits: u32,
+    /// What the agent says that it used; absent when it never said.
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<u64>,
+    pub stop_signal: Option<StopSignal>,
+    pub finish: Option<Finish>,
+    pub reason: Option<String>,
+    pub exit_code: Option<u8>,
+    /// Wall time as the run itself measured it; known at its end.
+    pub duration_ms: Option<u64>,
+    /// Processes of turns that had to be ended.
+    pub leftovers: u32,
+    /// Files that the agent may not write and that were put back.
+    pub restored: BTreeSet<String>,
+    /// Files that checks left behind.
+    pub debris: BTreeSet<String>,
+    pub undone: Vec<String>,
+    #[serde(skip)]
+    index: BTreeMap<StoryId, usize>,
+}
+
+/// The story in work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Current {
+    pub story: StoryId,
+    pub title: String,
+    /// Position in the plan, from 1, and the number of stories.
+    pub number: usize,
+    pub of: usize,
+    pub attempt: u32,
+    /// From 1; 0 before the first prompt.
+    pub turn: u32,
+    /// When the attempt began.
+    #[schemars(with = "String")]
+    pub started: Timestamp,
+}
+
+/// The gates on the start tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Baseline {
+    pub green: bool,
+    pub runs: Vec<CheckRun>,
+}
+
+/// Stories of this run by verdict, and attempts that were rolled back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Counts {
+    pub verified: usize,
+    pub unproven: usize,
+    pub unverified: usize,
+    pub failed: usize,
+    /// Attempts, not stories.
+    pub rolled_back: usize,
+}
+
+/// Turns after which the agent stopped by itself, as if done, and was not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FalseClaims {
+    /// No file had changed.
+    pub nothing_changed: u32,
+    /// A check did not pass.
+    pub checks_failed: u32,
+}
+
+impl FalseClaims {
+    pub fn total(self) -> u32 {
+        self.nothing_changed + self.checks_failed
+    }
+}
+
+impl RunView {
+    pub fn from_journal<'a>(lines: impl IntoIterator<Item = &'a Recorded>) -> Self {
+        let mut view = Self::default();
+        for recorded in lines {
+            view.apply(recorded);
+        }
+        view
+    }
+
+    /// A story that was touched, by id.
+    pub fn story(&self, id: &StoryId) -> Option<&StoryView> {
+        self.index.get(id).and_then(|at| self.touched.get(*at))
+    }
+
+    /// Stories of the plan that are done, whoever did them.
+    pub fn done(&self) -> usize {
+        self.stories.saturating_sub(self.open)
+    }
+
+    /// Wall time from the start to the end or, while it runs, to `now`.
+    pub fn elapsed_ms(&self, now: Timestamp) -> u64 {
+        match (self.ended, self.duration_ms, self.started) {
+            (Some(_), Some(measured), _) => measured,
+            (ended, _, Some(started)) => millis_between(started, ended.unwrap_or(now)),
+            (_, _, None) => 0,
+        }
+    }
+
+    /// Touched stories with this verdict; `None` for those without one yet.
+    pub fn with_verdict(&self, verdict: Option<StoryVerdict>) -> impl Iterator<Item = &StoryView> {
+        self.touched.iter().filter(move |story| story.verdict == verdict)
+    }
+}
+
+/// Never negative: a clock that was set back gives 0.
+pub fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.as_millisecond().saturating_sub(from.as_millisecond())).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,33 @@
+//! What Verdone shows: the live line, plain lines, JSON lines, summaries and reports.
+//!
+//! Surfaces only show. Nothing here decides, reads a journal or asks the terminal for its size: width, colour and clock are
+//! arguments, and every text that comes from a plan, an agent or a repository is sanitised before it is written.
 
+mod event_lines;
+mod json;
+mod live;
+mod log;
+mod markdown;
+mod plain;
+mod sanitise;
+mod sink;
+mod status;
+mod story;
+mod stream;
+mod style;
+mod summary;
+mod terminal;
+mod width;
+mod words;
+
+pub use json::Json;
+pub use log::log_line;
+pub use markdown::{Extra, ListedStory, markdown};
+pub use plain::{Loudness, Plain};
+pub use status::status;
+pub use story::story;
+pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, stream_schema};
+pub use style::{ColorChoice, Style, Tone, decide_color};
+pub use summary::summary;
+pub use terminal::Terminal;
+pub use words::{duration, plural};

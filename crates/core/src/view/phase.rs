@@ -1,0 +1,46 @@
+//! What a run is doing, in words for people.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Nothing was recorded yet.
+    #[default]
+    Starting,
+    /// The gates run on the start tree.
+    Baseline,
+    /// Between two stories.
+    Selecting,
+    Checkpointing,
+    RedChecking,
+    /// The prompt is being made.
+    Prompting,
+    /// The agent works.
+    Working,
+    Verifying,
+    Committing,
+    RollingBack,
+    Stopping,
+    Stopped,
+}
+
+impl Phase {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Baseline => "checking the start tree",
+            Self::Selecting => "choosing a story",
+            Self::Checkpointing => "taking a checkpoint",
+            Self::RedChecking => "red check",
+            Self::Prompting => "preparing the prompt",
+            Self::Working => "agent working",
+            Self::Verifying => "checking",
+            Self::Committing => "committing",
+            Self::RollingBack => "rolling back",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+        }
+    }
+}

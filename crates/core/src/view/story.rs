@@ -1,0 +1,124 @@
+//! One touched story with all that was tried and seen.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::millis_between;
+use crate::agent::{TurnOutcome, Usage};
+use crate::check::CheckRun;
+use crate::event::{Checkpoint, Rejection, VerifyOutcome};
+use crate::id::{Oid, StoryId};
+use crate::verdict::{Red, StoryVerdict};
+
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct StoryView {
+    pub id: StoryId,
+    pub title: String,
+    /// Position in the plan, from 1.
+    pub number: usize,
+    /// Absent while it is not decided: in work, waiting for a retry, or taken back by `undo`.
+    pub verdict: Option<StoryVerdict>,
+    pub attempts: Vec<AttemptView>,
+    /// Why it failed, where it did.
+    pub reason: Option<String>,
+    /// Its commit was taken back by `undo`.
+    pub undone: bool,
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<u64>,
+}
+
+/// From its checkpoint to a commit or a rollback.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AttemptView {
+    /// From 1.
+    pub attempt: u32,
+    pub iteration: u32,
+    #[schemars(with = "String")]
+    pub started: Timestamp,
+    #[schemars(with = "Option<String>")]
+    pub ended: Option<Timestamp>,
+    pub checkpoint: Option<Checkpoint>,
+    pub red: Option<Red>,
+    pub red_runs: Vec<CheckRun>,
+    pub turns: Vec<TurnView>,
+    pub verifications: Vec<VerificationView>,
+    /// What git or a git hook said when it refused the commit.
+    pub refused: Option<String>,
+    pub rejection: Option<Rejection>,
+    pub reason: Option<String>,
+    /// The commit that keeps the rejected work.
+    pub kept: Option<Oid>,
+    pub commit: Option<Oid>,
+    pub verdict: Option<StoryVerdict>,
+    /// Where the branch stood at the checkpoint.
+    pub base: Option<Oid>,
+    /// Files of the commit or of the rollback.
+    pub files: u32,
+    /// Whether the evidence note was written beside the commit.
+    pub noted: bool,
+}
+
+/// One prompt and its answer.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct TurnView {
+    /// From 1.
+    pub turn: u32,
+    #[schemars(with = "String")]
+    pub started: Timestamp,
+    /// Absent while the agent works.
+    pub outcome: Option<TurnOutcome>,
+    pub duration_ms: u64,
+    pub usage: Usage,
+    pub prompt: Option<String>,
+    pub output: Option<String>,
+    pub leftovers: u32,
+}
+
+/// What Verdone saw after a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct VerificationView {
+    pub turn: u32,
+    #[schemars(with = "String")]
+    pub at: Timestamp,
+    pub outcome: VerifyOutcome,
+    pub tree: Option<Oid>,
+    pub changed: u32,
+    pub runs: Vec<CheckRun>,
+    pub reason: Option<String>,
+    pub restored: Vec<String>,
+    pub debris: Vec<String>,
+    /// The agent had stopped by itself, as if done, and was not.
+    pub false_claim: bool,
+}
+
+impl StoryView {
+    /// The attempt that made the commit.
+    pub fn committed(&self) -> Option<&AttemptView> {
+        self.attempts.iter().rev().find(|attempt| attempt.commit.is_some())
+    }
+
+    /// The last rejected work that was kept.
+    pub fn kept(&self) -> Option<&Oid> {
+        self.attempts.iter().rev().find_map(|attempt| attempt.kept.as_ref())
+    }
+
+    /// Time of all attempts; of one still going on, up to `now`.
+    pub fn duration_ms(&self, now: Timestamp) -> u64 {
+        self.attempts.iter().map(|attempt| attempt.duration_ms(now)).sum()
+    }
+
+    pub fn turns(&self) -> usize {
+        self.attempts.iter().map(|attempt| attempt.turns.len()).sum()
+    }
+
+    pub fn false_claims(&self) -> usize {
+        self.attempts.iter().flat_map(|attempt| &attempt.verifications).filter(|seen| seen.false_claim).count()
+    }
+}
+
+impl AttemptView {
+    pub fn duration_ms(&self, now: Timestamp) -> u64 {
+        millis_between(self.started, self.ended.unwrap_or(now))
+    }
+}

@@ -1,0 +1,261 @@
+//! One event as the lines that people read while a run goes on: the same on a terminal and in a log file.
+
+use verdone_core::agent::TurnOutcome;
+use verdone_core::check::CheckRun;
+use verdone_core::event::{Event, Place, VerifyOutcome};
+use verdone_core::finish::StopSignal;
+use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::view::RunView;
+
+use crate::style::{Mark, Style, Tone};
+use crate::width::{clean, fit, wrap};
+use crate::words::{because, checks, duration, outcome, plural, red, rejection, sentence, usage};
+
+/// Lines of a failed check that are shown; the rest is in its file.
+const TAIL_LINES: usize = 5;
+/// A sentence longer than this many rows is cut.
+const MOST_ROWS: usize = 4;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A finding, with its sign.
+    Finding { mark: Mark, indent: usize, text: String },
+    /// Somebody else's words.
+    Quote { text: String },
+}
+
+impl Line {
+    pub(crate) fn top(mark: Mark, text: impl Into<String>) -> Self {
+        Self::Finding { mark, indent: 0, text: text.into() }
+    }
+
+    fn under(mark: Mark, text: impl Into<String>) -> Self {
+        Self::Finding { mark, indent: 2, text: text.into() }
+    }
+
+    pub(crate) fn quote(text: &str) -> Self {
+        Self::Quote { text: clean(text) }
+    }
+
+    /// What is left when only problems are wanted.
+    pub(crate) fn is_problem(&self) -> bool {
+        match self {
+            Self::Finding { mark: Mark::Bad | Mark::Warn | Mark::Back | Mark::Unproven, .. } | Self::Quote { .. } => true,
+            Self::Finding { mark: Mark::Good | Mark::Info | Mark::Story, .. } => false,
+        }
+    }
+
+    /// Rows of at most `width` columns; without a width, one row.
+    pub(crate) fn rows(&self, style: &Style, width: Option<usize>) -> Vec<String> {
+        match self {
+            Self::Quote { text } => {
+                let bar = if style.unicode { "  │ " } else { "  | " };
+                let row = format!("{bar}{text}");
+                let row = width.map_or(row.clone(), |width| fit(&row, width, style.unicode));
+                vec![style.paint(Tone::Dim, &row)]
+            }
+            Self::Finding { mark, indent, text } => {
+                let lead = indent + 2;
+                let rows = match width {
+                    Some(width) => wrap(text, width.saturating_sub(lead), MOST_ROWS, style.unicode),
+                    None => vec![text.clone()],
+                };
+                let tone = if *mark == Mark::Story { Tone::Strong } else { Tone::Plain };
+                let first = format!("{}{} ", " ".repeat(*indent), style.mark(*mark));
+                let next = " ".repeat(lead);
+                rows.iter()
+                    .enumerate()
+                    .map(|(at, row)| format!("{}{}", if at == 0 { &first } else { &next }, style.paint(tone, row)))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// What to say about an event. `view` already contains it.
+pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
+    let dot = style.dot();
+    match event {
+        Event::RunStarted { .. } => started(view, dot),
+        Event::BaselineChecked { green, runs } => baseline(*green, runs, dot),
+        Event::StorySelected { place, title, number, of, .. } => vec![selected(place, title, *number, *of, dot)],
+        Event::RedChecked { red: found, .. } => vec![Line::under(red_mark(*found), format!("Red check: {}", red(*found)))],
+        Event::TurnStarted { place } if place.turn > 1 => {
+            vec![Line::under(Mark::Info, format!("Turn {}: what failed goes back to the agent", place.turn))]
+        }
+        Event::TurnEnded { outcome, duration_ms, usage: used, leftovers, .. } => {
+            let mut lines = vec![turn_ended(outcome, *duration_ms, usage(used.cost_usd, used.tokens), dot)];
+            lines.extend(left_behind(*leftovers));
+            lines
+        }
+        Event::Verified { .. } => verified(view, event, dot),
+        Event::Committed { commit, verdict, files, noted, .. } => {
+            let files = plural(*files as usize, "file", "files");
+            let text = format!("Committed {}{dot}{}{dot}{files}", clean(commit.short()), verdict.words());
+            let mut lines = vec![Line::under(verdict_mark(*verdict), text)];
+            if !noted {
+                lines.push(Line::under(Mark::Warn, "The evidence note could not be written; the journal keeps the evidence"));
+            }
+            lines
+        }
+        Event::CommitRefused { message, .. } => vec![Line::under(Mark::Bad, because("Commit refused", message))],
+        Event::AttemptRejected { place, rejection: why, reason } => {
+            let why = because(rejection(why), reason);
+            vec![Line::under(Mark::Bad, format!("Attempt {} given up: {why}", place.attempt))]
+        }
+        Event::RolledBack { kept, files, .. } => {
+            let files = plural(*files as usize, "file", "files");
+            vec![Line::under(Mark::Back, format!("Rolled back {files}{dot}kept as {}", clean(kept.short())))]
+        }
+        Event::StoryFailed { story, reason } => {
+            vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
+        }
+        Event::StopRequested { signal } => {
+            vec![Line::top(Mark::Warn, format!("{}: putting things in order, then stopping", signal_name(*signal)))]
+        }
+        Event::RunStopping { finish, reason } => {
+            vec![Line::top(Mark::Info, because(&format!("Stopping ({})", finish.name()), reason))]
+        }
+        Event::Undone { what, .. } => vec![Line::top(Mark::Back, format!("Undone: {}", clean(what)))],
+        Event::TurnStarted { .. } | Event::Checkpointed { .. } | Event::CommitStarted { .. } | Event::RunStopped { .. } => {
+            Vec::new()
+        }
+    }
+}
+
+pub(crate) fn verdict_mark(verdict: StoryVerdict) -> Mark {
+    match verdict {
+        StoryVerdict::Verified => Mark::Good,
+        StoryVerdict::Unproven | StoryVerdict::Unverified => Mark::Unproven,
+        StoryVerdict::Failed => Mark::Bad,
+    }
+}
+
+pub(crate) fn signal_name(signal: StopSignal) -> &'static str {
+    match signal {
+        StopSignal::Sigint => "SIGINT",
+        StopSignal::Sigterm => "SIGTERM",
+        StopSignal::Sighup => "SIGHUP",
+    }
+}
+
+fn started(view: &RunView, dot: &str) -> Vec<Line> {
+    let mut facts = vec![format!("Run {}", view.run.as_ref().map_or_else(String::new, |run| clean(run.as_str())))];
+    facts.push(clean(&view.plan));
+    facts.push(format!("{}, {} open", plural(view.stories, "story", "stories"), view.open));
+    facts.push(format!("agent {}", clean(&view.agent)));
+    facts.extend(view.branch.as_ref().map(|branch| format!("branch {}", clean(branch))));
+    let mut lines = vec![Line::top(Mark::Info, facts.join(dot))];
+    if view.unverified {
+        lines.push(Line::top(Mark::Warn, "Nothing is checked in this run (--unverified): no story can become verified"));
+    }
+    lines
+}
+
+fn baseline(green: bool, runs: &[CheckRun], dot: &str) -> Vec<Line> {
+    if !green {
+        let mut lines = vec![Line::top(Mark::Bad, format!("Start tree: {}", checks(runs)))];
+        lines.extend(runs.iter().filter(|run| !run.outcome.passed()).flat_map(tail));
+        return lines;
+    }
+    if runs.is_empty() {
+        return Vec::new();
+    }
+    let took = duration(runs.iter().map(|run| run.duration_ms).sum());
+    vec![Line::top(Mark::Good, format!("Start tree: {}{dot}{took}", checks(runs)))]
+}
+
+fn selected(place: &Place, title: &str, number: usize, of: usize, dot: &str) -> Line {
+    let again = if place.attempt > 1 { format!("{dot}attempt {}", place.attempt) } else { String::new() };
+    let name = name(place.story.as_str(), title);
+    Line::top(Mark::Story, format!("Story {number} of {of}{dot}{name}{again}"))
+}
+
+/// Id and title, which are the same in plans without ids.
+pub(crate) fn name(id: &str, title: &str) -> String {
+    let (id, title) = (clean(id), clean(title));
+    if title.is_empty() || title == id { id } else { format!("{id} {title}") }
+}
+
+fn red_mark(red: Red) -> Mark {
+    match red {
+        Red::Red | Red::Absent => Mark::Info,
+        Red::Green | Red::Unknown => Mark::Unproven,
+    }
+}
+
+fn turn_ended(outcome: &TurnOutcome, duration_ms: u64, usage: Option<String>, dot: &str) -> Line {
+    let (mark, text) = match outcome {
+        TurnOutcome::Ended => (Mark::Info, format!("Agent stopped after {}", duration(duration_ms))),
+        TurnOutcome::Interrupted => (Mark::Warn, "Agent was interrupted".to_owned()),
+        TurnOutcome::Crashed { .. }
+        | TurnOutcome::TimedOut { .. }
+        | TurnOutcome::Idle { .. }
+        | TurnOutcome::NotRunnable { .. } => (Mark::Bad, format!("Agent {}", clean(&outcome.words()))),
+    };
+    Line::under(mark, usage.map_or_else(|| text.clone(), |used| format!("{text}{dot}{used}")))
+}
+
+fn left_behind(leftovers: u32) -> Option<Line> {
+    let text = format!("Ended {} that the agent left running", plural(leftovers as usize, "process", "processes"));
+    (leftovers > 0).then(|| Line::under(Mark::Warn, text))
+}
+
+fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
+    let Event::Verified { place, outcome: found, runs, reason, restored, debris, .. } = event else { return Vec::new() };
+    let mut lines = Vec::new();
+    if !restored.is_empty() {
+        lines.push(Line::under(Mark::Warn, format!("Put back, the agent may not write it: {}", files(restored))));
+    }
+    for run in runs {
+        lines.push(checked(run, dot));
+        if !run.outcome.passed() {
+            lines.extend(tail(run));
+        }
+    }
+    let why = reason.as_deref().unwrap_or_default();
+    let claimed = view
+        .story(&place.story)
+        .and_then(|story| story.attempts.last())
+        .and_then(|attempt| attempt.verifications.last())
+        .is_some_and(|seen| seen.false_claim);
+    match found {
+        VerifyOutcome::Passed => {}
+        VerifyOutcome::NothingChanged if claimed => {
+            lines.push(Line::under(Mark::Bad, because("Claimed done, but nothing changed", why)));
+        }
+        VerifyOutcome::Failed if claimed => {
+            lines.push(Line::under(Mark::Bad, because("Claimed done, but the checks say no", why)));
+        }
+        VerifyOutcome::Failed if runs.iter().any(|run| !run.outcome.passed()) && why.is_empty() => {}
+        VerifyOutcome::NothingChanged
+        | VerifyOutcome::Failed
+        | VerifyOutcome::Unsettled
+        | VerifyOutcome::HistoryMoved
+        | VerifyOutcome::Refused => lines.push(Line::under(Mark::Bad, because(&sentence(outcome(found)), why))),
+        VerifyOutcome::Interrupted => lines.push(Line::under(Mark::Warn, "Checks were interrupted")),
+    }
+    if !debris.is_empty() {
+        let text = format!("Left by the checks, not committed (ignore them in .gitignore): {}", files(debris));
+        lines.push(Line::under(Mark::Info, text));
+    }
+    lines
+}
+
+fn checked(run: &CheckRun, dot: &str) -> Line {
+    let mark = if run.outcome.passed() { Mark::Good } else { Mark::Bad };
+    let text = format!("{} {}{dot}{}", clean(&run.name), clean(&run.outcome.words()), duration(run.duration_ms));
+    Line::under(mark, text)
+}
+
+fn tail(run: &CheckRun) -> Vec<Line> {
+    let shown: Vec<&str> = run.tail.lines().rev().filter(|line| !line.trim().is_empty()).take(TAIL_LINES).collect();
+    shown.into_iter().rev().map(Line::quote).collect()
+}
+
+/// The first few names, and how many more.
+pub(crate) fn files(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).map(|name| clean(name)).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}

@@ -1,0 +1,131 @@
+//! The line at the bottom that says what is going on now. Pure: the same view, clock and width give the same line.
+
+use jiff::Timestamp;
+use verdone_core::view::{Current, Phase, RunView, millis_between};
+
+use crate::style::{Style, Tone};
+use crate::width::{clean, columns, fit};
+use crate::words::{clock, cost};
+
+/// What is on the line, from wide to narrow. The room for the activity is fixed per level, so that the line does not jump
+/// when the agent says something shorter.
+struct Level {
+    bar: usize,
+    words: bool,
+    id: usize,
+    title: usize,
+    attempt: bool,
+    clock: bool,
+    totals: bool,
+    activity: usize,
+}
+
+const LEVELS: [Level; 6] = [
+    Level { bar: 24, words: true, id: 24, title: 40, attempt: true, clock: true, totals: true, activity: 40 },
+    Level { bar: 16, words: true, id: 20, title: 0, attempt: true, clock: true, totals: true, activity: 24 },
+    Level { bar: 8, words: true, id: 16, title: 0, attempt: true, clock: true, totals: false, activity: 16 },
+    Level { bar: 6, words: false, id: 12, title: 0, attempt: false, clock: true, totals: false, activity: 12 },
+    Level { bar: 0, words: false, id: 8, title: 0, attempt: false, clock: true, totals: false, activity: 0 },
+    Level { bar: 0, words: false, id: 8, title: 0, attempt: false, clock: false, totals: false, activity: 0 },
+];
+
+/// At most `style.width - 1` columns: the last one stays free, because some terminals wrap on it.
+pub(crate) fn live_line(view: &RunView, activity: &str, now: Timestamp, style: &Style) -> String {
+    let limit = style.width.saturating_sub(1);
+    for level in &LEVELS {
+        let parts = parts(view, level, now, style);
+        let room = limit.saturating_sub(measure(&parts, style));
+        let wanted = if level.activity == 0 { 0 } else { level.activity + columns(style.dot()) };
+        if measure(&parts, style) + wanted <= limit {
+            let mut line = join(&parts, style);
+            if level.activity > 0 {
+                line.push_str(style.dot());
+                line.push_str(&fit(activity, room - columns(style.dot()), style.unicode));
+            }
+            return line;
+        }
+    }
+    fit(activity, limit, style.unicode)
+}
+
+/// What is being done now, with the last thing that was heard.
+pub(crate) fn activity(view: &RunView, heard: Option<&Heard>) -> String {
+    let phase = view.phase.words();
+    let checking = |heard: Option<&Heard>| match heard {
+        Some(Heard::Check { name }) => format!("{phase}: {}", clean(name)),
+        Some(Heard::Agent { .. }) | None => phase.to_owned(),
+    };
+    match view.phase {
+        Phase::Working => match heard {
+            Some(Heard::Agent { line }) => format!("agent: {line}"),
+            Some(Heard::Check { .. }) | None => phase.to_owned(),
+        },
+        Phase::Baseline | Phase::RedChecking | Phase::Verifying => checking(heard),
+        Phase::Starting
+        | Phase::Selecting
+        | Phase::Checkpointing
+        | Phase::Prompting
+        | Phase::Committing
+        | Phase::RollingBack
+        | Phase::Stopping
+        | Phase::Stopped => phase.to_owned(),
+    }
+}
+
+/// The last output of the phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Agent { line: String },
+    Check { name: String },
+}
+
+type Part = (Tone, String);
+
+fn parts(view: &RunView, level: &Level, now: Timestamp, style: &Style) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let position = match &view.current {
+        Some(Current { number, of, .. }) if level.words => format!("story {number} of {of}"),
+        Some(Current { number, of, .. }) => format!("{number}/{of}"),
+        None if level.words => format!("{} of {} done", view.done(), view.stories),
+        None => format!("{}/{}", view.done(), view.stories),
+    };
+    // Bar and position belong together: no dot between them.
+    let bar = bar(view, level.bar, style);
+    parts.push((Tone::Plain, if bar.is_empty() { position } else { format!("{bar} {position}") }));
+    if let Some(current) = &view.current {
+        parts.push((Tone::Strong, fit(&clean(current.story.as_str()), level.id, style.unicode)));
+        let title = clean(&current.title);
+        if level.title > 0 && !title.is_empty() && title != clean(current.story.as_str()) {
+            parts.push((Tone::Plain, fit(&title, level.title, style.unicode)));
+        }
+        if level.attempt {
+            parts.push((Tone::Plain, format!("attempt {}, turn {}", current.attempt, current.turn.max(1))));
+        }
+    }
+    let run_ms = view.elapsed_ms(now);
+    if level.clock {
+        parts.push((Tone::Plain, clock(view.current.as_ref().map_or(run_ms, |current| millis_between(current.started, now)))));
+    }
+    if level.totals {
+        if view.current.is_some() {
+            parts.push((Tone::Dim, format!("run {}", clock(run_ms))));
+        }
+        parts.extend(view.cost_usd.map(|usd| (Tone::Dim, cost(usd))));
+    }
+    parts
+}
+
+fn bar(view: &RunView, width: usize, style: &Style) -> String {
+    let (full, empty) = if style.unicode { ("█", "░") } else { ("#", "-") };
+    let filled = (view.done() * width).checked_div(view.stories).unwrap_or(0).min(width);
+    format!("{}{}", full.repeat(filled), empty.repeat(width - filled))
+}
+
+fn measure(parts: &[Part], style: &Style) -> usize {
+    let text: usize = parts.iter().map(|(_, text)| columns(text)).sum();
+    text + parts.len().saturating_sub(1) * columns(style.dot())
+}
+
+fn join(parts: &[Part], style: &Style) -> String {
+    parts.iter().map(|(tone, text)| style.paint(*tone, text)).collect::<Vec<_>>().join(style.dot())
+}

@@ -1,0 +1,94 @@
+//! The journal for people: one event, one line.
+
+use jiff::tz::TimeZone;
+use verdone_core::event::{Event, Place, Recorded};
+
+use crate::event_lines::{name, signal_name, verdict_mark};
+use crate::style::{Mark, Style};
+use crate::width::clean;
+use crate::words::{because, checks, duration, moment, outcome, plural, red, rejection};
+
+/// Never more than one line and never cut: it may be searched.
+pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
+    let (mark, text) = said(&recorded.event);
+    let text = match place(&recorded.event) {
+        Some(place) => format!("{} {}.{} {text}", clean(place.story.as_str()), place.attempt, place.turn),
+        None => text,
+    };
+    format!("{} {} {text}", moment(recorded.at, zone), style.mark(mark))
+}
+
+fn place(event: &Event) -> Option<&Place> {
+    match event {
+        Event::StorySelected { place, .. }
+        | Event::Checkpointed { place, .. }
+        | Event::RedChecked { place, .. }
+        | Event::TurnStarted { place }
+        | Event::TurnEnded { place, .. }
+        | Event::Verified { place, .. }
+        | Event::CommitStarted { place, .. }
+        | Event::Committed { place, .. }
+        | Event::CommitRefused { place, .. }
+        | Event::AttemptRejected { place, .. }
+        | Event::RolledBack { place, .. } => Some(place),
+        Event::RunStarted { .. }
+        | Event::BaselineChecked { .. }
+        | Event::StoryFailed { .. }
+        | Event::StopRequested { .. }
+        | Event::RunStopping { .. }
+        | Event::RunStopped { .. }
+        | Event::Undone { .. } => None,
+    }
+}
+
+fn said(event: &Event) -> (Mark, String) {
+    use verdone_core::agent::TurnOutcome;
+    use verdone_core::event::VerifyOutcome;
+    match event {
+        Event::RunStarted { run, plan, agent, stories, open, .. } => {
+            let stories = plural(*stories, "story", "stories");
+            let (run, plan, agent) = (clean(run.as_str()), clean(plan), clean(agent));
+            (Mark::Info, format!("Run {run} started: {plan}, {stories}, {open} open, agent {agent}"))
+        }
+        Event::BaselineChecked { green, runs } => {
+            (if *green { Mark::Good } else { Mark::Bad }, format!("Start tree: {}", checks(runs)))
+        }
+        Event::StorySelected { iteration, title, number, of, place, .. } => {
+            let named = name(place.story.as_str(), title);
+            (Mark::Story, format!("Iteration {iteration}: story {number} of {of}, {named}"))
+        }
+        Event::Checkpointed { checkpoint, .. } => (Mark::Info, format!("Checkpoint {}", clean(checkpoint.id.short()))),
+        Event::RedChecked { red: found, .. } => (Mark::Info, format!("Red check: {}", red(*found))),
+        Event::TurnStarted { .. } => (Mark::Info, "Turn started".to_owned()),
+        Event::TurnEnded { outcome, duration_ms, .. } => {
+            let mark = if *outcome == TurnOutcome::Ended { Mark::Info } else { Mark::Bad };
+            (mark, format!("Agent {} after {}", clean(&outcome.words()), duration(*duration_ms)))
+        }
+        Event::Verified { outcome: found, runs, reason, .. } => {
+            let mark = if *found == VerifyOutcome::Passed { Mark::Good } else { Mark::Bad };
+            let why = if runs.is_empty() { String::new() } else { checks(runs) };
+            (mark, because(&format!("Verification: {}", outcome(found)), reason.as_deref().unwrap_or(&why)))
+        }
+        Event::CommitStarted { tree, verdict, .. } => {
+            (Mark::Info, format!("Committing tree {} as {}", clean(tree.short()), verdict.words()))
+        }
+        Event::Committed { commit, verdict, .. } => {
+            (verdict_mark(*verdict), format!("Committed {}, {}", clean(commit.short()), verdict.words()))
+        }
+        Event::CommitRefused { message, .. } => (Mark::Bad, because("Commit refused", message)),
+        Event::AttemptRejected { rejection: why, reason, .. } => {
+            (Mark::Bad, format!("Given up: {}", because(rejection(why), reason)))
+        }
+        Event::RolledBack { kept, files, .. } => {
+            let files = plural(*files as usize, "file", "files");
+            (Mark::Back, format!("Rolled back {files}, kept as {}", clean(kept.short())))
+        }
+        Event::StoryFailed { story, reason } => (Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason)),
+        Event::StopRequested { signal } => (Mark::Warn, format!("Stop requested by {}", signal_name(*signal))),
+        Event::RunStopping { finish, reason } => (Mark::Info, because(&format!("Stopping, {}", finish.name()), reason)),
+        Event::RunStopped { finish, exit_code, duration_ms } => {
+            (Mark::Info, format!("Run ended, {} (exit code {exit_code}) after {}", finish.name(), duration(*duration_ms)))
+        }
+        Event::Undone { what, .. } => (Mark::Back, format!("Undone: {}", clean(what))),
+    }
+}

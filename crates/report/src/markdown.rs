@@ -1,0 +1,210 @@
+//! The report for the morning after, in Markdown: what is done, what only looks done, what was rolled back, what to review.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use verdone_core::id::StoryId;
+use verdone_core::verdict::StoryVerdict;
+use verdone_core::view::{AttemptView, RunView, StoryView};
+
+use crate::event_lines::name;
+use crate::summary::{false_claims, tally, work};
+use crate::words::{because, checks, duration, moment, plural, red, rejection, sentence, usage};
+use escape::{code, text};
+
+mod escape;
+
+/// Writing to a string cannot fail.
+macro_rules! put {
+    ($out:expr, $($arg:tt)*) => {{
+        let _ = write!($out, $($arg)*);
+    }};
+}
+
+/// What the journal does not know.
+#[derive(Debug, Clone)]
+pub struct Extra {
+    /// Stories that the plan calls done and for which there is no evidence.
+    pub claimed: Vec<ListedStory>,
+    /// Stories that are still open.
+    pub open: Vec<ListedStory>,
+    /// Where prompts and outputs are.
+    pub run_dir: Option<String>,
+    pub zone: TimeZone,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedStory {
+    pub id: StoryId,
+    pub title: String,
+}
+
+/// More of a list than this is counted, not listed.
+const LONGEST_LIST: usize = 200;
+
+pub fn markdown(view: &RunView, extra: &Extra) -> String {
+    let now = view.last.unwrap_or(Timestamp::UNIX_EPOCH);
+    let mut out = head(view, extra, now);
+    let done = [
+        (StoryVerdict::Verified, "Done and verified", "Their own checks failed before and pass now, and every gate passes."),
+        (StoryVerdict::Unproven, "Done, but unproven", "Every check passes, but nothing failed before the work: please look."),
+        (StoryVerdict::Unverified, "Unverified", "Committed without any check: please look."),
+    ];
+    for (verdict, title, meaning) in done {
+        let stories: Vec<&StoryView> = view.with_verdict(Some(verdict)).collect();
+        section(&mut out, title, meaning, &stories, |out, story| committed(out, story, now));
+    }
+    let claimed = "The plan calls them done; there is no evidence. `verdone verify` can prove them.";
+    listed(&mut out, "Claimed", claimed, &extra.claimed);
+    let failed: Vec<&StoryView> = view.with_verdict(Some(StoryVerdict::Failed)).collect();
+    let kept = "The work tree is as it was before. Each attempt is kept and can be looked at.";
+    section(&mut out, "Failed and rolled back", kept, &failed, |out, story| rejected(out, story, now));
+    let unfinished: Vec<&StoryView> = view.with_verdict(None).collect();
+    section(&mut out, "Not finished", "Begun, but neither done nor given up.", &unfinished, |out, story| {
+        rejected(out, story, now);
+    });
+    let touched = |listed: &&ListedStory| view.story(&listed.id).is_none();
+    let open: Vec<ListedStory> = extra.open.iter().filter(touched).cloned().collect();
+    listed(&mut out, "Still open", "Not begun in this run.", &open);
+    review(&mut out, view);
+    out
+}
+
+fn head(view: &RunView, extra: &Extra, now: Timestamp) -> String {
+    let run = view.run.as_ref().map_or("unknown", |run| run.as_str());
+    let mut out = format!("# Verdone report: run {}\n\n", text(run));
+    put!(out, "**{}.**\n\n", text(&tally(view)));
+    let mut facts = vec![("Plan", code(&view.plan)), ("Agent", code(&view.agent))];
+    facts.extend(view.branch.as_ref().map(|branch| ("Branch", code(branch))));
+    if let Some(started) = view.started {
+        let until = view.ended.map_or_else(|| "still running".to_owned(), |ended| format!("to {}", moment(ended, &extra.zone)));
+        facts.push(("Time", format!("{} {until} ({})", moment(started, &extra.zone), duration(view.elapsed_ms(now)))));
+    }
+    facts.push(("Work", text(&work(view, now))));
+    facts.push(("Cost", usage(view.cost_usd, view.tokens).unwrap_or_else(|| "not reported by the agent".to_owned())));
+    if let Some(finish) = view.finish {
+        let short = format!("{} (exit code {})", finish.name(), view.exit_code.unwrap_or_else(|| finish.exit_code()));
+        facts.push(("Finish", text(&because(&short, view.reason.as_deref().unwrap_or_default()))));
+        facts.push(("Next", text(&sentence(finish.next_step()))));
+    }
+    facts.extend(extra.run_dir.as_ref().map(|dir| ("Files", code(dir))));
+    for (name, value) in facts {
+        put!(out, "- {name}: {value}\n");
+    }
+    out
+}
+
+fn section(out: &mut String, title: &str, meaning: &str, stories: &[&StoryView], mut each: impl FnMut(&mut String, &StoryView)) {
+    if stories.is_empty() {
+        return;
+    }
+    put!(out, "\n## {title} ({})\n\n{meaning}\n\n", stories.len());
+    for story in stories {
+        each(out, story);
+    }
+}
+
+fn listed(out: &mut String, title: &str, meaning: &str, stories: &[ListedStory]) {
+    if stories.is_empty() {
+        return;
+    }
+    put!(out, "\n## {title} ({})\n\n{meaning}\n\n", stories.len());
+    for story in stories.iter().take(LONGEST_LIST) {
+        put!(out, "- {}\n", heading(&story.id, &story.title));
+    }
+    if stories.len() > LONGEST_LIST {
+        put!(out, "- and {} more\n", stories.len() - LONGEST_LIST);
+    }
+}
+
+/// Bold keeps foreign text away from the start of the line, where Markdown has most of its signs.
+fn heading(id: &StoryId, title: &str) -> String {
+    format!("**{}**", text(&name(id.as_str(), title)))
+}
+
+fn story_line(story: &StoryView, now: Timestamp) -> String {
+    let mut facts = vec![
+        plural(story.attempts.len(), "attempt", "attempts"),
+        plural(story.turns(), "turn", "turns"),
+        duration(story.duration_ms(now)),
+    ];
+    facts.extend(usage(story.cost_usd, story.tokens));
+    format!("- {}: {}\n", heading(&story.id, &story.title), facts.join(", "))
+}
+
+fn committed(out: &mut String, story: &StoryView, now: Timestamp) {
+    out.push_str(&story_line(story, now));
+    let Some(attempt) = story.committed() else { return };
+    if let Some(commit) = &attempt.commit {
+        let files = plural(attempt.files as usize, "file", "files");
+        put!(out, "  - commit {}, {files}: {}\n", code(commit.short()), code(&format!("git show {}", commit.short())));
+    }
+    if let Some(seen) = attempt.verifications.last() {
+        put!(out, "  - evidence: {}\n", text(&checks(&seen.runs)));
+    }
+    if let Some(found) = attempt.red {
+        put!(out, "  - red check: {}\n", red(found));
+    }
+    for earlier in story.attempts.iter().filter(|attempt| attempt.kept.is_some()) {
+        kept(out, earlier);
+    }
+}
+
+fn rejected(out: &mut String, story: &StoryView, now: Timestamp) {
+    out.push_str(&story_line(story, now));
+    if let Some(reason) = &story.reason {
+        put!(out, "  - reason: {}\n", text(reason));
+    }
+    for attempt in &story.attempts {
+        kept(out, attempt);
+    }
+}
+
+fn kept(out: &mut String, attempt: &AttemptView) {
+    let why = match (&attempt.rejection, &attempt.reason) {
+        (Some(why), reason) => because(rejection(why), reason.as_deref().unwrap_or_default()),
+        (None, _) => "not decided".to_owned(),
+    };
+    put!(out, "  - attempt {}: {}\n", attempt.attempt, text(&why));
+    if let Some(kept) = &attempt.kept {
+        put!(out, "    - kept as {}: {}\n", code(kept.short()), code(&format!("git show {}", kept.short())));
+        if let Some(base) = &attempt.base {
+            put!(out, "    - all of it: {}\n", code(&format!("git diff {} {}", base.short(), kept.short())));
+        }
+    }
+}
+
+fn review(out: &mut String, view: &RunView) {
+    let mut points: Vec<String> = Vec::new();
+    points.extend(false_claims(view.false_claims).map(|said| format!("{said}.")));
+    if view.counts.unproven + view.counts.unverified > 0 {
+        let n = view.counts.unproven + view.counts.unverified;
+        points.push(format!("Read the {} that no check of its own proves.", plural(n, "commit", "commits")));
+    }
+    let files = |names: &std::collections::BTreeSet<String>| {
+        let more = names.len().saturating_sub(LONGEST_LIST);
+        let mut list = names.iter().take(LONGEST_LIST).map(|name| code(name)).collect::<Vec<_>>().join(", ");
+        if more > 0 {
+            put!(list, " and {more} more");
+        }
+        list
+    };
+    if !view.restored.is_empty() {
+        points.push(format!("The agent wrote files that it may not write; they were put back: {}.", files(&view.restored)));
+    }
+    if !view.debris.is_empty() {
+        points.push(format!("The checks left files behind; consider `.gitignore`: {}.", files(&view.debris)));
+    }
+    if view.leftovers > 0 {
+        points.push(format!("Ended {} that the agent left running.", plural(view.leftovers as usize, "process", "processes")));
+    }
+    points.extend(view.undone.iter().map(|what| format!("Undone: {}.", text(what))));
+    if points.is_empty() {
+        return;
+    }
+    out.push_str("\n## To review\n\n");
+    for point in points {
+        put!(out, "- {point}\n");
+    }
+}

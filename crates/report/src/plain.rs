@@ -1,0 +1,108 @@
+//! A run in a log file or a pipe: the same lines as on a terminal, without moving the cursor.
+
+use std::io::Write;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use verdone_core::event::Event;
+use verdone_core::update::{Reporter, Speaker, Update};
+use verdone_core::view::RunView;
+
+use crate::event_lines::{Line, lines};
+use crate::sink::Sink;
+use crate::style::{Mark, Style};
+use crate::summary::summary;
+use crate::width::clean;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Loudness {
+    #[default]
+    Normal,
+    /// Problems and the summary.
+    Quiet,
+}
+
+#[derive(Debug)]
+pub struct Plain<W: Write> {
+    sink: Sink<W>,
+    style: Style,
+    loudness: Loudness,
+    /// With a zone, each line begins with its local time.
+    zone: Option<TimeZone>,
+    view: RunView,
+    now: Option<Timestamp>,
+    /// The story's heading, held back until there is a problem to put under it.
+    heading: Option<Line>,
+}
+
+impl<W: Write> Plain<W> {
+    pub fn new(out: W, style: Style, loudness: Loudness) -> Self {
+        Self { sink: Sink::new(out), style, loudness, zone: None, view: RunView::default(), now: None, heading: None }
+    }
+
+    #[must_use]
+    pub fn with_times(mut self, zone: TimeZone) -> Self {
+        self.zone = Some(zone);
+        self
+    }
+
+    pub fn view(&self) -> &RunView {
+        &self.view
+    }
+
+    /// Whether the reader is gone. The run goes on.
+    pub fn broken(&self) -> bool {
+        self.sink.broken()
+    }
+
+    fn say(&mut self, lines: Vec<Line>) {
+        let mut out = String::new();
+        for line in lines {
+            match self.loudness {
+                Loudness::Normal => self.write(&mut out, &line),
+                Loudness::Quiet if matches!(line, Line::Finding { mark: Mark::Story, .. }) => self.heading = Some(line),
+                Loudness::Quiet if line.is_problem() => {
+                    if let Some(heading) = self.heading.take() {
+                        self.write(&mut out, &heading);
+                    }
+                    self.write(&mut out, &line);
+                }
+                Loudness::Quiet => {}
+            }
+        }
+        self.sink.put(&out);
+    }
+
+    fn write(&self, out: &mut String, line: &Line) {
+        if let (Some(zone), Some(now)) = (&self.zone, self.now) {
+            out.push_str(&now.to_zoned(zone.clone()).strftime("%H:%M:%S ").to_string());
+        }
+        for row in line.rows(&self.style, None) {
+            out.push_str(row.trim_end());
+            out.push('\n');
+        }
+    }
+}
+
+impl<W: Write> Reporter for Plain<W> {
+    fn report(&mut self, update: Update<'_>) {
+        match update {
+            Update::Event(recorded) => {
+                self.view.apply(recorded);
+                self.now = Some(recorded.at);
+                self.say(lines(&self.view, &recorded.event, &self.style));
+                if matches!(recorded.event, Event::RunStopped { .. }) {
+                    let text = summary(&self.view, &self.style);
+                    self.sink.put(&format!("\n{text}"));
+                }
+            }
+            Update::Output { speaker: Speaker::Agent, line, stream: _ } if self.loudness == Loudness::Normal => {
+                self.say(vec![Line::quote(line)]);
+            }
+            Update::Output { .. } => {}
+            Update::Tick { now } => self.now = Some(now),
+            Update::Notice { text } => self.say(vec![Line::top(Mark::Warn, clean(text))]),
+        }
+    }
+}

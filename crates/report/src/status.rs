@@ -1,0 +1,59 @@
+//! Where a run stands, for `verdone status`.
+
+use jiff::Timestamp;
+use verdone_core::view::{RunView, millis_between};
+
+use crate::event_lines::name;
+use crate::style::{Style, Tone};
+use crate::summary::{false_claims, tally, work};
+use crate::width::{clean, wrap};
+use crate::words::{because, duration, sentence};
+
+/// `now` is only used for a run that has not ended.
+pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
+    let Some(run) = &view.run else { return "No run yet.\n".to_owned() };
+    let mut rows = vec![("Run", clean(run.as_str())), ("Plan", clean(&view.plan)), ("Agent", clean(&view.agent))];
+    rows.extend(view.branch.as_ref().map(|branch| ("Branch", clean(branch))));
+    rows.push(("State", state(view, now)));
+    if let Some(current) = &view.current {
+        let name = name(current.story.as_str(), &current.title);
+        rows.push(("Story", format!("{} of {}: {name}", current.number, current.of)));
+        let took = duration(millis_between(current.started, now));
+        rows.push(("Attempt", format!("{}, turn {}, for {took}", current.attempt, current.turn.max(1))));
+    }
+    rows.push(("Stories", tally(view)));
+    rows.push(("Work", work(view, now)));
+    rows.extend(false_claims(view.false_claims).map(|text| ("Claims", text)));
+    if let Some(finish) = view.finish.filter(|_| view.ended.is_some()) {
+        rows.push(("Next", sentence(finish.next_step())));
+    }
+    facts(&rows, style)
+}
+
+fn state(view: &RunView, now: Timestamp) -> String {
+    match (view.finish, view.ended) {
+        (Some(finish), Some(_)) => {
+            let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
+            because(&format!("finished, {}{code}", finish.name()), view.reason.as_deref().unwrap_or_default())
+        }
+        (_, _) => {
+            let since = view.since.map_or(0, |since| millis_between(since, now));
+            format!("{} for {}", view.phase.words(), duration(since))
+        }
+    }
+}
+
+/// Names on the left, values aligned and wrapped on the right.
+pub(crate) fn facts(rows: &[(&str, String)], style: &Style) -> String {
+    const NAMES: usize = 9;
+    let mut out = String::new();
+    for (name, value) in rows {
+        for (at, row) in wrap(value, style.width.saturating_sub(NAMES).max(1), 6, style.unicode).iter().enumerate() {
+            let name = if at == 0 { *name } else { "" };
+            out.push_str(&style.paint(Tone::Dim, &format!("{name:NAMES$}")));
+            out.push_str(row);
+            out.push('\n');
+        }
+    }
+    out
+}

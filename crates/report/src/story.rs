@@ -1,0 +1,161 @@
+//! Everything about one story, for `verdone show STORY`.
+
+use jiff::Timestamp;
+use verdone_core::agent::TurnOutcome;
+use verdone_core::check::CheckRun;
+use verdone_core::id::StoryId;
+use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
+
+use crate::event_lines::{files, name};
+use crate::style::{Mark, Style, Tone};
+use crate::summary::{story_mark, verdict_words};
+use crate::width::{clean, wrap};
+use crate::words::{because, duration, outcome, plural, red, rejection, usage};
+
+/// `None` when the run never touched it.
+pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
+    let story = view.story(id)?;
+    let now = view.last.unwrap_or(Timestamp::UNIX_EPOCH);
+    let mut page = Page { out: String::new(), style };
+    page.head(story, now);
+    for attempt in &story.attempts {
+        page.attempt(attempt, now);
+    }
+    Some(page.out)
+}
+
+struct Page<'a> {
+    out: String,
+    style: &'a Style,
+}
+
+impl Page<'_> {
+    fn put(&mut self, indent: usize, mark: Option<Mark>, tone: Tone, text: &str) {
+        let lead = indent + 2;
+        let sign = mark.map_or_else(|| " ".to_owned(), |mark| self.style.mark(mark));
+        for (at, row) in wrap(text, self.style.width.saturating_sub(lead).max(1), 8, self.style.unicode).iter().enumerate() {
+            let sign = if at == 0 { sign.as_str() } else { " " };
+            let line = format!("{}{sign} {}", " ".repeat(indent), self.style.paint(tone, row));
+            self.out.push_str(line.trim_end());
+            self.out.push('\n');
+        }
+    }
+
+    fn note(&mut self, indent: usize, text: &str) {
+        self.put(indent, None, Tone::Dim, text);
+    }
+
+    fn head(&mut self, story: &StoryView, now: Timestamp) {
+        self.put(0, Some(story_mark(story)), Tone::Strong, &name(story.id.as_str(), &story.title));
+        let dot = self.style.dot();
+        let mut facts = vec![
+            verdict_words(story).to_owned(),
+            plural(story.attempts.len(), "attempt", "attempts"),
+            plural(story.turns(), "turn", "turns"),
+            duration(story.duration_ms(now)),
+        ];
+        facts.extend(usage(story.cost_usd, story.tokens));
+        if story.false_claims() > 0 {
+            facts.push(plural(story.false_claims(), "false claim of done", "false claims of done"));
+        }
+        self.put(0, None, Tone::Plain, &facts.join(dot));
+        if let Some(reason) = &story.reason {
+            self.put(0, None, Tone::Plain, &because("Failed", reason));
+        }
+    }
+
+    fn attempt(&mut self, attempt: &AttemptView, now: Timestamp) {
+        self.out.push('\n');
+        let took = duration(attempt.duration_ms(now));
+        self.put(0, None, Tone::Strong, &format!("Attempt {} (iteration {}, {took})", attempt.attempt, attempt.iteration));
+        if let Some(found) = attempt.red {
+            self.put(2, Some(Mark::Info), Tone::Plain, &format!("Red check: {}", red(found)));
+            self.runs(&attempt.red_runs);
+        }
+        for turn in &attempt.turns {
+            self.turn(turn);
+            for seen in attempt.verifications.iter().filter(|seen| seen.turn == turn.turn) {
+                self.verification(seen);
+            }
+        }
+        for seen in attempt.verifications.iter().filter(|seen| attempt.turns.iter().all(|turn| turn.turn != seen.turn)) {
+            self.verification(seen);
+        }
+        self.end(attempt);
+    }
+
+    fn turn(&mut self, turn: &TurnView) {
+        let (mark, said) = match &turn.outcome {
+            None => (Mark::Info, "agent working".to_owned()),
+            Some(TurnOutcome::Ended) => (Mark::Info, format!("agent stopped after {}", duration(turn.duration_ms))),
+            Some(end) => (Mark::Bad, format!("agent {}", clean(&end.words()))),
+        };
+        let used =
+            usage(turn.usage.cost_usd, turn.usage.tokens).map_or_else(String::new, |used| format!("{}{used}", self.style.dot()));
+        self.put(2, Some(mark), Tone::Plain, &format!("Turn {}: {said}{used}", turn.turn));
+        let kept = [("prompt", &turn.prompt), ("output", &turn.output)];
+        let kept: Vec<String> =
+            kept.iter().filter_map(|(what, file)| file.as_ref().map(|file| format!("{what} {}", clean(file)))).collect();
+        if !kept.is_empty() {
+            self.note(4, &kept.join(self.style.dot()));
+        }
+    }
+
+    fn verification(&mut self, seen: &VerificationView) {
+        let claim = if seen.false_claim { "claimed done, was not: " } else { "" };
+        let what = because(outcome(&seen.outcome), seen.reason.as_deref().unwrap_or_default());
+        let changed = plural(seen.changed as usize, "changed file", "changed files");
+        let passed = seen.outcome == verdone_core::event::VerifyOutcome::Passed;
+        let mark = if passed { Mark::Good } else { Mark::Bad };
+        self.put(2, Some(mark), Tone::Plain, &format!("Verification: {claim}{what}{}{changed}", self.style.dot()));
+        if let Some(tree) = &seen.tree {
+            self.note(4, &format!("tree {}", clean(tree.as_str())));
+        }
+        self.runs(&seen.runs);
+        if !seen.restored.is_empty() {
+            self.note(4, &format!("put back: {}", files(&seen.restored)));
+        }
+        if !seen.debris.is_empty() {
+            self.note(4, &format!("left by the checks: {}", files(&seen.debris)));
+        }
+    }
+
+    /// The evidence, check by check.
+    fn runs(&mut self, runs: &[CheckRun]) {
+        for run in runs {
+            let mark = if run.outcome.passed() { Mark::Good } else { Mark::Bad };
+            let (command, name) = (clean(&run.command.display()), clean(&run.name));
+            let command = if command == name { String::new() } else { format!(" ({command})") };
+            let dot = self.style.dot();
+            let said = format!("{name}{command}: {}{dot}{}", clean(&run.outcome.words()), duration(run.duration_ms));
+            self.put(4, Some(mark), Tone::Plain, &said);
+            let digest: String = run.output_digest.chars().take(12).collect();
+            let file = run.output.as_ref().map_or_else(String::new, |file| format!("{dot}{}", clean(file)));
+            self.note(6, &format!("output sha256 {}{file}", clean(&digest)));
+        }
+    }
+
+    fn end(&mut self, attempt: &AttemptView) {
+        if let Some(message) = &attempt.refused {
+            self.put(2, Some(Mark::Bad), Tone::Plain, &because("Commit refused", message));
+        }
+        if let (Some(commit), Some(verdict)) = (&attempt.commit, attempt.verdict) {
+            let files = plural(attempt.files as usize, "file", "files");
+            let said = format!("Committed {}{dot}{}{dot}{files}", clean(commit.short()), verdict.words(), dot = self.style.dot());
+            self.put(2, Some(crate::event_lines::verdict_mark(verdict)), Tone::Plain, &said);
+            self.note(4, &format!("git show {}", clean(commit.short())));
+        }
+        if let Some(why) = &attempt.rejection {
+            let why = because(rejection(why), attempt.reason.as_deref().unwrap_or_default());
+            self.put(2, Some(Mark::Bad), Tone::Plain, &format!("Given up: {why}"));
+        }
+        if let Some(kept) = &attempt.kept {
+            let files = plural(attempt.files as usize, "file", "files");
+            self.put(2, Some(Mark::Back), Tone::Plain, &format!("Rolled back {files}; kept as {}", clean(kept.short())));
+            self.note(4, &format!("git show {}", clean(kept.short())));
+            if let Some(base) = &attempt.base {
+                self.note(4, &format!("git diff {} {}", clean(base.short()), clean(kept.short())));
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The end of a run on one screen: what is done, what is only claimed, what was rolled back, and what to do next.
+
+use jiff::Timestamp;
+use verdone_core::verdict::StoryVerdict;
+use verdone_core::view::{FalseClaims, RunView, StoryView};
+
+use crate::event_lines::verdict_mark;
+use crate::style::{Mark, Style, Tone};
+use crate::width::{clean, columns, fit, pad, wrap};
+use crate::words::{because, duration, plural, sentence, usage};
+
+/// Verified first and apart from everything that is worth less.
+const GROUPS: [Option<StoryVerdict>; 5] = [
+    Some(StoryVerdict::Verified),
+    Some(StoryVerdict::Unproven),
+    Some(StoryVerdict::Unverified),
+    Some(StoryVerdict::Failed),
+    None,
+];
+
+pub fn summary(view: &RunView, style: &Style) -> String {
+    let mut out = String::new();
+    let now = view.last.unwrap_or(Timestamp::UNIX_EPOCH);
+    if !view.touched.is_empty() {
+        out.push_str(&table(view, now, style));
+        out.push('\n');
+    }
+    for (tone, text) in totals(view, now, style) {
+        for row in wrap(&text, style.width.max(1), 6, style.unicode) {
+            out.push_str(&style.paint(tone, &row));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The same words in the summary, in `status` and in the report.
+pub(crate) fn verdict_words(story: &StoryView) -> &'static str {
+    match story.verdict {
+        Some(verdict) => verdict.words(),
+        None if story.undone => "undone",
+        None if story.attempts.iter().any(|attempt| attempt.ended.is_none()) => "in work",
+        None => "not done",
+    }
+}
+
+pub(crate) fn story_mark(story: &StoryView) -> Mark {
+    match story.verdict {
+        Some(verdict) => verdict_mark(verdict),
+        None if story.undone => Mark::Back,
+        None => Mark::Info,
+    }
+}
+
+pub(crate) fn tally(view: &RunView) -> String {
+    let counts = view.counts;
+    let mut parts = vec![format!("{} verified", counts.verified)];
+    let rest = [(counts.unproven, "unproven"), (counts.unverified, "unverified"), (counts.failed, "failed")];
+    parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));
+    format!("{}; {} of {} done in the plan", parts.join(", "), view.done(), plural(view.stories, "story", "stories"))
+}
+
+pub(crate) fn false_claims(claims: FalseClaims) -> Option<String> {
+    let parts: Vec<String> = [(claims.nothing_changed, "changed nothing"), (claims.checks_failed, "failed the checks")]
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
+    let caught = plural(claims.total() as usize, "false claim", "false claims");
+    (!parts.is_empty()).then(|| format!("Caught {caught} of done: {}", parts.join(", ")))
+}
+
+pub(crate) fn work(view: &RunView, now: Timestamp) -> String {
+    let mut parts = vec![
+        plural(view.iterations as usize, "iteration", "iterations"),
+        plural(view.commits as usize, "commit", "commits"),
+        plural(view.counts.rolled_back, "rollback", "rollbacks"),
+    ];
+    parts.extend(usage(view.cost_usd, view.tokens));
+    format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
+}
+
+fn totals(view: &RunView, now: Timestamp, style: &Style) -> Vec<(Tone, String)> {
+    let mut rows = vec![(Tone::Strong, tally(view))];
+    rows.extend(false_claims(view.false_claims).map(|text| (Tone::Warn, text)));
+    rows.push((Tone::Plain, work(view, now)));
+    if !view.restored.is_empty() {
+        let files = plural(view.restored.len(), "protected file", "protected files");
+        rows.push((Tone::Warn, format!("Put back {files} that the agent had written")));
+    }
+    if view.leftovers > 0 {
+        let processes = plural(view.leftovers as usize, "process", "processes");
+        rows.push((Tone::Plain, format!("Ended {processes} that the agent left running")));
+    }
+    if !view.debris.is_empty() {
+        let files = plural(view.debris.len(), "file", "files");
+        rows.push((
+            Tone::Plain,
+            format!("The checks left {files} behind that {} not ignored", if view.debris.len() == 1 { "is" } else { "are" }),
+        ));
+    }
+    if let Some(finish) = view.finish {
+        let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
+        let short = format!("Finished: {}{code}", finish.name());
+        rows.push((Tone::Plain, because(&short, view.reason.as_deref().unwrap_or_default())));
+        let arrow = if style.unicode { "→" } else { "->" };
+        rows.push((Tone::Strong, format!("{arrow} {}", sentence(&format!("next: {}", finish.next_step())))));
+    }
+    rows
+}
+
+struct Row {
+    mark: Mark,
+    cells: [String; COLUMNS],
+}
+
+const COLUMNS: usize = 6;
+const HEADINGS: [&str; COLUMNS] = ["Story", "Title", "Verdict", "Attempts", "Time", "Commit"];
+const TITLE: usize = 1;
+/// Given up in this order when the screen is narrow; id and verdict stay.
+const LEAST_WANTED: [usize; 4] = [TITLE, 3, 5, 4];
+const LEAST_TITLE: usize = 8;
+const WIDEST_ID: usize = 20;
+
+fn table(view: &RunView, now: Timestamp, style: &Style) -> String {
+    let groups: Vec<Vec<Row>> =
+        GROUPS.iter().map(|verdict| view.with_verdict(*verdict).map(|story| row(story, now)).collect()).collect();
+    let mut widths = HEADINGS.map(columns);
+    for row in groups.iter().flatten() {
+        for (width, cell) in widths.iter_mut().zip(&row.cells) {
+            *width = (*width).max(columns(cell));
+        }
+    }
+    widths[0] = widths[0].min(WIDEST_ID);
+    let shown = choose(&mut widths, style.width);
+    let mut out = line(None, &HEADINGS.map(str::to_owned), &widths, &shown, style);
+    for (at, group) in groups.iter().filter(|group| !group.is_empty()).enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        for row in group {
+            out.push_str(&line(Some(row.mark), &row.cells, &widths, &shown, style));
+        }
+    }
+    out
+}
+
+fn row(story: &StoryView, now: Timestamp) -> Row {
+    let commit = match (story.verdict, story.committed().and_then(|attempt| attempt.commit.as_ref()), story.kept()) {
+        (Some(StoryVerdict::Verified | StoryVerdict::Unproven | StoryVerdict::Unverified), Some(commit), _) => {
+            clean(commit.short())
+        }
+        (_, _, Some(kept)) => format!("kept {}", clean(kept.short())),
+        (_, _, None) => String::new(),
+    };
+    let (id, title) = (clean(story.id.as_str()), clean(&story.title));
+    let title = if title == id { String::new() } else { title };
+    let attempts = story.attempts.len().to_string();
+    let cells = [id, title, verdict_words(story).to_owned(), attempts, duration(story.duration_ms(now)), commit];
+    Row { mark: story_mark(story), cells }
+}
+
+/// Which columns fit, and how wide the title may be.
+fn choose(widths: &mut [usize; COLUMNS], room: usize) -> Vec<usize> {
+    let mut shown: Vec<usize> = (0..COLUMNS).collect();
+    let total = |shown: &[usize], widths: &[usize; COLUMNS]| 2 + shown.iter().map(|at| widths[*at] + 2).sum::<usize>() - 2;
+    let wanted = widths[TITLE];
+    widths[TITLE] = LEAST_TITLE.min(wanted);
+    for drop in LEAST_WANTED {
+        if total(&shown, widths) <= room {
+            break;
+        }
+        shown.retain(|at| *at != drop);
+    }
+    let over = total(&shown, widths).saturating_sub(room);
+    widths[0] = widths[0].saturating_sub(over).max(1);
+    let free = room.saturating_sub(total(&shown, widths));
+    widths[TITLE] = wanted.min(widths[TITLE] + free);
+    shown
+}
+
+fn line(mark: Option<Mark>, cells: &[String; COLUMNS], widths: &[usize; COLUMNS], shown: &[usize], style: &Style) -> String {
+    let text = shown.iter().map(|at| pad(&cells[*at], widths[*at], style.unicode)).collect::<Vec<_>>().join("  ");
+    let text = fit(text.trim_end(), style.width.saturating_sub(2), style.unicode);
+    let sign = mark.map_or_else(|| " ".to_owned(), |mark| style.mark(mark));
+    let tone = if mark.is_none() { Tone::Dim } else { Tone::Plain };
+    format!("{sign} {}\n", style.paint(tone, &text))
+}

@@ -1,0 +1,135 @@
+//! Text measured in terminal columns: cutting, padding and wrapping.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::sanitise::sanitise;
+
+/// More of one foreign line than this is never looked at: enough for any terminal, and a bound for hostile input.
+const LONGEST_LINE: usize = 16 * 1024;
+/// Marks that stack on one letter; more is an attack on the screen.
+const MOST_COMBINING: usize = 3;
+
+/// Columns that a text takes at most. Terminals disagree about joined emoji, so the larger answer counts.
+pub(crate) fn columns(text: &str) -> usize {
+    let single: usize = text.chars().map(|c| c.width().unwrap_or(0)).sum();
+    single.max(text.width())
+}
+
+/// Foreign text as one clean line, with no white space around it.
+pub(crate) fn clean(text: &str) -> String {
+    let end = if text.len() > LONGEST_LINE { text.floor_char_boundary(LONGEST_LINE) } else { text.len() };
+    let mut stacked = 0;
+    let tame = |c: &char| {
+        stacked = if c.width() == Some(0) { stacked + 1 } else { 0 };
+        stacked <= MOST_COMBINING
+    };
+    sanitise(&text[..end]).trim().chars().filter(tame).collect()
+}
+
+/// Cut to `limit` columns; a cut is shown.
+pub(crate) fn fit(text: &str, limit: usize, unicode: bool) -> String {
+    if columns(text) <= limit {
+        return text.to_owned();
+    }
+    let ellipsis = match (unicode, limit) {
+        (_, 0) => return String::new(),
+        (true, _) => "…",
+        (false, 1..=5) => "",
+        (false, _) => "...",
+    };
+    let mut out = String::new();
+    let mut used = columns(ellipsis);
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > limit {
+            break;
+        }
+        out.push(c);
+    }
+    while !out.is_empty() && columns(&out) + columns(ellipsis) > limit {
+        out.pop();
+    }
+    out.truncate(out.trim_end().len());
+    out.push_str(ellipsis);
+    out
+}
+
+/// Cut to `width` columns and filled up to them.
+pub(crate) fn pad(text: &str, width: usize, unicode: bool) -> String {
+    let mut out = fit(text, width, unicode);
+    out.push_str(&" ".repeat(width.saturating_sub(columns(&out))));
+    out
+}
+
+/// Broken at spaces into at most `most` lines of at most `width` columns; what does not fit is cut.
+pub(crate) fn wrap(text: &str, width: usize, most: usize, unicode: bool) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut words = text.split(' ').filter(|word| !word.is_empty()).peekable();
+    let mut line = String::new();
+    while let Some(word) = words.next() {
+        let fits = columns(&line) + usize::from(!line.is_empty()) + columns(word) <= width;
+        if !fits && !line.is_empty() {
+            if lines.len() + 1 >= most {
+                let rest: Vec<&str> = std::iter::once(word).chain(words).take(width).collect();
+                line = fit(&format!("{line} {}", rest.join(" ")), width, unicode);
+                break;
+            }
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&fit(word, width, unicode));
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cutting_counts_columns_and_shows_the_cut() {
+        for (text, limit, expected) in [
+            ("short", 10, "short"),
+            ("exactly", 7, "exactly"),
+            ("one too long", 11, "one too lo…"),
+            ("漢字漢字", 5, "漢字…"),
+            ("漢字漢字", 4, "漢…"),
+            ("x", 0, ""),
+            ("xy", 1, "…"),
+        ] {
+            assert_eq!(fit(text, limit, true), expected, "{text} {limit}");
+        }
+        assert_eq!(fit("one too long", 9, false), "one to...");
+    }
+
+    #[test]
+    fn stacked_marks_are_tamed() {
+        let zalgo = format!("a{}b", "\u{301}".repeat(1000));
+        assert_eq!(clean(&zalgo), "a\u{301}\u{301}\u{301}b");
+    }
+
+    #[test]
+    fn wrapped_text_ends_with_a_cut_when_lines_run_out() {
+        assert_eq!(wrap("one two three four", 9, 2, true), ["one two", "three fo…"]);
+        assert_eq!(wrap("", 9, 2, true), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_piece_is_wider_than_asked(text in "\\PC{0,60}", limit in 0_usize..30, unicode: bool) {
+            let text = clean(&text);
+            prop_assert!(columns(&fit(&text, limit, unicode)) <= limit);
+            prop_assert_eq!(columns(&pad(&text, limit, unicode)), limit);
+            for line in wrap(&text, limit, 3, unicode) {
+                prop_assert!(columns(&line) <= limit, "{:?}", line);
+            }
+        }
+    }
+}

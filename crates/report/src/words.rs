@@ -1,0 +1,150 @@
+//! Numbers as words for people.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use verdone_core::check::CheckRun;
+use verdone_core::event::{Rejection, VerifyOutcome};
+use verdone_core::verdict::Red;
+
+use crate::width::clean;
+
+/// `1 story`, `2 stories`.
+pub fn plural(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// `0.4s`, `12s`, `3m 05s`, `1h 02m`, `2d 03h`.
+pub fn duration(ms: u64) -> String {
+    let secs = ms / 1000;
+    match secs {
+        0..10 if !ms.is_multiple_of(1000) => format!("{secs}.{}s", ms % 1000 / 100),
+        0..60 => format!("{secs}s"),
+        60..3600 => format!("{}m {:02}s", secs / 60, secs % 60),
+        3600..86_400 => format!("{}h {:02}m", secs / 3600, secs / 60 % 60),
+        _ => format!("{}d {:02}h", secs / 86_400, secs / 3600 % 24),
+    }
+}
+
+/// A running clock of constant width: `03:12`, `1:02:03`.
+pub(crate) fn clock(ms: u64) -> String {
+    let secs = ms / 1000;
+    if secs < 3600 {
+        format!("{:02}:{:02}", secs / 60, secs % 60)
+    } else {
+        format!("{}:{:02}:{:02}", secs / 3600, secs / 60 % 60, secs % 60)
+    }
+}
+
+pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// Small amounts keep the digits that matter.
+pub(crate) fn cost(usd: f64) -> String {
+    if usd > 0.0 && usd < 0.1 { format!("{usd:.4} USD") } else { format!("{usd:.2} USD") }
+}
+
+/// `12,345`.
+pub(crate) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Cost and tokens, as far as they are known.
+pub(crate) fn usage(cost_usd: Option<f64>, tokens: Option<u64>) -> Option<String> {
+    let tokens = tokens.map(|n| format!("{} {}", thousands(n), if n == 1 { "token" } else { "tokens" }));
+    let parts: Vec<String> = cost_usd.map(cost).into_iter().chain(tokens).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+pub(crate) fn red(red: Red) -> &'static str {
+    match red {
+        Red::Red => "fails before the work, as it should",
+        Red::Green => "already green before the work: it cannot prove anything",
+        Red::Unknown => "could not tell",
+        Red::Absent => "the story has no check of its own",
+    }
+}
+
+pub(crate) fn rejection(rejection: &Rejection) -> &'static str {
+    match rejection {
+        Rejection::ChecksFailed => "the checks did not pass",
+        Rejection::NothingChanged => "claimed done, nothing changed",
+        Rejection::NoProgress => "no progress",
+        Rejection::TurnFailed => "the agent's turn failed",
+        Rejection::HistoryMoved => "the branch was moved or rewritten",
+        Rejection::CommitRefused => "the commit was refused",
+        Rejection::AlreadyGreen => "its checks were green before any work",
+        Rejection::Stopped => "the run was stopped",
+        Rejection::Crashed => "the run had died",
+    }
+}
+
+pub(crate) fn outcome(outcome: &VerifyOutcome) -> &'static str {
+    match outcome {
+        VerifyOutcome::Passed => "passed",
+        VerifyOutcome::Failed => "failed",
+        VerifyOutcome::NothingChanged => "nothing changed",
+        VerifyOutcome::Unsettled => "checks do not settle",
+        VerifyOutcome::HistoryMoved => "the branch was moved or rewritten",
+        VerifyOutcome::Refused => "refused",
+        VerifyOutcome::Interrupted => "interrupted",
+    }
+}
+
+/// `2 checks passed`, or the first that did not.
+pub(crate) fn checks(runs: &[CheckRun]) -> String {
+    match runs.iter().find(|run| !run.outcome.passed()) {
+        Some(run) => format!("{} {}", clean(&run.name), clean(&run.outcome.words())),
+        None if runs.is_empty() => "no checks".to_owned(),
+        None => format!("{} passed", plural(runs.len(), "check", "checks")),
+    }
+}
+
+/// The words before, and the details after, without saying the same twice.
+pub(crate) fn because(short: &str, reason: &str) -> String {
+    let reason = clean(reason);
+    if reason.is_empty() || reason.eq_ignore_ascii_case(short) { short.to_owned() } else { format!("{short}: {reason}") }
+}
+
+/// The first letter large: for texts that may also stand inside a sentence.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short_and_sorted_by_size() {
+        for (ms, expected) in [
+            (0, "0s"),
+            (400, "0.4s"),
+            (1_000, "1s"),
+            (9_950, "9.9s"),
+            (12_345, "12s"),
+            (185_000, "3m 05s"),
+            (3_720_000, "1h 02m"),
+            (183_600_000, "2d 03h"),
+        ] {
+            assert_eq!(duration(ms), expected, "{ms}");
+        }
+        assert_eq!((clock(192_000).as_str(), clock(3_723_000).as_str()), ("03:12", "1:02:03"));
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!((plural(1, "story", "stories"), plural(0, "story", "stories")), ("1 story".into(), "0 stories".into()));
+        assert_eq!((thousands(999), thousands(1_000), thousands(1_234_567)), ("999".into(), "1,000".into(), "1,234,567".into()));
+        assert_eq!((cost(0.0123), cost(1.5)), ("0.0123 USD".into(), "1.50 USD".into()));
+    }
+}
