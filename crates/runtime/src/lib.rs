@@ -1,1 +1,5 @@
+//! What Verdone does: the only crate that starts processes, handles signals and writes files.
 
+pub mod output;
+pub mod process;
+pub mod signal;
