@@ -13,6 +13,8 @@ pub mod id;
 pub mod machine;
 pub mod plan;
 pub mod prompt;
+pub mod redact;
+pub mod sanitise;
 pub mod update;
 pub mod verdict;
 pub mod view;

@@ -1,4 +1,7 @@
 //! What Verdone does: the only crate that spawns, signals, locks and writes state. What to do is decided in the core.
 
+pub mod output;
+pub mod process;
 pub mod protected;
+pub mod signal;
 pub mod store;

@@ -1,0 +1,120 @@
+//! The one place that starts processes (git has its own): a group of its own, deadlines, bounded output, and nobody left behind.
+//!
+//! Threads read the pipes and wait for the exit; everything is decided in one loop that also serves the caller while a
+//! process is being ended. The exit is seen without reaping, so that the group's id stays ours until the group is gone.
+
+mod environment;
+mod program;
+mod supervise;
+mod tree;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use verdone_core::check::CommandSpec;
+use verdone_core::finish::StopSignal;
+use verdone_core::redact::Redactor;
+
+use crate::output::{Captured, Stream};
+use crate::signal::Signals;
+
+pub use environment::{EnvPlan, redactor_from_environment};
+pub use program::{check_program, program_exists};
+pub use supervise::run;
+pub use tree::adopt_orphans;
+
+/// Where `sh -c` finds its shell, whatever PATH says.
+pub const SHELL: &str = "/bin/sh";
+
+/// What to start and how long to bear it.
+#[derive(Debug)]
+pub struct Spawn<'a> {
+    pub argv: Vec<OsString>,
+    pub cwd: PathBuf,
+    pub env: EnvPlan,
+    pub stdin: Stdin,
+    /// Time until it is ended.
+    pub wall: Option<Duration>,
+    /// Silence until it is ended.
+    pub idle: Option<Duration>,
+    /// Time between TERM and KILL.
+    pub grace: Duration,
+    /// Bytes of output that are kept, half of them from the beginning.
+    pub cap: u64,
+    /// The file for the redacted, capped output. Made anew.
+    pub keep: Option<PathBuf>,
+    pub redactor: &'a Redactor,
+}
+
+#[derive(Debug, Clone, Default)]
+pub enum Stdin {
+    #[default]
+    Null,
+    Bytes(Vec<u8>),
+}
+
+/// What the caller of [`run`] hears while it waits.
+#[derive(Debug)]
+pub enum Moment<'a> {
+    /// A line of output: redacted, without its end. Not made safe for a terminal.
+    Line { stream: Stream, text: &'a str },
+    /// Comes several times a second: time to redraw.
+    Tick,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    /// A signal that we did not send.
+    Signal(i32),
+    /// Ended by us: the wall time was over.
+    Wall,
+    /// Ended by us: silent for too long.
+    Idle,
+    /// Ended by us, or not started: the run is being stopped.
+    Interrupted(StopSignal),
+}
+
+#[derive(Debug)]
+pub struct Ended {
+    pub exit: Exit,
+    pub output: Captured,
+    /// Without the time in which this program itself was stopped or asleep.
+    pub duration: Duration,
+    /// Processes that it left behind and that were ended.
+    pub leftovers: u32,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    #[error("{program}: not found")]
+    NotFound { program: String },
+    #[error("{program}: not executable")]
+    Denied { program: String },
+    #[error("{}: not a directory to work in", path.display())]
+    NoDirectory { path: PathBuf },
+    #[error("the command is empty")]
+    Empty,
+    #[error("{program}: could not be started: {source}")]
+    Failed { program: String, source: io::Error },
+    #[error("{}: could not be written: {source}", path.display())]
+    Keep { path: PathBuf, source: io::Error },
+}
+
+/// The words to execute for a command of the config or a plan.
+pub fn argv(command: &CommandSpec) -> Vec<OsString> {
+    match command {
+        CommandSpec::Shell(text) => vec![SHELL.into(), "-c".into(), text.into()],
+        CommandSpec::Argv(words) => words.iter().map(OsString::from).collect(),
+    }
+}
+
+/// Ends every process that descends from this one, escapees of earlier commands included, but not the processes in `keep`.
+/// Says how many there were. A second signal cuts the grace short.
+///
+/// It also reaps children: no other thread may be waiting for one of its own at the same time.
+pub fn end_leftovers(keep: &[u32], grace: Duration, signals: &Signals) -> u32 {
+    tree::end_leftovers(&tree::Spared { alone: keep.to_vec(), families: Vec::new() }, grace, signals)
+}

@@ -1,0 +1,94 @@
+//! What a child inherits: our environment without what belongs to an outer session, an outer run or another repository.
+
+use std::ffi::{OsStr, OsString};
+
+use verdone_core::redact::Redactor;
+
+/// Changes on top of the cleaned environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EnvPlan {
+    pub set: Vec<(OsString, OsString)>,
+    pub unset: Vec<OsString>,
+}
+
+impl EnvPlan {
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.set.push((name.into(), value.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn without(mut self, name: impl Into<OsString>) -> Self {
+        self.unset.push(name.into());
+        self
+    }
+}
+
+/// A redactor that knows the secrets of our own environment.
+pub fn redactor_from_environment() -> Redactor {
+    let lossy = |(name, value): (OsString, OsString)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned());
+    Redactor::new(std::env::vars_os().map(lossy))
+}
+
+/// Variables of an outer Claude Code session go; what says who pays and where the login is stays.
+const KEPT: [&str; 5] = [
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_VERTEX",
+];
+
+/// They name a repository, an index or a run that the child has nothing to do with (a git hook or alias may have started us).
+const REMOVED: [&str; 20] = [
+    "AI_AGENT",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+    "VERDONE_ATTEMPT",
+    "VERDONE_ITERATION",
+    "VERDONE_PLAN",
+    "VERDONE_PROMPT_FILE",
+    "VERDONE_RUN",
+    "VERDONE_STORY",
+    "VERDONE_TURN",
+];
+
+pub(super) fn is_removed(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    (name.starts_with("CLAUDE") && !KEPT.contains(&name)) || REMOVED.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outer_session_and_another_repository_do_not_shine_through() {
+        for (name, removed) in [
+            ("CLAUDECODE", true),
+            ("CLAUDE_CODE_SIMPLE", true),
+            ("CLAUDE_CODE_OAUTH_TOKEN", false),
+            ("CLAUDE_CONFIG_DIR", false),
+            ("ANTHROPIC_API_KEY", false),
+            ("GIT_DIR", true),
+            ("GIT_INDEX_FILE", true),
+            ("GIT_AUTHOR_NAME", false),
+            ("VERDONE_RUN", true),
+            ("PATH", false),
+            ("LC_ALL", false),
+        ] {
+            assert_eq!(is_removed(OsStr::new(name)), removed, "{name}");
+        }
+    }
+}

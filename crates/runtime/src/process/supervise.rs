@@ -1,0 +1,329 @@
+//! The loop that watches one child from its start until nothing of it is left.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, environment, tree};
+use crate::output::{Capture, Captured, Stream, create_fresh};
+use crate::signal::{Signals, Stop};
+
+const TICK: Duration = Duration::from_millis(125);
+/// How long the pipes may stay open after the exit before their holders are ended, and after that.
+const DRAIN: Duration = Duration::from_millis(250);
+const DRAIN_AGAIN: Duration = Duration::from_secs(1);
+/// A killed process that is still there after this is stuck in the kernel: waiting on helps nobody.
+const STUCK: Duration = Duration::from_secs(5);
+/// Leftovers were not asked for: they get less grace than the process itself.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+/// Reports that wait to be read; a flood blocks the child instead of filling the memory.
+const QUEUE: usize = 32;
+const CHUNK: usize = 32 * 1024;
+
+/// Starts a process and waits until it and everything that it started is gone.
+pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
+    if let Some(signal) = signals.requested() {
+        let output = Captured { digest: verdone_core::id::digest(b""), ..Captured::default() };
+        return Ok(Ended { exit: Exit::Interrupted(signal), output, duration: Duration::ZERO, leftovers: 0 });
+    }
+    let keep = |path: &std::path::PathBuf| create_fresh(path).map_err(|source| SpawnError::Keep { path: path.clone(), source });
+    let file = spawn.keep.as_ref().map(keep).transpose()?;
+    tree::adopt_orphans();
+    let spared = tree::Spared { alone: Vec::new(), families: tree::descendants() };
+    let mut child = start(spawn)?;
+    let mut watch = Watch::begin(spawn, signals, &mut child, file, on)?;
+    let why = watch.until_exit();
+    watch.drain(DRAIN);
+    let status = watch.end_group(&mut child);
+    let leftovers = tree::end_leftovers(&spared, spawn.grace.min(LEFTOVER_GRACE), signals);
+    watch.drain(DRAIN_AGAIN);
+    let (output, duration) = watch.finish();
+    let exit = why.or_else(|| status.map(exit_of)).unwrap_or(Exit::Signal(Signal::KILL.as_raw()));
+    Ok(Ended { exit, output, duration, leftovers })
+}
+
+fn start(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
+    let (program, arguments) = spawn.argv.split_first().ok_or(SpawnError::Empty)?;
+    // A missing directory would be reported as a missing program.
+    if !spawn.cwd.is_dir() {
+        return Err(SpawnError::NoDirectory { path: spawn.cwd.clone() });
+    }
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&spawn.cwd).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(match spawn.stdin {
+        Stdin::Null => Stdio::null(),
+        Stdin::Bytes(_) => Stdio::piped(),
+    });
+    for (name, _) in std::env::vars_os().filter(|(name, _)| environment::is_removed(name)) {
+        command.env_remove(name);
+    }
+    for name in &spawn.env.unset {
+        command.env_remove(name);
+    }
+    command.envs(spawn.env.set.iter().map(|(name, value)| (name, value)));
+
+    let failed = |source: io::Error| {
+        let program = program.to_string_lossy().into_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => SpawnError::NotFound { program },
+            io::ErrorKind::PermissionDenied => SpawnError::Denied { program },
+            _ => SpawnError::Failed { program, source },
+        }
+    };
+    for _ in 0..10 {
+        match command.spawn() {
+            // A script that was written a moment ago may still be open in a child that another thread is starting.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(Duration::from_millis(20)),
+            started => return started.map_err(failed),
+        }
+    }
+    command.spawn().map_err(failed)
+}
+
+/// What the threads tell the loop.
+enum Report {
+    Output(Stream, Vec<u8>),
+    Closed,
+    Exited,
+    /// A signal arrived: look at [`Signals`].
+    Woken,
+}
+
+/// How far the ending of a process has got, with the time at which it goes on.
+enum Phase {
+    Running,
+    Asked { why: Exit, until: Duration },
+    Killed { why: Exit, until: Duration },
+}
+
+struct Watch<'w, 'a> {
+    spawn: &'w Spawn<'a>,
+    signals: &'w Signals,
+    on: &'w mut dyn FnMut(Moment<'_>),
+    group: Pid,
+    reports: Receiver<Report>,
+    capture: Capture<'a>,
+    clock: Clock,
+    last_output: Duration,
+    last_tick: Duration,
+    open_pipes: u8,
+    exited: bool,
+    phase: Phase,
+    _subscription: crate::signal::Subscription,
+}
+
+impl<'w, 'a> Watch<'w, 'a> {
+    fn begin(
+        spawn: &'w Spawn<'a>,
+        signals: &'w Signals,
+        child: &mut Child,
+        file: Option<File>,
+        on: &'w mut dyn FnMut(Moment<'_>),
+    ) -> Result<Self, SpawnError> {
+        let (sender, reports) = sync_channel(QUEUE);
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child's pid is a positive pid_t");
+        let mut threads: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
+        if let (Stdin::Bytes(bytes), Some(mut pipe)) = (&spawn.stdin, child.stdin.take()) {
+            let bytes = bytes.clone();
+            // A child may end or close its stdin without reading it all: that is its own affair.
+            threads.push(Box::new(move || drop(pipe.write_all(&bytes))));
+        }
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let to = sender.clone();
+        threads.push(Box::new(move || read(out, Stream::Stdout, &to)));
+        let to = sender.clone();
+        threads.push(Box::new(move || read(err, Stream::Stderr, &to)));
+        let to = sender.clone();
+        threads.push(Box::new(move || wait_without_reaping(group, &to)));
+        for body in threads {
+            if let Err(source) = thread::Builder::new().name("child".to_owned()).spawn(body) {
+                let _ = kill_process_group(group, Signal::KILL);
+                let _ = child.wait();
+                return Err(SpawnError::Failed { program: spawn.argv[0].to_string_lossy().into_owned(), source });
+            }
+        }
+        // A full queue keeps the loop awake anyway; it looks at the signals after every report.
+        let wake = move || match sender.try_send(Report::Woken) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        };
+        Ok(Self {
+            spawn,
+            signals,
+            on,
+            group,
+            reports,
+            capture: Capture::new(spawn.redactor, spawn.cap, file),
+            clock: Clock::start(),
+            last_output: Duration::ZERO,
+            last_tick: Duration::ZERO,
+            open_pipes: 2,
+            exited: false,
+            phase: Phase::Running,
+            _subscription: signals.subscribe(wake),
+        })
+    }
+
+    /// Watches until the process is gone. Says why it was ended, if it was.
+    fn until_exit(&mut self) -> Option<Exit> {
+        while !self.exited {
+            self.hear(TICK);
+            if self.exited {
+                break;
+            }
+            match self.phase {
+                Phase::Running => self.watch_limits(),
+                Phase::Asked { why, until } if self.clock.now() >= until || self.insisted() => self.kill(why),
+                Phase::Asked { .. } => {}
+                Phase::Killed { until, .. } if self.clock.now() >= until => break,
+                Phase::Killed { .. } => {}
+            }
+        }
+        match self.phase {
+            Phase::Running => None,
+            Phase::Asked { why, .. } | Phase::Killed { why, .. } => Some(why),
+        }
+    }
+
+    fn watch_limits(&mut self) {
+        let now = self.clock.now();
+        let over = |limit: Option<Duration>, since: Duration| limit.is_some_and(|limit| now.saturating_sub(since) >= limit);
+        match self.signals.stop() {
+            Some(Stop::Insisted(signal)) => self.kill(Exit::Interrupted(signal)),
+            Some(Stop::Asked(signal)) => self.ask(Exit::Interrupted(signal)),
+            None if over(self.spawn.wall, Duration::ZERO) => self.ask(Exit::Wall),
+            None if over(self.spawn.idle, self.last_output) => self.ask(Exit::Idle),
+            None => {}
+        }
+    }
+
+    fn insisted(&self) -> bool {
+        matches!(self.signals.stop(), Some(Stop::Insisted(_)))
+    }
+
+    fn ask(&mut self, why: Exit) {
+        let _ = kill_process_group(self.group, Signal::TERM);
+        // A stopped process (one that wanted to read the terminal) hears TERM only when it goes on.
+        let _ = kill_process_group(self.group, Signal::CONT);
+        self.phase = Phase::Asked { why, until: self.clock.now() + self.spawn.grace };
+    }
+
+    fn kill(&mut self, why: Exit) {
+        let _ = kill_process_group(self.group, Signal::KILL);
+        self.phase = Phase::Killed { why, until: self.clock.now() + STUCK };
+    }
+
+    /// Waits for the pipes to close: at once in most cases, never longer than `patience`.
+    fn drain(&mut self, patience: Duration) {
+        let until = self.clock.now() + patience;
+        while self.open_pipes > 0 && self.clock.now() < until && !self.insisted() {
+            self.hear(Duration::from_millis(20));
+        }
+    }
+
+    /// Takes one report, or a tick.
+    fn hear(&mut self, patience: Duration) {
+        let patience = patience.min(self.until_next_limit());
+        match self.reports.recv_timeout(patience) {
+            Ok(Report::Output(stream, bytes)) => {
+                self.last_output = self.clock.now();
+                self.capture.push(stream, &bytes, &mut |stream, text| (self.on)(Moment::Line { stream, text }));
+            }
+            Ok(Report::Closed) => self.open_pipes -= 1,
+            Ok(Report::Exited) => self.exited = true,
+            Ok(Report::Woken) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        let now = self.clock.now();
+        if now.saturating_sub(self.last_tick) >= TICK {
+            self.last_tick = now;
+            self.capture.flush();
+            (self.on)(Moment::Tick);
+        }
+    }
+
+    fn until_next_limit(&mut self) -> Duration {
+        let now = self.clock.now();
+        let wall = self.spawn.wall.map(|wall| wall.saturating_sub(now));
+        let idle = self.spawn.idle.map(|idle| (self.last_output + idle).saturating_sub(now));
+        let next = match self.phase {
+            Phase::Running => wall.into_iter().chain(idle).min().unwrap_or(TICK),
+            Phase::Asked { until, .. } | Phase::Killed { until, .. } => until.saturating_sub(now),
+        };
+        next.max(Duration::from_millis(1))
+    }
+
+    /// Ends what is left of the group and reaps the process. The group's id is safe until then.
+    fn end_group(&mut self, child: &mut Child) -> Option<ExitStatus> {
+        if !self.exited {
+            return None;
+        }
+        // Without a process tree to walk, the group is all that can be swept.
+        if !tree::CAN_WALK || self.insisted() {
+            let _ = kill_process_group(self.group, Signal::KILL);
+        }
+        child.wait().ok()
+    }
+
+    fn finish(mut self) -> (Captured, Duration) {
+        let on = self.on;
+        let output = self.capture.finish(&mut |stream, text| on(Moment::Line { stream, text }));
+        (output, self.clock.now())
+    }
+}
+
+fn read(pipe: Option<impl Read>, stream: Stream, to: &SyncSender<Report>) {
+    if let Some(mut pipe) = pipe {
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            match pipe.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => break,
+                Ok(n) => {
+                    if to.send(Report::Output(stream, chunk[..n].to_vec())).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+    let _ = to.send(Report::Closed);
+}
+
+fn wait_without_reaping(pid: Pid, to: &SyncSender<Report>) {
+    while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {}
+    let _ = to.send(Report::Exited);
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+    }
+}
+
+/// Time that counts: a gap in which we were stopped or the machine slept does not.
+struct Clock {
+    last: Instant,
+    active: Duration,
+}
+
+impl Clock {
+    const LONGEST_STEP: Duration = Duration::from_secs(2);
+
+    fn start() -> Self {
+        Self { last: Instant::now(), active: Duration::ZERO }
+    }
+
+    fn now(&mut self) -> Duration {
+        let now = Instant::now();
+        self.active += (now - self.last).min(Self::LONGEST_STEP);
+        self.last = now;
+        self.active
+    }
+}

@@ -1,0 +1,220 @@
+//! The processes below us. Whoever leaves its group or its parent is adopted by us (a subreaper) and found by walking
+//! `/proc`; signals go through pidfds, so that a recycled pid is never hit.
+
+use std::time::Duration;
+
+use crate::signal::Signals;
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{descendants, end_leftovers};
+#[cfg(not(target_os = "linux"))]
+pub(super) use other::{descendants, end_leftovers};
+
+pub(super) const CAN_WALK: bool = cfg!(target_os = "linux");
+
+/// One process, told from a later one with the same pid by its start time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    pid: u32,
+    parent: u32,
+    /// In clock ticks since boot.
+    start: u64,
+    zombie: bool,
+}
+
+/// Processes that a sweep leaves alone.
+#[derive(Debug, Default)]
+pub(super) struct Spared {
+    /// Only these themselves.
+    pub(super) alone: Vec<u32>,
+    /// These and everything below them: they were there before.
+    pub(super) families: Vec<Process>,
+}
+
+/// Makes orphans of our children our own children instead of init's. Costs nothing when done again.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        // Only kernels before 3.4 refuse; the group is still ended there.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod other {
+    use super::{Duration, Process, Signals, Spared};
+
+    pub(in super::super) fn descendants() -> Vec<Process> {
+        Vec::new()
+    }
+
+    pub(in super::super) fn end_leftovers(_: &Spared, _: Duration, _: &Signals) -> u32 {
+        0
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::{HashMap, HashSet};
+    use std::os::fd::OwnedFd;
+    use std::time::Instant;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
+    use rustix::process::{
+        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitid, waitpid,
+    };
+
+    use super::{Duration, Process, Signals, Spared};
+    use crate::signal::Stop;
+
+    /// A sweep gives up after this: something forks faster than we kill, or hangs in the kernel.
+    const LONGEST: Duration = Duration::from_secs(5);
+    /// Handled at a time, to stay far below the limit of open files.
+    const BATCH: usize = 128;
+
+    pub(in super::super) fn descendants() -> Vec<Process> {
+        if has_no_children() { Vec::new() } else { below(std::process::id(), &all(), &Spared::default()) }
+    }
+
+    /// Ends all descendants but the spared ones; says how many there were.
+    pub(in super::super) fn end_leftovers(spared: &Spared, grace: Duration, signals: &Signals) -> u32 {
+        let me = std::process::id();
+        let insisted = || matches!(signals.stop(), Some(Stop::Insisted(_)));
+        let begin = Instant::now();
+        let mut ended = HashSet::new();
+        let mut asked: HashSet<(u32, u64)> = HashSet::new();
+        while !has_no_children() && begin.elapsed() < grace + LONGEST {
+            let found = below(me, &all(), spared);
+            let (dead, alive): (Vec<Process>, Vec<Process>) = found.into_iter().partition(|process| process.zombie);
+            for process in dead.iter().filter(|process| process.parent == me) {
+                let _ = waitpid(pid(process), WaitOptions::NOHANG);
+            }
+            if alive.is_empty() {
+                // Zombies of others go with their parents; those that were ours may have left children to adopt.
+                if dead.iter().all(|process| process.parent != me) {
+                    break;
+                }
+                continue;
+            }
+            let in_grace = begin.elapsed() < grace && !insisted();
+            let mut waiting: Vec<OwnedFd> = Vec::new();
+            for process in alive.iter().take(BATCH) {
+                ended.insert((process.pid, process.start));
+                let signal = if in_grace { Signal::TERM } else { Signal::KILL };
+                let first_time = asked.insert((process.pid, process.start));
+                waiting.extend(send(process, (first_time || !in_grace).then_some(signal)));
+            }
+            let patience = if in_grace { grace.saturating_sub(begin.elapsed()) } else { Duration::from_millis(200) };
+            wait_for_one(&waiting, patience.min(Duration::from_millis(50)));
+        }
+        u32::try_from(ended.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Sends a signal to exactly this process. The pidfd to wait on, if there is one.
+    fn send(process: &Process, signal: Option<Signal>) -> Option<OwnedFd> {
+        let pid = pid(process)?;
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(fd) => {
+                // The pidfd is of whoever has the pid now: look again who that is.
+                if read(process.pid)?.start != process.start {
+                    return None;
+                }
+                if let Some(signal) = signal {
+                    let _ = pidfd_send_signal(&fd, signal);
+                    let _ = pidfd_send_signal(&fd, Signal::CONT);
+                }
+                Some(fd)
+            }
+            Err(Errno::NOSYS | Errno::PERM) => {
+                let _ = signal.map(|signal| kill_process(pid, signal));
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Until one of them ends: then the tree has changed and is looked at again.
+    fn wait_for_one(processes: &[OwnedFd], patience: Duration) {
+        let mut fds: Vec<PollFd<'_>> = processes.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(patience.subsec_nanos()) };
+        let _ = poll(&mut fds, Some(&timeout));
+    }
+
+    /// Exact and one call; the walk below costs some milliseconds.
+    fn has_no_children() -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::All, options).is_err_and(|error| error == Errno::CHILD)
+    }
+
+    fn below(root: u32, all: &[Process], spared: &Spared) -> Vec<Process> {
+        let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
+        for process in all {
+            children.entry(process.parent).or_default().push(process);
+        }
+        let family = |p: &Process| spared.families.iter().any(|kept| kept.pid == p.pid && kept.start == p.start);
+        let mut found = Vec::new();
+        let mut parents = vec![root];
+        while let Some(parent) = parents.pop() {
+            for process in children.remove(&parent).unwrap_or_default() {
+                if family(process) {
+                    continue;
+                }
+                parents.push(process.pid);
+                if !spared.alone.contains(&process.pid) {
+                    found.push(*process);
+                }
+            }
+        }
+        found
+    }
+
+    fn all() -> Vec<Process> {
+        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(read).collect()
+    }
+
+    fn read(pid: u32) -> Option<Process> {
+        parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The name in brackets may hold anything, brackets and blanks and bad UTF-8 too: fields count from the last bracket.
+    fn parse(pid: u32, text: &[u8]) -> Option<Process> {
+        let end = text.iter().rposition(|&b| b == b')')?;
+        let mut fields = std::str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace();
+        let zombie = matches!(fields.next()?, "Z" | "X");
+        let parent = fields.next()?.parse().ok()?;
+        let start = fields.nth(17)?.parse().ok()?;
+        Some(Process { pid, parent, start, zombie })
+    }
+
+    fn pid(process: &Process) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(process.pid).ok()?)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_hostile_process_name_does_not_shift_the_fields() {
+            let text = b"42 (a) R 1 (\xff) Z 7 42 42 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 98765 0 0 18446744073709551615";
+            assert_eq!(parse(42, text), Some(Process { pid: 42, parent: 7, start: 98765, zombie: true }));
+        }
+
+        #[test]
+        fn our_own_entry_is_read() {
+            let me = read(std::process::id()).unwrap();
+            assert!(me.parent > 0 && me.start > 0 && !me.zombie);
+        }
+
+        #[test]
+        fn a_spared_family_is_left_out_and_a_spared_process_only_itself() {
+            let process = |pid, parent| Process { pid, parent, start: u64::from(pid), zombie: false };
+            let all = [process(2, 1), process(3, 2), process(4, 1), process(5, 4), process(6, 9)];
+            let spared = Spared { alone: vec![4], families: vec![process(2, 1)] };
+            assert_eq!(below(1, &all, &spared), [process(5, 4)]);
+            assert_eq!(below(1, &all, &Spared::default()).len(), 4);
+        }
+    }
+}
