@@ -26,6 +26,8 @@ pub enum Update<'a> {
     Event(&'a Recorded),
     /// One line of output, without its line end.
     Output { speaker: Speaker<'a>, stream: Stream, line: &'a str },
+    /// A check begins.
+    Checking { name: &'a str },
     /// Time went by while something was running.
     Tick { now: Timestamp },
     /// Something the user should read that is not part of the run's history.

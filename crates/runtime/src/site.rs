@@ -1,18 +1,23 @@
 //! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use verdone_core::check::{Check, CheckOrigin, CommandSpec};
+use jiff::Timestamp;
+use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec};
 use verdone_core::config::Config;
+use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_core::plan::Story;
 use verdone_core::redact::Redactor;
+use verdone_core::update::{Reporter, Speaker, Update};
 
-use crate::check_runner::{CheckContext, Counter};
-use crate::git::{Candidate, Git};
+use crate::check_runner::{CheckContext, CheckMoment, run_checks};
+use crate::git::{Candidate, CandidateRules, CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
 use crate::plan_file::PlanFile;
+use crate::process::{EnvPlan, Moment};
 use crate::protected::Protected;
+use crate::run::RUN_VARIABLE;
 use crate::signal::Signals;
 
 /// Everything a step may touch.
@@ -39,7 +44,9 @@ pub struct Site {
     pub candidate: Option<Candidate>,
     /// The tree right before the first turn, where the red check may have changed something.
     pub before_turn: Option<Oid>,
-    pub counter: Counter,
+    /// Turns and checks so far: they number the kept files.
+    pub turns_run: u32,
+    pub checks_run: u32,
 }
 
 impl Site {
@@ -48,27 +55,70 @@ impl Site {
         shown(self.plan.path(), &self.root)
     }
 
+    /// Snapshots the work tree, the plan's files included wherever they lie.
+    pub fn checkpoint(&self, label: &str) -> Result<Checkpoint, GitError> {
+        let extra = self.plan.protected_paths();
+        let (skip, limits) = (self.home(), SnapshotLimits::default());
+        self.git.checkpoint(&CheckpointRequest { chain: &self.run, label, extra: &extra, skip: &skip, limits })
+    }
+
+    /// What never enters a story's commit: our own folder, and what checks left behind.
+    pub fn candidate_rules(&self, debris: &[RepoPath]) -> CandidateRules {
+        let mut excluded = self.home();
+        for path in debris {
+            excluded.insert(path.clone());
+        }
+        CandidateRules { excluded, ..CandidateRules::default() }
+    }
+
+    pub fn restore_rules(&self) -> RestoreRules {
+        RestoreRules { skip: self.home(), aside: self.run_dir.join("aside") }
+    }
+
+    /// `.verdone/`, as git names it.
+    fn home(&self) -> PathSet {
+        self.repo_path(&self.root.join(".verdone")).into_iter().collect()
+    }
+
+    /// A path below the top level, as git names it.
+    pub fn repo_path(&self, path: &Path) -> Option<RepoPath> {
+        path.strip_prefix(self.git.top()).ok().map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()))
+    }
+
     pub fn own_checks(&self, story: &StoryId) -> &[Check] {
         self.frozen.get(story).map_or(&[], Vec::as_slice)
     }
 
-    /// What one check needs around it.
-    pub fn check_context(&self) -> CheckContext<'_> {
-        CheckContext {
+    /// Runs checks and shows what they say. Story checks first, then gates stage by stage.
+    pub fn run_checks(&mut self, checks: &[Check], reporter: &mut dyn Reporter) -> io::Result<Vec<CheckRun>> {
+        let context = CheckContext {
             cwd: &self.root,
             run_dir: &self.run_dir,
-            run: &self.run,
+            number: self.checks_run + 1,
+            env: EnvPlan::default().with(RUN_VARIABLE, self.run.as_str()),
             cap: self.config.limits.output_bytes,
             grace: self.config.limits.grace.duration(),
             redactor: &self.redactor,
-            counter: &self.counter,
+        };
+        let runs = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, &moment))?;
+        self.checks_run += runs.len() as u32;
+        Ok(runs)
+    }
+}
+
+fn show(reporter: &mut dyn Reporter, moment: &CheckMoment<'_>) {
+    match moment {
+        CheckMoment::Started(check) => reporter.report(Update::Checking { name: &check.name }),
+        CheckMoment::During(check, Moment::Line { stream, text }) => {
+            reporter.report(Update::Output { speaker: Speaker::Check(&check.name), stream: *stream, line: text });
         }
+        CheckMoment::During(_, Moment::Tick) => reporter.report(Update::Tick { now: Timestamp::now() }),
+        CheckMoment::Ended(_) => {}
     }
 }
 
 /// The checks of a story, ready to run.
-pub fn own_checks(story: &Story, commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
-    let _ = story;
+pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
     commands
         .into_iter()
         .map(|command| Check {

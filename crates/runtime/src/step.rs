@@ -14,7 +14,7 @@ use std::io;
 use verdone_core::machine::{Attempt, Input, State};
 use verdone_core::prompt::PromptError;
 
-use crate::git::{CheckpointRequest, GitError};
+use crate::git::GitError;
 use crate::plan_file::PlanFileError;
 use crate::site::Site;
 
@@ -26,6 +26,9 @@ pub use roll_back::roll_back;
 pub use select::select;
 pub use turn::{build_prompt, turn};
 pub use verify::verify;
+
+/// What is being done when a check's files cannot be written.
+const RUNNING: &str = "keeping the output of a check";
 
 /// Verdone's own trouble: it never counts against a story.
 #[derive(Debug, thiserror::Error)]
@@ -47,9 +50,7 @@ pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "checkpoint")?;
     (site.candidate, site.before_turn) = (None, None);
     let label = format!("{} attempt {}", attempt.place.story, attempt.place.attempt);
-    let extra = site.plan.protected_paths();
-    let checkpoint = site.git.checkpoint(&CheckpointRequest { chain: &site.run, label: &label, extra: &extra })?;
-    Ok(Input::Checkpointed(checkpoint))
+    Ok(Input::Checkpointed(site.checkpoint(&label)?))
 }
 
 fn attempt_of<'a>(state: &'a State, step: &'static str) -> Result<&'a Attempt, StepError> {

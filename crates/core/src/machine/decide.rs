@@ -98,7 +98,8 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
         return stop(events, Finish::Manual, stopped_by(signal));
     }
     if !green && !rules.red_baseline {
-        return stop(events, Finish::Blocked, "the gates are red before any work: mend them first, or use --red-baseline");
+        let reason = super::Feedback::from_runs(baseline).reason;
+        return stop(events, Finish::Blocked, format!("red before any work: {reason}"));
     }
     then(events, Effect::Select)
 }

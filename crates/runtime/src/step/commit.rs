@@ -6,9 +6,8 @@ use verdone_core::machine::{Input, Phase, State};
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
 
-use super::{StepError, attempt_of};
-use crate::check_runner::run_checks;
-use crate::git::CommitError;
+use super::{RUNNING, StepError, attempt_of, io_error};
+use crate::git::{Commit, CommitError};
 use crate::site::Site;
 
 pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
@@ -20,7 +19,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     let message = evidence.commit_message(&site.config.commit.subject);
     let commit = match site.git.commit(&candidate, &message, site.config.commit.timeout.duration()) {
         Ok(commit) => commit,
-        Err(CommitError::Refused { message }) => {
+        Err(CommitError::Refused { message, .. }) => {
             site.plan.unmark()?;
             return Ok(Input::CommitRefused { message });
         }
@@ -30,7 +29,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     if commit.tree == *tree {
         return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
     }
-    verify_again(site, state, *verdict, commit.id, commit.tree, files, reporter)
+    verify_again(site, state, *verdict, commit, candidate.head.clone(), files, reporter)
 }
 
 /// A git hook rewrote files, so the commit is not what was verified: only checks on the new tree count.
@@ -38,21 +37,21 @@ fn verify_again(
     site: &mut Site,
     state: &State,
     verdict: StoryVerdict,
-    commit: Oid,
-    tree: Oid,
+    Commit { id: commit, tree, .. }: Commit,
+    parent: Option<Oid>,
     files: u32,
     reporter: &mut dyn Reporter,
 ) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "commit")?;
     let checks: Vec<_> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
-    let runs = run_checks(&checks, &site.check_context(), &site.signals, reporter)?;
-    let clean = site.git.is_exactly(&tree)?;
+    let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
+    let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("commit"))?;
+    let clean = site.git.candidate(checkpoint, &site.candidate_rules(&[]))?.tree == tree;
     if clean && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
         let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
         return Ok(record(site, &evidence, commit, tree, files, reporter));
     }
-    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone());
-    site.git.uncommit(&commit, base.as_ref())?;
+    site.git.uncommit(&commit, parent.as_ref())?;
     site.plan.unmark()?;
     let failed = verdone_core::machine::Feedback::from_runs(&runs).reason;
     Ok(Input::CommitRefused { message: format!("a git hook changed files, and the result does not pass: {failed}") })

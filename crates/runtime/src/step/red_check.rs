@@ -5,16 +5,16 @@ use verdone_core::machine::{Input, State};
 use verdone_core::update::Reporter;
 use verdone_core::verdict::Red;
 
-use super::{StepError, attempt_of};
-use crate::check_runner::run_checks;
+use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::site::Site;
 
 pub fn red_check(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "red check")?;
-    let runs = run_checks(site.own_checks(&attempt.place.story), &site.check_context(), &site.signals, reporter)?;
+    let checks = site.own_checks(&attempt.place.story).to_vec();
+    let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
     // The check may have written files of its own: those must not pass for the agent's work later.
     if let (false, Some(checkpoint)) = (runs.is_empty(), &attempt.checkpoint) {
-        site.before_turn = Some(site.git.candidate(checkpoint, &site.candidate_rules())?.tree);
+        site.before_turn = Some(site.git.candidate(checkpoint, &site.candidate_rules(&[]))?.tree);
     }
     Ok(Input::RedChecked { red: red_of(&runs), runs })
 }

@@ -3,8 +3,8 @@
 
 use verdone_core::machine::{Input, State};
 
+use super::verify::put_back;
 use super::{StepError, attempt_of};
-use crate::git::CheckpointRequest;
 use crate::site::Site;
 
 pub fn roll_back(site: &mut Site, state: &State) -> Result<Input, StepError> {
@@ -13,11 +13,12 @@ pub fn roll_back(site: &mut Site, state: &State) -> Result<Input, StepError> {
     site.candidate = None;
     let place = &attempt.place;
     let label = format!("{} attempt {}, before its rollback", place.story, place.attempt);
-    let extra = site.plan.protected_paths();
-    let before = site.git.checkpoint(&CheckpointRequest { chain: &site.run, label: &label, extra: &extra })?;
+    let before = site.checkpoint(&label)?;
     let label = format!("{} attempt {}, rejected", place.story, place.attempt);
-    let kept = site.git.keep_attempt(&site.run, checkpoint, &site.candidate_rules(), &label)?;
-    let restored = site.git.restore(checkpoint, &site.candidate_rules())?;
-    site.plan.reload()?;
+    let candidate = site.git.candidate(checkpoint, &site.candidate_rules(&[]))?;
+    let kept = site.git.keep_attempt(&site.run, &candidate, &label)?;
+    put_back(site, attempt)?;
+    let restored = site.git.restore(checkpoint, &site.restore_rules())?;
+    site.plan.refresh()?;
     Ok(Input::RolledBack { kept, before, files: restored.files })
 }

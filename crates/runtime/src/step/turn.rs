@@ -20,19 +20,21 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     let prompt = prompt_of(site, state, attempt)?;
     let place = &attempt.place;
     let plan = site.plan.path().to_owned();
+    site.turns_run += 1;
     let request = TurnRequest {
-        agents: &site.config.agent,
+        agent: &site.config.agent,
         limits: &site.config.limits,
         prompt: &prompt,
         cwd: &site.root,
         run_dir: &site.run_dir,
+        number: site.turns_run,
         run: &site.run,
         place,
         iteration: state.iteration,
         plan: &plan,
         redactor: &site.redactor,
     };
-    let result = run_turn(&request, &site.signals, &mut |moment| show(reporter, &moment));
+    let result = run_turn(&request, &site.signals, &mut |moment| show(reporter, &moment)).map_err(io_error("keeping the turn"))?;
     Ok(Input::TurnEnded(TurnReport {
         outcome: result.outcome,
         duration_ms: result.duration.as_millis() as u64,

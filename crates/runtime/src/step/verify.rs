@@ -10,9 +10,8 @@ use verdone_core::machine::{Attempt, Input, State, Verification};
 use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
 
-use super::{StepError, attempt_of, io_error};
-use crate::check_runner::run_checks;
-use crate::git::{Candidate, History};
+use super::{RUNNING, StepError, attempt_of, io_error};
+use crate::git::{Candidate, History, PathSet, RepoPath};
 use crate::site::Site;
 
 /// Checks may change what they check (formatters, snapshots) this often before they have to settle.
@@ -32,7 +31,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
 }
 
 /// What the turn did to files that are not the agent's: kept beside the run, told, undone.
-fn put_back(site: &Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
+pub(super) fn put_back(site: &Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
     let place = &attempt.place;
     let name = format!("{}-{}-{}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
     let aside = site.run_dir.join("undone").join(name);
@@ -56,57 +55,60 @@ fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Result<Verification, StepError> {
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
     let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
-    let mut debris: Vec<String> = Vec::new();
+    let mut debris: Vec<RepoPath> = Vec::new();
     let mut runs = Vec::new();
     for _ in 0..ROUNDS {
-        let candidate = site.git.candidate(checkpoint, &site.candidate_rules_without(&debris))?;
-        let changed = changed_by_agent(site, attempt, &candidate);
-        let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, debris: Vec<String>| Verification {
+        let candidate = site.git.candidate(checkpoint, &site.candidate_rules(&debris))?;
+        let changed = changed_by_agent(site, &candidate);
+        let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, debris: &[RepoPath]| Verification {
             outcome,
             tree: Some(candidate.tree.clone()),
             changed,
             runs,
             reason,
             restored: Vec::new(),
-            debris,
+            debris: names(debris),
         };
         if let History::Moved { reason } = &candidate.history {
-            return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), debris));
+            return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), &debris));
         }
-        if let Some(reason) = &candidate.refusal {
-            return Ok(answer(VerifyOutcome::Refused, Some(reason.clone()), Vec::new(), debris));
+        if let Some(obstacle) = candidate.obstacles.first() {
+            return Ok(answer(VerifyOutcome::Refused, Some(obstacle.to_string()), Vec::new(), &debris));
         }
         if changed == 0 && attempt.place.turn > 0 {
-            return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), debris));
+            return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), &debris));
         }
-        runs = run_checks(&checks, &site.check_context(), &site.signals, reporter)?;
+        runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
         if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
-            return Ok(answer(VerifyOutcome::Interrupted, None, runs, debris));
+            return Ok(answer(VerifyOutcome::Interrupted, None, runs, &debris));
         }
         let drift = site.git.unchanged_since(&candidate)?;
-        debris.extend(drift.new_untracked.iter().map(ToString::to_string));
-        if drift.changed.is_empty() {
+        debris.extend(drift.new_untracked.iter().cloned());
+        if drift.is_none() {
             let green = runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed());
             let outcome = if green { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
-            let verification = answer(outcome, None, runs, debris);
+            let verification = answer(outcome, None, runs, &debris);
             site.candidate = Some(candidate);
             return Ok(verification);
         }
         if !runs.iter().all(|run| run.outcome.passed()) {
-            return Ok(answer(VerifyOutcome::Failed, None, runs, debris));
+            return Ok(answer(VerifyOutcome::Failed, None, runs, &debris));
         }
     }
     let reason = "checks do not settle: they change files each time they run".to_owned();
     let outcome = VerifyOutcome::Unsettled;
-    Ok(Verification { outcome, tree: None, changed: 1, runs, reason: Some(reason), restored: Vec::new(), debris })
+    Ok(Verification { outcome, tree: None, changed: 1, runs, reason: Some(reason), restored: Vec::new(), debris: names(&debris) })
 }
 
 /// How many files the attempt changed, the plan's tick and the red check's own traces left out.
-fn changed_by_agent(site: &Site, attempt: &Attempt, candidate: &Candidate) -> u32 {
-    let _ = attempt;
+fn changed_by_agent(site: &Site, candidate: &Candidate) -> u32 {
     if site.before_turn.as_ref() == Some(&candidate.tree) {
         return 0;
     }
-    let ours = site.bookkeeping();
-    candidate.changes.iter().filter(|path| !ours.contains(*path)).count() as u32
+    let ours: PathSet = site.plan.protected_paths().iter().filter_map(|path| site.repo_path(path)).collect();
+    candidate.changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32
+}
+
+fn names(paths: &[RepoPath]) -> Vec<String> {
+    paths.iter().map(ToString::to_string).collect()
 }

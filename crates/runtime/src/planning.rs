@@ -1,0 +1,176 @@
+//! Planning: the agent turns a request into a plan. It may look, not touch: whatever it changed is kept and put back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use verdone_core::agent::TurnOutcome;
+use verdone_core::config::Config;
+use verdone_core::event::Place;
+use verdone_core::id::StoryId;
+use verdone_core::plan::{Document, PlanError};
+use verdone_core::prompt::{self, PromptError, plan_in_answer};
+use verdone_core::update::{Reporter, Speaker, Update};
+
+use crate::agent::{TurnRequest, run_turn};
+use crate::approval::{ApprovalError, Approvals};
+use crate::atomic::write_atomically;
+use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
+use crate::process::{self, Moment};
+use crate::project::Project;
+use crate::signal::Signals;
+use crate::store::Store;
+
+#[derive(Debug)]
+pub struct PlanningRequest<'a> {
+    pub project: &'a Project,
+    pub config: &'a Config,
+    /// What is wanted, in the user's words.
+    pub request: &'a str,
+    /// Where the plan goes.
+    pub output: &'a Path,
+    /// Replace a plan that is there already.
+    pub force: bool,
+}
+
+#[derive(Debug)]
+pub struct PlanWritten {
+    pub stories: usize,
+    pub fingerprint: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlanningError {
+    #[error("{path} exists already", path = .0.display())]
+    Exists(PathBuf),
+    #[error("the request is empty")]
+    EmptyRequest,
+    #[error("the agent {0}")]
+    Turn(String),
+    #[error("the agent's answer is not a plan; it is kept in {}", kept.display())]
+    NotAPlan { kept: PathBuf, source: PlanError },
+    #[error("the agent's plan names no story by an id; it is kept in {}", kept.display())]
+    NoIds { kept: PathBuf },
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
+    #[error("{doing}: {source}")]
+    Io { doing: String, source: io::Error },
+}
+
+/// Asks for a plan and writes it. Its commands stay unapproved.
+pub fn write_plan(
+    request: &PlanningRequest<'_>,
+    signals: &Signals,
+    reporter: &mut dyn Reporter,
+) -> Result<PlanWritten, PlanningError> {
+    if request.request.trim().is_empty() {
+        return Err(PlanningError::EmptyRequest);
+    }
+    if !request.force && fs::symlink_metadata(request.output).is_ok() {
+        return Err(PlanningError::Exists(request.output.to_owned()));
+    }
+    let root = &request.project.root;
+    let git = Git::open(root)?;
+    let (run, run_dir) = Store::of(root).create(Timestamp::now()).map_err(io_error("making the run's directory"))?;
+    let home: PathSet = repo_path(&git, &root.join(".verdone")).into_iter().collect();
+    let snapshot = |label: &str| {
+        let limits = SnapshotLimits::default();
+        git.checkpoint(&CheckpointRequest { chain: &run, label, extra: &[], skip: &home, limits })
+    };
+    let checkpoint = snapshot("before planning")?;
+    let rules = CandidateRules { excluded: home.clone(), ..CandidateRules::default() };
+    let before = git.candidate(&checkpoint, &rules)?;
+
+    process::adopt_orphans();
+    let said = ask(request, &run, &run_dir, signals, reporter)?;
+
+    let drift = git.unchanged_since(&before)?;
+    if !drift.is_none() || !drift.new_untracked.is_empty() {
+        let kept = snapshot("what the agent changed while planning")?;
+        git.restore(&checkpoint, &RestoreRules { skip: home.clone(), aside: run_dir.join("aside") })?;
+        let text = format!("the agent changed files while planning; they were put back and are kept in {}", kept.id.short());
+        reporter.report(Update::Notice { text: &text });
+    }
+    accept(request, &run_dir, &said)
+}
+
+fn ask(
+    request: &PlanningRequest<'_>,
+    run: &verdone_core::id::RunId,
+    run_dir: &Path,
+    signals: &Signals,
+    reporter: &mut dyn Reporter,
+) -> Result<String, PlanningError> {
+    let root = &request.project.root;
+    let (name, template) = template(root)?;
+    let guardrails = fs::read_to_string(root.join(".verdone/guardrails.md")).unwrap_or_default();
+    let prompt = prompt::planning(&name, &template, request.request, &guardrails)?;
+    let redactor = process::redactor_from_environment();
+    let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
+    let turn = TurnRequest {
+        agent: &request.config.agent,
+        prompt: &prompt,
+        cwd: root,
+        run_dir,
+        number: 1,
+        run,
+        place: &place,
+        iteration: 1,
+        plan: request.output,
+        limits: &request.config.limits,
+        redactor: &redactor,
+    };
+    let mut show = |moment: Moment<'_>| match moment {
+        Moment::Line { stream, text } => {
+            reporter.report(Update::Output { speaker: Speaker::Agent, stream, line: text });
+        }
+        Moment::Tick => reporter.report(Update::Tick { now: Timestamp::now() }),
+    };
+    let result = run_turn(&turn, signals, &mut show).map_err(io_error("keeping the turn"))?;
+    match result.outcome {
+        TurnOutcome::Ended => Ok(result.said),
+        outcome => Err(PlanningError::Turn(outcome.words())),
+    }
+}
+
+/// Only what parses into stories with ids becomes the plan; anything else is kept for the user to look at.
+fn accept(request: &PlanningRequest<'_>, run_dir: &Path, said: &str) -> Result<PlanWritten, PlanningError> {
+    let text = plan_in_answer(said);
+    let kept = run_dir.join("plan-answer.md");
+    fs::write(&kept, said).map_err(io_error("keeping the agent's answer"))?;
+    let name = request.output.file_name().unwrap_or_default().to_string_lossy();
+    let document = Document::parse(&name, text.as_bytes())
+        .map_err(|source| PlanningError::NotAPlan { kept: kept.clone(), source })?;
+    if !document.plan().stories.iter().any(|story| story.explicit_id) {
+        return Err(PlanningError::NoIds { kept });
+    }
+    if let Some(parent) = request.output.parent() {
+        fs::create_dir_all(parent).map_err(io_error("making the plan's folder"))?;
+    }
+    write_atomically(request.output, text.as_bytes()).map_err(io_error("writing the plan"))?;
+    let root = &request.project.root;
+    Approvals::read(root)?.written(&crate::site::shown(request.output, root), &request.config.agent.name)?;
+    Ok(PlanWritten { stories: document.plan().stories.len(), fingerprint: document.fingerprint() })
+}
+
+fn template(root: &Path) -> Result<(String, String), PlanningError> {
+    let name = ".verdone/prompts/planning.md";
+    match fs::read_to_string(root.join(name)) {
+        Ok(text) => Ok((name.to_owned(), text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(("built-in".to_owned(), prompt::PLANNING.to_owned())),
+        Err(source) => Err(PlanningError::Io { doing: format!("reading {name}"), source }),
+    }
+}
+
+fn repo_path(git: &Git, path: &Path) -> Option<RepoPath> {
+    path.strip_prefix(git.top()).ok().map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()))
+}
+
+fn io_error(doing: &str) -> impl FnOnce(io::Error) -> PlanningError + '_ {
+    move |source| PlanningError::Io { doing: doing.to_owned(), source }
+}

@@ -1,0 +1,198 @@
+//! What has to be in order before a run may begin. `run` refuses on the first thing that is not; `doctor` lists all of them.
+
+use std::path::Path;
+
+use verdone_core::check::Check;
+use verdone_core::config::Config;
+use verdone_core::plan::{Plan, Status};
+
+use crate::approval::Approvals;
+use crate::git::{Git, Status as GitStatus};
+use crate::process::{check_program, program_exists};
+
+/// Less room than this on the disk, and a run would fail at a bad moment.
+const ROOM: u64 = 200 * 1024 * 1024;
+/// How many names a message lists.
+const SHOWN: usize = 8;
+
+/// Ordered: the worst counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    Good,
+    Warning,
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    pub what: &'static str,
+    pub health: Health,
+    pub message: String,
+    pub hints: Vec<String>,
+}
+
+impl Finding {
+    pub fn good(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, health: Health::Good, message: message.into(), hints: Vec::new() }
+    }
+
+    pub fn warning(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, health: Health::Warning, message: message.into(), hints: Vec::new() }
+    }
+
+    pub fn bad<const N: usize>(what: &'static str, message: impl Into<String>, hints: [&str; N]) -> Self {
+        let hints = hints.into_iter().map(str::to_owned).collect();
+        Self { what, health: Health::Bad, message: message.into(), hints }
+    }
+}
+
+/// The repository: nothing half done, a branch to commit to, nothing of the user's in the way, an identity.
+pub fn repository(git: &Git, status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(operation) = git.operation_in_progress() {
+        let message = format!("a {operation} is in progress");
+        findings.push(Finding::bad("operation", message, ["finish or abort it first"]));
+    }
+    findings.push(branch(status));
+    findings.extend(work_tree(status, ours));
+    findings.push(match git.identity() {
+        Ok(identity) => Finding::good("identity", identity),
+        Err(error) => Finding::bad(
+            "identity",
+            error.to_string(),
+            ["git config user.name \"Your Name\"", "git config user.email you@example.com"],
+        ),
+    });
+    findings.push(room(git.top()));
+    findings
+}
+
+fn branch(status: &GitStatus) -> Finding {
+    match status.branch.as_deref() {
+        None => Finding::bad("branch", "HEAD is detached: commits would belong to no branch", ["git switch -c NAME"]),
+        Some(name @ ("main" | "master" | "trunk")) => {
+            let mut finding = Finding::warning("branch", format!("commits go to the default branch {name}"));
+            finding.hints.push("git switch -c NAME keeps the run's commits apart".to_owned());
+            finding
+        }
+        Some(name) => Finding::good("branch", format!("commits go to {name}")),
+    }
+}
+
+fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Vec<Finding> {
+    let (untracked, changed): (Vec<_>, Vec<_>) =
+        status.entries.iter().filter(|entry| !ours(&entry.path.to_path())).partition(|entry| entry.is_untracked());
+    let names = |entries: &[&crate::git::Entry]| {
+        let mut shown: Vec<String> = entries.iter().take(SHOWN).map(|entry| entry.path.to_string()).collect();
+        if entries.len() > SHOWN {
+            shown.push(format!("and {} more", entries.len() - SHOWN));
+        }
+        shown.join(", ")
+    };
+    let mut findings = vec![if changed.is_empty() {
+        Finding::good("work tree", "nothing uncommitted is in the way")
+    } else {
+        Finding::bad(
+            "work tree",
+            format!("uncommitted changes would mix with the agent's: {}", names(&changed)),
+            ["git commit, or git stash, and run again"],
+        )
+    }];
+    if !untracked.is_empty() {
+        let message = format!("untracked files stay as they are and are never committed: {}", names(&untracked));
+        findings.push(Finding::warning("untracked", message));
+    }
+    findings
+}
+
+fn room(top: &Path) -> Finding {
+    match rustix::fs::statvfs(top) {
+        Ok(stat) => {
+            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+            let message = format!("{} MB free", free / 1024 / 1024);
+            if free < ROOM {
+                return Finding::bad("disk", message, ["make room: a run needs at least 200 MB"]);
+            }
+            Finding::good("disk", message)
+        }
+        Err(error) => Finding::warning("disk", format!("free space is unknown: {error}")),
+    }
+}
+
+/// Whether what is to be started can be started.
+pub fn agent(config: &Config, root: &Path) -> Finding {
+    let agent = &config.agent;
+    match agent.name.as_str() {
+        "scripted" => match &agent.scripted.script {
+            None => Finding::bad("agent", "the scripted agent has no script", ["set agent.scripted.script"]),
+            Some(script) if root.join(script).is_file() => Finding::good("agent", format!("scripted: {script}")),
+            Some(script) => Finding::bad("agent", format!("{script}: no such script"), ["check agent.scripted.script"]),
+        },
+        _ => match &agent.command.run {
+            None => Finding::bad(
+                "agent",
+                "no agent to run",
+                ["verdone run --agent-command 'CMD'", "or set agent.command.run in .verdone/config.toml"],
+            ),
+            Some(command) if command.is_empty() => Finding::bad("agent", "the agent's command is empty", []),
+            Some(command) => match missing_program(command, root) {
+                Some(program) => {
+                    let message = format!("{program}: no such program");
+                    Finding::bad("agent", message, ["install it, or correct the agent's command"])
+                }
+                None => Finding::good("agent", command.display()),
+            },
+        },
+    }
+}
+
+/// The program of a command, where it is plain to see and not there.
+fn missing_program(command: &verdone_core::check::CommandSpec, root: &Path) -> Option<String> {
+    let program = check_program(command)?;
+    let path = std::env::var_os("PATH");
+    (!program_exists(&program, path.as_deref(), root)).then_some(program)
+}
+
+/// Whether there is something to check with, for every open story.
+pub fn checks<'a>(
+    plan: &Plan,
+    gates: &[Check],
+    own: impl Fn(&verdone_core::id::StoryId) -> &'a [Check],
+    unverified: bool,
+    root: &Path,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let open = || plan.stories.iter().filter(|story| story.status != Status::Done);
+    for gate in gates {
+        if let Some(program) = missing_program(&gate.command, root) {
+            let message = format!("gate {:?} needs {program}, which is not there", gate.name);
+            findings.push(Finding::bad("checks", message, ["install it, or correct the gate in .verdone/config.toml"]));
+        }
+    }
+    let bare: Vec<&str> =
+        open().filter(|story| gates.is_empty() && own(&story.id).is_empty()).map(|story| story.id.as_str()).take(SHOWN).collect();
+    if bare.is_empty() {
+        findings.push(Finding::good("checks", format!("{} for every story", verdone_core::text::plural(gates.len(), "gate", "gates"))));
+    } else if unverified {
+        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unverified", bare.join(", "))));
+    } else {
+        findings.push(Finding::bad(
+            "checks",
+            format!("nothing can check {}", bare.join(", ")),
+            [
+                "add --check 'CMD', or a [[gate]] to .verdone/config.toml (verdone init proposes some)",
+                "or add a Verification line with a command in backticks to the story",
+                "or go on without proof: --unverified",
+            ],
+        ));
+    }
+    findings
+}
+
+/// Whether the user has accepted the commands of a plan that an agent wrote.
+pub fn approval(approvals: &Approvals, plan: &str, fingerprint: &str) -> Option<Finding> {
+    let agent = approvals.missing(plan, fingerprint)?;
+    let message = format!("{plan} was written by an agent ({agent}) and its commands were not approved yet");
+    Some(Finding::bad("approval", message, ["read it, then: verdone plan approve"]))
+}

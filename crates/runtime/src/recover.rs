@@ -1,0 +1,80 @@
+//! A run that died is put in order before the next one begins: what it left in the work tree is kept, and the tree goes back to
+//! the attempt's checkpoint, or the story's commit is recorded where it was made already.
+
+use jiff::Timestamp;
+use verdone_core::event::{Event, Recorded, Rejection};
+use verdone_core::finish::Finish;
+use verdone_core::machine::{Attempt, Phase, State, apply};
+use verdone_core::update::{Reporter, Update};
+
+use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, RepoPath, RestoreRules, SnapshotLimits};
+use crate::run::Ready;
+use crate::store::{Journal, JournalError, Store, StoredRun};
+
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    #[error("the last run cannot be put in order: {0}")]
+    Journal(#[from] JournalError),
+    #[error("the last run cannot be put in order: {0}")]
+    Git(#[from] GitError),
+}
+
+/// Puts the last run in order where it died. Answers whether the work tree was changed.
+pub fn recover(store: &Store, ready: &Ready, reporter: &mut dyn Reporter) -> Result<bool, RecoverError> {
+    let Some(stored) = store.latest()? else { return Ok(false) };
+    let mut state = State::default();
+    stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
+    if matches!(state.phase, Phase::Stopped { .. } | Phase::New) {
+        return Ok(false);
+    }
+    let text = format!("run {} did not end properly; putting things in order", stored.id);
+    reporter.report(Update::Notice { text: &text });
+    let mut journal = Journal::reopen(&stored.dir)?;
+    let mut events = Vec::new();
+    if let Some(attempt) = state.open_attempt() {
+        events.extend(settle(&ready.git, ready, &stored, &state, attempt)?);
+    }
+    let changed = !events.is_empty();
+    let reason = "the run died; found and put in order by the next one".to_owned();
+    events.push(Event::RunStopping { finish: Finish::Error, reason });
+    events.push(Event::RunStopped { finish: Finish::Error, exit_code: Finish::Error.exit_code(), duration_ms: 0 });
+    for recorded in journal.append(events, Timestamp::now())? {
+        tell(&recorded, reporter);
+    }
+    Ok(changed)
+}
+
+fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
+    if let Event::RolledBack { place, kept, .. } = &recorded.event {
+        let text = format!("the unfinished attempt at {} is kept as {}", place.story, kept.short());
+        reporter.report(Update::Notice { text: &text });
+    }
+}
+
+/// What became of the attempt that was under way.
+fn settle(git: &Git, ready: &Ready, stored: &StoredRun, state: &State, attempt: &Attempt) -> Result<Vec<Event>, RecoverError> {
+    let Some(checkpoint) = &attempt.checkpoint else { return Ok(Vec::new()) };
+    if let Phase::Committing { tree, verdict } = &state.phase
+        && let Some(commit) = git.commit_made_since(checkpoint, tree)?
+    {
+        let (place, base) = (attempt.place.clone(), checkpoint.head.clone());
+        let (tree, verdict) = (tree.clone(), *verdict);
+        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, noted: false }]);
+    }
+    let place = attempt.place.clone();
+    let extra = ready.plan.protected_paths();
+    let home = ready.request.project.root.join(".verdone");
+    let home = home.strip_prefix(git.top()).map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()));
+    let skip = home.into_iter().collect();
+    let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
+    let limits = SnapshotLimits::default();
+    let before = git.checkpoint(&CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits })?;
+    let rules = CandidateRules { excluded: skip.clone(), ..CandidateRules::default() };
+    let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &rules)?, &label)?;
+    let restored = git.restore(checkpoint, &RestoreRules { skip, aside: stored.dir.join("aside") })?;
+    let rejection = Rejection::Crashed;
+    Ok(vec![
+        Event::AttemptRejected { place: place.clone(), rejection, reason: "the run died".to_owned() },
+        Event::RolledBack { place, kept, before, files: restored.files },
+    ])
+}

@@ -1,0 +1,237 @@
+//! A run from the outside: getting ready, refusing with a reason, and driving it to its end.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use verdone_core::check::Check;
+use verdone_core::config::Config;
+use verdone_core::event::Event;
+use verdone_core::id::{StoryId, digest};
+use verdone_core::machine::Rules;
+use verdone_core::plan::{Plan, Status};
+use verdone_core::prompt;
+use verdone_core::update::{Reporter, Update};
+
+use crate::approval::{ApprovalError, Approvals};
+use crate::driver::Driver;
+use crate::git::{Git, GitError};
+use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
+use crate::preflight::{self, Finding, Health};
+use crate::process;
+use crate::project::Project;
+use crate::protected::Protected;
+use crate::recover::{self, RecoverError};
+use crate::signal::Signals;
+use crate::site::{self, Site};
+use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store};
+
+/// Set for everything that a run starts; a run inside a run is refused by it.
+pub const RUN_VARIABLE: &str = "VERDONE_RUN";
+
+/// What the user asked for, settings already merged.
+#[derive(Debug)]
+pub struct RunRequest {
+    pub project: Project,
+    pub plan: PlanRequest,
+    pub config: Config,
+    pub only: Option<StoryId>,
+    pub red_baseline: bool,
+    pub unverified: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something has to be put in order first.
+    #[error("{}", .0.message)]
+    Refused(Finding),
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error(transparent)]
+    Plan(#[from] PlanFileError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+    #[error("{doing}: {source}")]
+    Io { doing: String, source: io::Error },
+}
+
+/// A run that could begin.
+#[derive(Debug)]
+pub struct Ready {
+    pub request: RunRequest,
+    pub git: Git,
+    pub plan: PlanFile,
+    pub gates: Vec<Check>,
+    pub frozen: HashMap<StoryId, Vec<Check>>,
+    /// The prompt's template and where it came from.
+    pub template: (String, String),
+}
+
+impl Ready {
+    /// Reads everything that a run needs and looks at nothing else yet.
+    pub fn read(request: RunRequest) -> Result<Self, RunError> {
+        let git = Git::open(&request.project.root)?;
+        let plan = PlanFile::open(&plan_file::find(&request.plan)?)?;
+        let gates = site::gates(&request.config);
+        let frozen = freeze(plan.plan(), &request.config, &request.project.root);
+        if let Some(only) = &request.only
+            && plan.story(only).is_none()
+        {
+            let known: Vec<&str> = plan.plan().stories.iter().map(|story| story.id.as_str()).take(20).collect();
+            let message = format!("{} has no story {only:?}", site::shown(plan.path(), &request.project.start));
+            return Err(RunError::Refused(Finding::bad("story", message, [&format!("its stories: {}", known.join(", "))])));
+        }
+        let template = read_template(&request.project.root)?;
+        Ok(Self { request, git, plan, gates, frozen, template })
+    }
+
+    /// Everything that has to be in order, good or bad.
+    pub fn examine(&self) -> Result<Vec<Finding>, RunError> {
+        let root = &self.request.project.root;
+        let status = self.git.status()?;
+        let protected = self.plan.protected_paths();
+        let top = self.git.top().to_owned();
+        let home = root.join(".verdone");
+        let ours = |path: &Path| {
+            let path = top.join(path);
+            path.starts_with(&home) || protected.contains(&path)
+        };
+        let mut findings = preflight::repository(&self.git, &status, &ours);
+        findings.push(preflight::agent(&self.request.config, root));
+        let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
+        findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
+        let approvals = Approvals::read(root)?;
+        findings.extend(preflight::approval(&approvals, &self.plan_name(), &self.plan.fingerprint()));
+        Ok(findings)
+    }
+
+    pub fn plan_name(&self) -> String {
+        site::shown(self.plan.path(), &self.request.project.root)
+    }
+
+    /// A site to build prompts on, without a run: nothing is written.
+    pub fn into_site(self, run: verdone_core::id::RunId, run_dir: PathBuf, signals: Signals) -> Result<(Site, Rules), RunError> {
+        let root = self.request.project.root;
+        let protected = Protected::snapshot(&root).map_err(io_error("reading .verdone/"))?;
+        let rules = Rules {
+            limits: self.request.config.limits.clone(),
+            red_check: self.request.config.red_check,
+            red_baseline: self.request.red_baseline,
+            unverified: self.request.unverified,
+        };
+        let site = Site {
+            git: self.git,
+            root,
+            run,
+            run_dir,
+            plan: self.plan,
+            config: self.request.config,
+            gates: self.gates,
+            frozen: self.frozen,
+            only: self.request.only,
+            signals,
+            redactor: process::redactor_from_environment(),
+            protected,
+            template: self.template,
+            candidate: None,
+            before_turn: None,
+            turns_run: 0,
+            checks_run: 0,
+        };
+        Ok((site, rules))
+    }
+
+    /// Drives the run to its end; answers with its exit code.
+    pub fn run(self, signals: Signals, reporter: &mut dyn Reporter) -> Result<u8, RunError> {
+        let mut lock = RunLock::take(self.git.git_dir())?;
+        let store = Store::of(&self.request.project.root);
+        let mut ready = self;
+        if recover::recover(&store, &ready, reporter)? {
+            ready.plan.refresh()?;
+        }
+        for finding in ready.examine()? {
+            match finding.health {
+                Health::Bad => return Err(RunError::Refused(finding)),
+                Health::Warning => reporter.report(Update::Notice { text: &finding.message }),
+                Health::Good => {}
+            }
+        }
+        process::adopt_orphans();
+        let now = Timestamp::now();
+        let (run, run_dir) = store.create(now).map_err(io_error("making the run's directory"))?;
+        let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
+        lock.tell(&holder).map_err(io_error("writing the lock"))?;
+        let journal = Journal::create(&run_dir)?;
+        let start = ready.start_event(&run)?;
+        let (site, rules) = ready.into_site(run, run_dir, signals)?;
+        Ok(Driver::new(site, rules, journal, reporter).run(start)?)
+    }
+
+    fn start_event(&self, run: &verdone_core::id::RunId) -> Result<Event, RunError> {
+        let status = self.git.status()?;
+        let stories = &self.plan.plan().stories;
+        Ok(Event::RunStarted {
+            run: run.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            plan: self.plan_name(),
+            format: format_name(self.plan.plan()),
+            agent: self.request.config.agent.name.clone(),
+            mode: "building".to_owned(),
+            stories: stories.len(),
+            open: stories.iter().filter(|story| story.status != Status::Done).count(),
+            branch: status.branch,
+            head: status.head,
+            frozen: self.frozen_digest(),
+            max_iterations: self.request.config.limits.max_iterations,
+            unverified: self.request.unverified,
+        })
+    }
+
+    /// One digest over everything that decides: settings, gates and the stories' checks.
+    fn frozen_digest(&self) -> String {
+        let mut checks: Vec<_> = self.frozen.iter().collect();
+        checks.sort_by_key(|(id, _)| *id);
+        let all = serde_json::to_vec(&(&self.request.config, &self.gates, checks)).unwrap_or_default();
+        digest(&all)
+    }
+}
+
+/// The name of a format as JSON spells it.
+pub fn format_name(plan: &Plan) -> String {
+    serde_json::to_value(plan.format).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The stories' own checks, as the plan has them now.
+fn freeze(plan: &Plan, config: &Config, root: &Path) -> HashMap<StoryId, Vec<Check>> {
+    let path = std::env::var_os("PATH");
+    let exists = |program: &str| process::program_exists(program, path.as_deref(), root);
+    plan.stories
+        .iter()
+        .map(|story| (story.id.clone(), site::own_checks(plan_file::resolve_checks(story, exists), config)))
+        .filter(|(_, checks)| !checks.is_empty())
+        .collect()
+}
+
+/// The user's own template where there is one.
+fn read_template(root: &Path) -> Result<(String, String), RunError> {
+    let path = root.join(".verdone/prompts/building.md");
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok((".verdone/prompts/building.md".to_owned(), text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(("built-in".to_owned(), prompt::BUILDING.to_owned())),
+        Err(source) => Err(RunError::Io { doing: format!("reading {}", path.display()), source }),
+    }
+}
+
+fn io_error(doing: &str) -> impl FnOnce(io::Error) -> RunError + '_ {
+    move |source| RunError::Io { doing: doing.to_owned(), source }
+}

@@ -1,0 +1,110 @@
+//! Takes back the last rollback, story commit or undo of the latest run. What is there now is snapshotted first, so an undo can
+//! itself be undone.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use verdone_core::event::{Checkpoint, Event, Recorded};
+use verdone_core::id::{Oid, StoryId};
+
+use crate::git::{CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
+use crate::store::{Journal, JournalError, LockError, RunLock, Store};
+
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    #[error("there is nothing to undo: no run has rolled back or committed anything here")]
+    Nothing,
+    #[error("the branch has moved on since ({story}): undoing would take newer commits away")]
+    MovedOn { story: StoryId, kept: Option<Oid>, commit: Option<Oid> },
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+/// What was undone.
+#[derive(Debug)]
+pub struct Undone {
+    pub what: String,
+    pub files: u32,
+    pub before: Checkpoint,
+}
+
+/// What an undo would return to.
+struct Target {
+    what: String,
+    story: StoryId,
+    /// Where the branch has to stand for this to be the last thing that happened.
+    expected_head: Option<Oid>,
+    to: Checkpoint,
+    kept: Option<Oid>,
+    commit: Option<Oid>,
+}
+
+pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
+    let _lock = RunLock::take(git.git_dir())?;
+    let store = Store::of(root);
+    let stored = store.latest()?.ok_or(UndoError::Nothing)?;
+    let target = last_change(&stored.journal).ok_or(UndoError::Nothing)?;
+    let status = git.status()?;
+    if status.head != target.expected_head {
+        return Err(UndoError::MovedOn { story: target.story, kept: target.kept, commit: target.commit });
+    }
+    let home: PathSet = root
+        .join(".verdone")
+        .strip_prefix(git.top())
+        .map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()))
+        .into_iter()
+        .collect();
+    let extra = git.extra_paths(&target.to)?;
+    let label = format!("before undoing: {}", target.what);
+    let limits = SnapshotLimits::default();
+    let before = git.checkpoint(&CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &home, limits })?;
+    let restored = git.restore(&target.to, &RestoreRules { skip: home, aside: stored.dir.join("aside") })?;
+    let event = Event::Undone { what: target.what.clone(), before: before.clone(), restored: target.to };
+    Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
+    Ok(Undone { what: target.what, files: restored.files, before })
+}
+
+fn last_change(journal: &[Recorded]) -> Option<Target> {
+    journal.iter().rev().find_map(|recorded| match &recorded.event {
+        Event::RolledBack { place, kept, before, .. } => {
+            let checkpoint = checkpoint_of(journal, recorded.seq)?;
+            Some(Target {
+                what: format!("rollback of {} attempt {}", place.story, place.attempt),
+                story: place.story.clone(),
+                expected_head: checkpoint.head.clone(),
+                to: before.clone(),
+                kept: Some(kept.clone()),
+                commit: None,
+            })
+        }
+        Event::Committed { place, commit, .. } => Some(Target {
+            what: format!("commit {} of {}", commit.short(), place.story),
+            story: place.story.clone(),
+            expected_head: Some(commit.clone()),
+            to: checkpoint_of(journal, recorded.seq)?.clone(),
+            kept: None,
+            commit: Some(commit.clone()),
+        }),
+        Event::Undone { what, before, restored } => Some(Target {
+            what: what.strip_prefix("undo of ").map_or_else(|| format!("undo of {what}"), str::to_owned),
+            story: StoryId::from(""),
+            expected_head: restored.head.clone(),
+            to: before.clone(),
+            kept: None,
+            commit: None,
+        }),
+        _ => None,
+    })
+}
+
+/// The checkpoint of the attempt that ended with the event at `seq`.
+fn checkpoint_of(journal: &[Recorded], seq: u64) -> Option<&Checkpoint> {
+    journal.iter().rev().filter(|recorded| recorded.seq < seq).find_map(|recorded| match &recorded.event {
+        Event::Checkpointed { checkpoint, .. } => Some(checkpoint),
+        _ => None,
+    })
+}
