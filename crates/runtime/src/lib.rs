@@ -5,3 +5,4 @@ pub mod process;
 pub mod protected;
 pub mod signal;
 pub mod store;
+pub mod git;

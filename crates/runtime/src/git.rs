@@ -1,0 +1,204 @@
+//! The one module that runs git: checkpoints, candidate trees, commits, rollback and notes, all through the git command.
+//!
+//! It never runs `git clean`, `git stash` or `git reset`, and it changes the user's branch, index and files only in
+//! [`Git::commit`] and [`Git::restore`]. Everything else reads, or writes objects and refs under `refs/verdone/` and
+//! `refs/notes/verdone`. Processes are what costs time here, so each question is put to as few of them as possible.
+
+mod candidate;
+mod chain;
+mod checkpoint;
+mod command;
+mod commit;
+mod error;
+mod files;
+mod index;
+mod note;
+mod path;
+mod restore;
+mod snapshot;
+mod status;
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use verdone_core::id::Oid;
+
+pub use candidate::{Candidate, CandidateRules, Drift, History, Obstacle};
+pub use chain::{ChainEntry, ChainKind};
+pub use checkpoint::{CheckpointRequest, SnapshotLimits};
+pub use commit::Commit;
+pub use error::{CommitError, GitError};
+pub use path::{PathSet, RepoPath};
+pub use restore::{RestoreRules, Restored};
+pub use status::{Blob, Change, Entry, Kind, Status};
+
+use command::Call;
+use snapshot::Snapshot;
+
+/// Generous, because a cold status of a huge tree is slow and not wrong.
+const DEADLINE: Duration = Duration::from_mins(5);
+
+/// A work tree and its repository.
+#[derive(Debug)]
+pub struct Git {
+    top: PathBuf,
+    #[expect(clippy::struct_field_names, reason = "git's own name for it")]
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    deadline: Duration,
+    /// Only caches: the tip of each run's chain and the last checkpoint, both of which git could be asked for.
+    tips: Mutex<HashMap<String, Oid>>,
+    last: Mutex<Option<Arc<Snapshot>>>,
+}
+
+/// How a path differs between two trees. A rename is a deletion and an addition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedPath {
+    pub path: RepoPath,
+    pub change: Change,
+}
+
+impl Git {
+    /// Finds the repository that `dir` is in.
+    pub fn open(dir: &Path) -> Result<Self, GitError> {
+        Self::open_with(dir, &[])
+    }
+
+    /// As [`Self::open`]; every git process gets these variables on top of the inherited ones.
+    pub fn open_with(dir: &Path, environment: &[(OsString, OsString)]) -> Result<Self, GitError> {
+        let questions = ["--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
+        let answer = Call::plumbing(dir, "rev-parse", DEADLINE).envs(environment).args(questions).answer()?;
+        let lines: Vec<&[u8]> = answer.stdout.split(|byte| *byte == b'\n').collect();
+        // Git before 2.31 does not know the option and repeats it.
+        if lines.first().is_some_and(|line| line.starts_with(b"--path-format")) {
+            return Err(GitError::TooOld);
+        }
+        if lines.first() == Some(&b"true".as_slice()) {
+            return Err(GitError::Bare { dir: dir.to_owned() });
+        }
+        if answer.status.success() {
+            let [_, git_dir, common_dir, top, b""] = lines[..] else {
+                return Err(GitError::Unexpected {
+                    what: "rev-parse",
+                    detail: String::from_utf8_lossy(&answer.stdout).into_owned(),
+                });
+            };
+            let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+            return Ok(Self {
+                top: path(top),
+                git_dir: path(git_dir),
+                common_dir: path(common_dir),
+                environment: environment.to_vec(),
+                deadline: DEADLINE,
+                tips: Mutex::default(),
+                last: Mutex::default(),
+            });
+        }
+        if answer.stderr.contains("not a git repository") {
+            return Err(GitError::NotARepository { dir: dir.to_owned() });
+        }
+        if answer.stderr.contains("must be run in a work tree") {
+            return Err(GitError::NotAWorkTree { dir: dir.to_owned() });
+        }
+        Err(answer.failure("rev-parse"))
+    }
+
+    /// The work tree's top level.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// The git directory of this work tree.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The git directory that linked work trees share.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// What git is in the middle of, if anything.
+    pub fn operation_in_progress(&self) -> Option<&'static str> {
+        const SIGNS: [(&str, &str); 7] = [
+            ("rebase-merge", "rebase"),
+            ("rebase-apply", "rebase"),
+            ("MERGE_HEAD", "merge"),
+            ("CHERRY_PICK_HEAD", "cherry-pick"),
+            ("REVERT_HEAD", "revert"),
+            ("sequencer", "cherry-pick"),
+            ("BISECT_LOG", "bisect"),
+        ];
+        SIGNS.iter().find(|(sign, _)| self.git_dir.join(sign).exists()).map(|(_, operation)| *operation)
+    }
+
+    /// Who the user's commits are by: `Name <mail>`. An error when git would refuse to commit for want of it.
+    pub fn identity(&self) -> Result<String, GitError> {
+        let ask = |name: &str| {
+            let answer = self.of_the_user("var", self.deadline).args([name]).env("LC_ALL", "C").answer()?;
+            if !answer.status.success() {
+                let message = answer.stderr.lines().last().unwrap_or_default().trim_start_matches("fatal: ").to_owned();
+                return Err(GitError::NoIdentity { message });
+            }
+            Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
+        };
+        let author = ask("GIT_AUTHOR_IDENT")?;
+        ask("GIT_COMMITTER_IDENT")?;
+        let end = author.rfind('>').map_or(author.len(), |at| at + 1);
+        Ok(author[..end].to_owned())
+    }
+
+    /// Paths that differ between two commits or trees; all paths of `tip` when there is no `base`.
+    pub fn changed_paths(&self, base: Option<&Oid>, tip: &Oid) -> Result<Vec<ChangedPath>, GitError> {
+        let Some(base) = base else {
+            let output = self.plumbing("ls-tree").args(["-r", "-z", "--full-tree", "--name-only", tip.as_str()]).run()?;
+            let paths = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+            return Ok(paths.map(|path| ChangedPath { path: RepoPath::new(path), change: Change::Added }).collect());
+        };
+        let options = ["-r", "-z", "--no-renames", "--name-status", base.as_str(), tip.as_str()];
+        let output = self.plumbing("diff-tree").args(options).run()?;
+        let mut fields = output.split(|byte| *byte == 0);
+        let mut changed = Vec::new();
+        while let (Some(letter), Some(path)) = (fields.next(), fields.next()) {
+            let change = match letter {
+                b"A" => Change::Added,
+                b"D" => Change::Deleted,
+                b"T" => Change::TypeChanged,
+                _ => Change::Modified,
+            };
+            changed.push(ChangedPath { path: RepoPath::new(path), change });
+        }
+        Ok(changed)
+    }
+
+    fn plumbing(&self, subcommand: &str) -> Call {
+        Call::plumbing(&self.top, subcommand, self.deadline).envs(&self.environment)
+    }
+
+    fn of_the_user(&self, subcommand: &str, deadline: Duration) -> Call {
+        Call::of_the_user(&self.top, subcommand, deadline).envs(&self.environment)
+    }
+
+    /// The commit that a name stands for, if it exists.
+    fn resolve(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        let answer = self.plumbing("rev-parse").args(["-q", "--verify", "--end-of-options", name]).answer()?;
+        let found = answer.status.success().then(|| Oid(String::from_utf8_lossy(&answer.stdout).trim().to_owned()));
+        Ok(found)
+    }
+
+    fn remember(&self, snapshot: Snapshot) -> Arc<Snapshot> {
+        let snapshot = Arc::new(snapshot);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
+        snapshot
+    }
+}
+
+/// Ids come from journals and command lines too; nothing else may reach git's arguments.
+fn is_object_id(id: &Oid) -> bool {
+    matches!(id.0.len(), 40 | 64) && id.0.bytes().all(|digit| digit.is_ascii_hexdigit())
+}

@@ -1,0 +1,293 @@
+//! The tree that would be committed now, and whether anything changed since it was made.
+//!
+//! A candidate is HEAD's tree with the work tree's content of tracked files and with new files. What was untracked or ignored at
+//! the checkpoint stays the user's: it never enters, whatever the agent staged or wrote into `.gitignore`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use verdone_core::event::Checkpoint;
+use verdone_core::id::Oid;
+
+use super::error::GitError;
+use super::files::{self, Stat};
+use super::index::TempIndex;
+use super::path::{PathSet, RepoPath};
+use super::snapshot::Snapshot;
+use super::status::{Blob, Change, Entry, Kind, Status};
+use super::{ChangedPath, Git};
+
+#[derive(Debug, Clone)]
+pub struct CandidateRules {
+    /// Never committed: `.verdone/`, untracked progress files, what checks left behind.
+    pub excluded: PathSet,
+    /// New files above this many bytes stand in the way of a commit.
+    pub largest_file: u64,
+}
+
+impl Default for CandidateRules {
+    fn default() -> Self {
+        Self { excluded: PathSet::default(), largest_file: 100_000_000 }
+    }
+}
+
+/// A tree that may become a commit.
+#[derive(Debug)]
+pub struct Candidate {
+    pub tree: Oid,
+    /// HEAD at the checkpoint and HEAD now; they differ when the agent committed.
+    pub base: Option<Oid>,
+    pub head: Option<Oid>,
+    /// What differs between the checkpoint's HEAD and the tree, the agent's own commits included.
+    pub changes: Vec<ChangedPath>,
+    pub history: History,
+    /// Why this tree should not be committed as it is.
+    pub obstacles: Vec<Obstacle>,
+    pub(super) index: TempIndex,
+    since: Checkpoint,
+    rules: CandidateRules,
+    seen: Fingerprint,
+}
+
+/// What happened to the branch since the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum History {
+    Same,
+    /// The agent committed on top.
+    Advanced,
+    /// Another branch, or a HEAD that does not contain the checkpoint's.
+    Moved {
+        reason: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Git is in the middle of a merge, rebase, ...
+    Operation(&'static str),
+    /// A conflict that nobody resolved.
+    Unmerged(RepoPath),
+    /// A submodule was changed or added.
+    Submodule(RepoPath),
+    /// A repository was made inside this one.
+    Nested(RepoPath),
+    TooLarge {
+        path: RepoPath,
+        bytes: u64,
+    },
+    /// The agent committed, by itself, a file that must not be in a commit.
+    Protected(RepoPath),
+}
+
+/// What changed since a candidate was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drift {
+    /// Paths whose content in the tree would be another.
+    pub changed: Vec<RepoPath>,
+    /// Untracked files that were not there.
+    pub new_untracked: Vec<RepoPath>,
+    /// HEAD or its branch is another.
+    pub head_moved: bool,
+}
+
+impl Drift {
+    /// True when the candidate still is what would be committed.
+    pub fn is_none(&self) -> bool {
+        self.changed.is_empty() && !self.head_moved
+    }
+}
+
+#[derive(Debug)]
+struct Fingerprint {
+    status: Status,
+    files: BTreeMap<RepoPath, Option<Stat>>,
+}
+
+impl Git {
+    /// What would be committed now. Reads the user's index and work tree, changes neither.
+    pub fn candidate(&self, since: &Checkpoint, rules: &CandidateRules) -> Result<Candidate, GitError> {
+        let snapshot = self.snapshot(&since.id)?;
+        let status = self.status()?;
+        let seen = self.fingerprint(status)?;
+        let status = &seen.status;
+        let index = self.copy_index()?;
+        let plan = self.plan(status, &snapshot, rules)?;
+        let tree = self.write_tree(&index, &plan)?;
+        let changes = self.changed_paths(since.head.as_ref(), &tree)?;
+        let mut obstacles = plan.obstacles;
+        obstacles.extend(self.operation_in_progress().map(Obstacle::Operation));
+        let committed =
+            changes.iter().filter(|changed| rules.excluded.contains(&changed.path) || snapshot.protects(&changed.path));
+        obstacles.extend(committed.map(|changed| Obstacle::Protected(changed.path.clone())));
+        let history = self.history(since, status)?;
+        Ok(Candidate {
+            tree,
+            base: since.head.clone(),
+            head: status.head.clone(),
+            changes,
+            history,
+            obstacles,
+            index,
+            since: since.clone(),
+            rules: rules.clone(),
+            seen,
+        })
+    }
+
+    /// Whether the candidate is still what would be committed: one `git status` and a look at each changed file's times. Only
+    /// when those differ is the tree made again and compared. New untracked files are reported, not counted as a change.
+    pub fn unchanged_since(&self, candidate: &Candidate) -> Result<Drift, GitError> {
+        let before = &candidate.seen;
+        let now = self.fingerprint(self.status()?)?;
+        let head_moved = now.status.head != before.status.head || now.status.branch != before.status.branch;
+        let untracked = |status: &Status| -> BTreeSet<RepoPath> {
+            let loose = status.entries.iter().filter(|entry| matches!(entry.kind, Kind::Untracked | Kind::Nested));
+            loose.map(|entry| entry.path.clone()).collect()
+        };
+        let rules = &candidate.rules;
+        let known = untracked(&before.status);
+        let new_untracked: Vec<RepoPath> =
+            untracked(&now.status).into_iter().filter(|path| !known.contains(path) && !rules.excluded.contains(path)).collect();
+        let tracked = |status: &Status| -> Vec<Entry> {
+            let kept = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Untracked | Kind::Nested));
+            kept.filter(|entry| !rules.excluded.contains(&entry.path)).cloned().collect()
+        };
+        let touched = |(path, stat): (&RepoPath, &Option<Stat>)| {
+            !rules.excluded.contains(path) && now.files.get(path).copied().flatten() != *stat
+        };
+        let mut changed = Vec::new();
+        if tracked(&before.status) != tracked(&now.status) || before.files.iter().any(touched) {
+            let mut rules = rules.clone();
+            new_untracked.iter().for_each(|path| rules.excluded.insert(path.clone()));
+            let snapshot = self.snapshot(&candidate.since.id)?;
+            let tree = self.write_tree(&self.copy_index()?, &self.plan(&now.status, &snapshot, &rules)?)?;
+            if tree != candidate.tree {
+                changed = self.changed_paths(Some(&candidate.tree), &tree)?.into_iter().map(|changed| changed.path).collect();
+            }
+        }
+        Ok(Drift { changed, new_untracked, head_moved })
+    }
+
+    fn fingerprint(&self, status: Status) -> Result<Fingerprint, GitError> {
+        let mut files = BTreeMap::new();
+        for entry in &status.entries {
+            if matches!(entry.kind, Kind::Tracked { .. } | Kind::Unmerged { .. } | Kind::Untracked) {
+                let meta = files::stat(&self.top, &entry.path).map_err(GitError::io(entry.path.as_path()))?;
+                files.insert(entry.path.clone(), meta.as_ref().map(Stat::of));
+            }
+        }
+        Ok(Fingerprint { status, files })
+    }
+
+    fn history(&self, since: &Checkpoint, status: &Status) -> Result<History, GitError> {
+        let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "a detached HEAD".to_owned());
+        if status.branch != since.branch {
+            let reason = format!("HEAD went from {} to {}", name(&since.branch), name(&status.branch));
+            return Ok(History::Moved { reason });
+        }
+        let (old, new) = match (&since.head, &status.head) {
+            (old, new) if old == new => return Ok(History::Same),
+            (None, _) => return Ok(History::Advanced),
+            (Some(_), None) => return Ok(History::Moved { reason: "the branch was deleted".to_owned() }),
+            (Some(old), Some(new)) => (old, new),
+        };
+        let answer = self.plumbing("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]).answer()?;
+        match answer.status.code() {
+            Some(0) => Ok(History::Advanced),
+            Some(1) => Ok(History::Moved { reason: format!("{} is no longer part of the branch", old.short()) }),
+            _ => Err(answer.failure("merge-base")),
+        }
+    }
+
+    fn write_tree(&self, index: &TempIndex, plan: &Plan) -> Result<Oid, GitError> {
+        let path = index.path();
+        if !plan.exact.is_empty() {
+            let stdin = plan.exact.clone();
+            self.plumbing("update-index").args(["-z", "--index-info"]).env("GIT_INDEX_FILE", &path).stdin(stdin).run()?;
+        }
+        if !plan.from_work_tree.is_empty() {
+            let options = ["--add", "--remove", "--replace", "-z", "--stdin"];
+            let stdin = plan.from_work_tree.clone();
+            self.plumbing("update-index").args(options).env("GIT_INDEX_FILE", &path).stdin(stdin).run()?;
+        }
+        self.plumbing("write-tree").env("GIT_INDEX_FILE", &path).line().map(Oid)
+    }
+
+    /// How the copied index has to change.
+    fn plan(&self, status: &Status, snapshot: &Snapshot, rules: &CandidateRules) -> Result<Plan, GitError> {
+        let id_length = snapshot.checkpoint.id.0.len();
+        let mut plan = Plan { id_length, exact: Vec::new(), from_work_tree: Vec::new(), obstacles: Vec::new() };
+        let excluded = |path: &RepoPath| rules.excluded.contains(path);
+        for Entry { path, kind } in &status.entries {
+            match kind {
+                Kind::Tracked { staged, head, index, .. } if excluded(path) || (head.is_none() && snapshot.protects(path)) => {
+                    if *staged != Change::None || index.is_none() {
+                        plan.set(path, head.as_ref());
+                    }
+                }
+                // Out of the index: gone from the tree too, unless it is also listed as a new file.
+                Kind::Tracked { staged: Change::Deleted, .. } => {}
+                // Told apart from a change here, because git would refuse a path below what is now a symbolic link.
+                Kind::Tracked { work: Change::Deleted, .. } => plan.set(path, None),
+                Kind::Tracked { work: Change::None, .. } => {}
+                Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } => plan.take(path),
+                Kind::Submodule { staged, head } => {
+                    plan.obstacles.push(Obstacle::Submodule(path.clone()));
+                    if *staged != Change::None {
+                        plan.set(path, head.as_ref());
+                    }
+                }
+                Kind::Unmerged { .. } => {
+                    plan.obstacles.push(Obstacle::Unmerged(path.clone()));
+                    if self.is_file(path)?.is_some() { plan.take(path) } else { plan.set(path, None) }
+                }
+                Kind::Untracked if excluded(path) || snapshot.protects(path) => {}
+                Kind::Untracked => match self.is_file(path)? {
+                    Some(bytes) if bytes > rules.largest_file => {
+                        plan.obstacles.push(Obstacle::TooLarge { path: path.clone(), bytes });
+                    }
+                    Some(_) => plan.take(path),
+                    None => {}
+                },
+                Kind::Nested if excluded(path) || snapshot.protects(path) => {}
+                Kind::Nested => plan.obstacles.push(Obstacle::Nested(path.clone())),
+                Kind::Ignored => {}
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The size of a file or link that is there.
+    fn is_file(&self, path: &RepoPath) -> Result<Option<u64>, GitError> {
+        let meta = files::stat(&self.top, path).map_err(GitError::io(path.as_path()))?;
+        Ok(meta.filter(|meta| !meta.is_dir()).map(|meta| meta.len()))
+    }
+}
+
+/// Input for `update-index`.
+#[derive(Debug)]
+struct Plan {
+    /// Hexadecimal digits of an object id in this repository.
+    id_length: usize,
+    /// Entries set to a known blob or removed.
+    exact: Vec<u8>,
+    /// Paths whose content is taken from the work tree, through the user's filters.
+    from_work_tree: Vec<u8>,
+    obstacles: Vec<Obstacle>,
+}
+
+impl Plan {
+    fn take(&mut self, path: &RepoPath) {
+        self.from_work_tree.extend_from_slice(path.as_bytes());
+        self.from_work_tree.push(0);
+    }
+
+    fn set(&mut self, path: &RepoPath, blob: Option<&Blob>) {
+        let line = match blob {
+            Some(blob) => format!("{} {}\t", blob.mode, blob.id),
+            None => format!("0 {}\t", "0".repeat(self.id_length)),
+        };
+        self.exact.extend_from_slice(line.as_bytes());
+        self.exact.extend_from_slice(path.as_bytes());
+        self.exact.push(0);
+    }
+}

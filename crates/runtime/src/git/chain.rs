@@ -1,0 +1,231 @@
+//! The one ref of a run, `refs/verdone/<run>`: a chain of commits, newest first, each with what it keeps as a further parent.
+//!
+//! Written by `git fast-import`: blobs, tree, commits and the ref in one process, and nothing at all if the stream is cut off.
+//! It refuses a tip that does not contain the old one, which makes concurrent writers safe.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ChildStdin;
+use std::sync::PoisonError;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use verdone_core::id::{Oid, RunId, encode_component};
+
+use super::candidate::Candidate;
+use super::error::GitError;
+use super::{Git, is_object_id};
+
+pub(super) const IDENTITY_NAME: &str = "Verdone";
+pub(super) const IDENTITY_MAIL: &str = "verdone@localhost";
+const PREFIX: &str = "refs/verdone/";
+
+/// One commit of a run's chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainEntry {
+    pub id: Oid,
+    pub kind: ChainKind,
+    pub label: String,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChainKind {
+    /// A checkpoint, and where HEAD stood.
+    Checkpoint { head: Option<Oid> },
+    /// A kept attempt: an ordinary commit on top of the checkpoint's HEAD.
+    Attempt { commit: Oid },
+}
+
+impl Git {
+    /// What a run has kept, newest first. Empty when it kept nothing.
+    pub fn chain(&self, run: &RunId) -> Result<Vec<ChainEntry>, GitError> {
+        let name = ref_name(run);
+        if self.resolve(&name)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let format = "--format=%H%x09%ct%x09%P%x09%s";
+        let output = self.plumbing("log").args(["--first-parent", "-z", "--no-show-signature", format, &name, "--"]).run()?;
+        let records = output.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        let unexpected =
+            |record: &[u8]| GitError::Unexpected { what: "log", detail: String::from_utf8_lossy(record).into_owned() };
+        let mut entries = Vec::new();
+        for record in records {
+            let text = String::from_utf8_lossy(record);
+            let mut fields = text.splitn(4, '\t');
+            let mut next = || fields.next().ok_or_else(|| unexpected(record));
+            let (id, at, parents, subject) = (next()?, next()?, next()?, next()?);
+            let mut kept = parents.split(' ').skip(1).map(Oid::from);
+            let at =
+                at.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok()).ok_or_else(|| unexpected(record))?;
+            let entry = |kind, label: &str| ChainEntry { id: id.into(), kind, label: label.to_owned(), at };
+            if let Some(label) = subject.strip_prefix("checkpoint: ") {
+                entries.push(entry(ChainKind::Checkpoint { head: kept.next() }, label));
+            } else if let Some(label) = subject.strip_prefix("attempt: ") {
+                let commit = kept.next().ok_or_else(|| unexpected(record))?;
+                entries.push(entry(ChainKind::Attempt { commit }, label));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Names of runs that keep something, as their refs spell them.
+    pub fn runs_with_refs(&self) -> Result<Vec<String>, GitError> {
+        let output = self.plumbing("for-each-ref").args(["--format=%(refname)", PREFIX]).line()?;
+        Ok(output.lines().filter_map(|name| name.strip_prefix(PREFIX)).map(str::to_owned).collect())
+    }
+
+    /// Keeps attempted work as an ordinary commit on the checkpoint's HEAD, reachable from the run's chain: `git show` and
+    /// `git cherry-pick` work on it. The agent's own commits stay reachable too.
+    pub fn keep_attempt(&self, run: &RunId, candidate: &Candidate, label: &str) -> Result<Oid, GitError> {
+        let (subject, ids) = (format!("attempt: {}", one_line(label)), [&candidate.base, &candidate.head]);
+        if let Some(bad) = ids.into_iter().flatten().find(|id| !is_object_id(id)) {
+            return Err(GitError::NotACheckpoint { id: bad.0.clone() });
+        }
+        let base = candidate.base.as_ref().map(Oid::as_str);
+        let (kept, ()) = self.append(run, |stream, previous| {
+            let root = [(candidate.tree.0.clone(), String::new())];
+            let attempt = stream.commit(one_line(label).as_str(), base, &[], &root)?;
+            stream.ask(&attempt)?;
+            let head = candidate.head.as_ref().map(Oid::as_str).filter(|head| Some(*head) != base);
+            let parents: Vec<&str> = [Some(attempt.as_str()), head].into_iter().flatten().collect();
+            stream.commit(&subject, Some(previous), &parents, &[])?;
+            Ok(())
+        })?;
+        Ok(kept)
+    }
+
+    /// Adds to a run's chain. `write` gets the chain's last commit and asks for one id; it runs again if another process was faster.
+    pub(super) fn append<T: Send>(
+        &self,
+        run: &RunId,
+        mut write: impl FnMut(&mut Stream<'_>, &str) -> Result<T, GitError> + Send,
+    ) -> Result<(Oid, T), GitError> {
+        let name = ref_name(run);
+        for again in [true, false] {
+            let tip = self.tip(&name)?;
+            let call = self.plumbing("fast-import").args(["--quiet", "--done"]);
+            let (answer, written) = call.feed(|pipe| {
+                let mut stream =
+                    Stream { pipe: BufWriter::with_capacity(64 * 1024, pipe), name: &name, marks: 0, now: now_seconds() };
+                let previous = match &tip {
+                    Some(tip) => tip.0.clone(),
+                    None => stream.commit("begin", None, &[], &[])?,
+                };
+                let value = write(&mut stream, &previous)?;
+                let last = format!(":{}", stream.marks);
+                stream.ask(&last)?;
+                stream.finish()?;
+                Ok(value)
+            })?;
+            if answer.status.success() {
+                let text = String::from_utf8_lossy(&answer.stdout);
+                let ids: Vec<Oid> = text.lines().map(Oid::from).collect();
+                let [asked, last] = ids.as_slice() else {
+                    return Err(GitError::Unexpected { what: "fast-import", detail: text.into_owned() });
+                };
+                self.tips.lock().unwrap_or_else(PoisonError::into_inner).insert(name, last.clone());
+                return written.map(|value| (asked.clone(), value));
+            }
+            self.tips.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+            if again && answer.stderr.contains("Not updating") {
+                continue;
+            }
+            // A failure to read a file is the cause; git's complaint about the cut-off stream is its effect.
+            return match written {
+                Err(error) if !is_broken_pipe(&error) => Err(error),
+                Ok(_) | Err(_) => Err(answer.failure("fast-import")),
+            };
+        }
+        unreachable!("the second round returns")
+    }
+
+    fn tip(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        if let Some(tip) = self.tips.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok(Some(tip.clone()));
+        }
+        self.resolve(name)
+    }
+}
+
+/// The input of one `git fast-import`.
+#[derive(Debug)]
+pub(super) struct Stream<'a> {
+    pipe: BufWriter<&'a mut ChildStdin>,
+    name: &'a str,
+    marks: u32,
+    now: u64,
+}
+
+impl Stream<'_> {
+    /// Adds raw bytes; gives the name to refer to them by.
+    pub(super) fn blob(&mut self, bytes: &[u8]) -> Result<String, GitError> {
+        self.marks += 1;
+        self.put(format!("blob\nmark :{}\ndata {}\n", self.marks, bytes.len()).as_bytes())?;
+        self.put(bytes)?;
+        self.put(b"\n")?;
+        Ok(format!(":{}", self.marks))
+    }
+
+    /// Adds a commit of exactly `files` (object, path); an empty path stands for the whole tree.
+    pub(super) fn commit(
+        &mut self,
+        subject: &str,
+        from: Option<&str>,
+        merge: &[&str],
+        files: &[(String, String)],
+    ) -> Result<String, GitError> {
+        self.marks += 1;
+        let (name, mark, now) = (self.name, self.marks, self.now);
+        // A commit without `from` would continue the branch as it stands in this stream.
+        let start = if from.is_none() { format!("reset {name}\n") } else { String::new() };
+        let head = format!(
+            "{start}commit {name}\nmark :{mark}\ncommitter {IDENTITY_NAME} <{IDENTITY_MAIL}> {now} +0000\ndata {}\n{subject}\n",
+            subject.len()
+        );
+        self.put(head.as_bytes())?;
+        if let Some(from) = from {
+            self.put(format!("from {from}\n").as_bytes())?;
+        }
+        for parent in merge {
+            self.put(format!("merge {parent}\n").as_bytes())?;
+        }
+        self.put(b"deleteall\n")?;
+        for (object, path) in files {
+            let line = if path.is_empty() { format!("M 040000 {object} \"\"\n") } else { format!("M 100644 {object} {path}\n") };
+            self.put(line.as_bytes())?;
+        }
+        self.put(b"\n")?;
+        Ok(format!(":{mark}"))
+    }
+
+    /// Asks for the id behind a mark.
+    pub(super) fn ask(&mut self, mark: &str) -> Result<(), GitError> {
+        self.put(format!("get-mark {mark}\n").as_bytes())
+    }
+
+    fn finish(&mut self) -> Result<(), GitError> {
+        self.put(b"done\n")?;
+        self.pipe.flush().map_err(GitError::io(Path::new("git fast-import")))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), GitError> {
+        self.pipe.write_all(bytes).map_err(GitError::io(Path::new("git fast-import")))
+    }
+}
+
+fn is_broken_pipe(error: &GitError) -> bool {
+    matches!(error, GitError::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn ref_name(run: &RunId) -> String {
+    format!("{PREFIX}{}", encode_component(run.as_str()))
+}
+
+pub(super) fn one_line(label: &str) -> String {
+    label.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+fn now_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

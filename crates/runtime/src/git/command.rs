@@ -1,0 +1,298 @@
+//! Starts git: explicit arguments, fixed config, a scrubbed environment, no terminal, its own process group and a deadline.
+//!
+//! Two modes. Plumbing speaks C locale, takes no optional lock and runs no git hook. A user's commit keeps the user's locale,
+//! config and git hooks, because those hooks are checks of the user's.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::error::GitError;
+
+/// Between TERM and KILL, so that git can remove its lock files.
+const GRACE: Duration = Duration::from_secs(2);
+/// Less than any pipe holds, so that writing it never waits for the reader.
+const INLINE_STDIN: usize = 4096;
+
+/// Inherited from an outer git (a hook, an alias), these would point us at another repository.
+const SCRUBBED: [&str; 26] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INDEX_VERSION",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_NOTES_REF",
+    "GIT_REFLOG_ACTION",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+];
+
+const ALWAYS: [&str; 5] = ["--no-pager", "-c", "gc.auto=0", "-c", "maintenance.auto=false"];
+const PLUMBING: [&str; 8] =
+    ["-c", "core.fsmonitor=false", "-c", "core.splitIndex=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"];
+
+/// One git process that is about to be started.
+#[derive(Debug)]
+pub(super) struct Call {
+    what: String,
+    command: Command,
+    stdin: Vec<u8>,
+    deadline: Duration,
+}
+
+/// What a finished git process left.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
+}
+
+impl Call {
+    pub(super) fn plumbing(dir: &Path, subcommand: &str, deadline: Duration) -> Self {
+        let mut call = Self::new(dir, deadline, &PLUMBING, subcommand);
+        call.command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+        call
+    }
+
+    /// A call in which the user's git hooks, signing and locale have their say.
+    pub(super) fn of_the_user(dir: &Path, subcommand: &str, deadline: Duration) -> Self {
+        Self::new(dir, deadline, &[], subcommand)
+    }
+
+    fn new(dir: &Path, deadline: Duration, config: &[&str], subcommand: &str) -> Self {
+        let mut command = Command::new("git");
+        command.current_dir(dir).args(ALWAYS).args(config).arg(subcommand).process_group(0);
+        for name in SCRUBBED {
+            command.env_remove(name);
+        }
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":");
+        Self { what: subcommand.to_owned(), command, stdin: Vec::new(), deadline }
+    }
+
+    pub(super) fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(mut self, args: I) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    pub(super) fn envs(mut self, variables: &[(OsString, OsString)]) -> Self {
+        self.command.envs(variables.iter().map(|(name, value)| (name, value)));
+        self
+    }
+
+    pub(super) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.command.env(name, value.into());
+        self
+    }
+
+    pub(super) fn stdin(mut self, bytes: Vec<u8>) -> Self {
+        self.stdin = bytes;
+        self
+    }
+
+    /// The standard output of a call that must succeed.
+    pub(super) fn run(self) -> Result<Vec<u8>, GitError> {
+        let what = self.what.clone();
+        self.answer()?.success(&what)
+    }
+
+    /// As [`Self::run`], without the line's end.
+    pub(super) fn line(self) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.run()?).trim_end_matches('\n').to_owned())
+    }
+
+    /// Whatever it answers, success or not.
+    pub(super) fn answer(mut self) -> Result<Answer, GitError> {
+        let stdin = std::mem::take(&mut self.stdin);
+        if stdin.len() <= INLINE_STDIN {
+            self.command.stdin(if stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
+            let mut child = self.spawn(Stdio::piped(), Stdio::piped())?;
+            if let Some(mut pipe) = child.stdin.take() {
+                // A git that has already ended says why by itself.
+                let _ = pipe.write_all(&stdin);
+            }
+            return self.collect(child);
+        }
+        let (answer, _) = self.feed(|pipe| pipe.write_all(&stdin).map_err(|_| GitError::Missing))?;
+        Ok(answer)
+    }
+
+    /// Writes standard input from a function, in a thread of its own while the output is read.
+    pub(super) fn feed<T: Send>(
+        mut self,
+        write: impl FnOnce(&mut ChildStdin) -> Result<T, GitError> + Send,
+    ) -> Result<(Answer, Result<T, GitError>), GitError> {
+        self.command.stdin(Stdio::piped());
+        let mut child = self.spawn(Stdio::piped(), Stdio::piped())?;
+        let pipe = child.stdin.take();
+        thread::scope(|scope| {
+            let writer = scope.spawn(move || {
+                let mut pipe = pipe.expect("stdin was asked to be a pipe");
+                write(&mut pipe)
+            });
+            let answer = self.collect(child)?;
+            let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((answer, written))
+        })
+    }
+
+    /// Output goes to a file: a git hook may leave a process behind that would hold a pipe open.
+    pub(super) fn answer_through(mut self, output: &File) -> Result<Outcome, GitError> {
+        let stdin = std::mem::take(&mut self.stdin);
+        let to_file = || output.try_clone().map(Stdio::from).map_err(GitError::io(Path::new("git output")));
+        self.command.stdin(Stdio::piped());
+        let mut child = self.spawn(to_file()?, to_file()?)?;
+        let pipe = child.stdin.take();
+        thread::scope(|scope| {
+            scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(&stdin)));
+            let until = Instant::now() + self.deadline;
+            let ended = wait_until(&mut child, until).map_err(GitError::io(Path::new("git")))?;
+            if ended.is_none() {
+                end(&mut child).map_err(GitError::io(Path::new("git")))?;
+            }
+            Ok(ended.map_or(Outcome::TimedOut, Outcome::Ended))
+        })
+    }
+
+    fn spawn(&mut self, stdout: Stdio, stderr: Stdio) -> Result<Child, GitError> {
+        self.command.stdout(stdout).stderr(stderr).spawn().map_err(|error| {
+            let directory = self.command.get_current_dir().unwrap_or(Path::new("."));
+            if error.kind() == io::ErrorKind::NotFound && directory.is_dir() {
+                GitError::Missing
+            } else {
+                GitError::Io { path: directory.to_owned(), source: error }
+            }
+        })
+    }
+
+    fn collect(&self, mut child: Child) -> Result<Answer, GitError> {
+        let until = Instant::now() + self.deadline;
+        let out = child.stdout.take().expect("stdout was asked to be a pipe");
+        let err = child.stderr.take().expect("stderr was asked to be a pipe");
+        let mut buffers = [Vec::new(), Vec::new()];
+        let in_time = read_both([out.as_fd(), err.as_fd()], &mut buffers, until).map_err(GitError::io(Path::new("git")))?;
+        let status = if in_time { wait_until(&mut child, until).map_err(GitError::io(Path::new("git")))? } else { None };
+        let Some(status) = status else {
+            end(&mut child).map_err(GitError::io(Path::new("git")))?;
+            return Err(GitError::TimedOut { what: self.what.clone(), seconds: self.deadline.as_secs() });
+        };
+        let [stdout, stderr] = buffers;
+        Ok(Answer { status, stdout, stderr: String::from_utf8_lossy(&stderr).trim_end().to_owned() })
+    }
+}
+
+/// How a call with its output in a file ended.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Ended(ExitStatus),
+    TimedOut,
+}
+
+impl Answer {
+    pub(super) fn success(self, what: &str) -> Result<Vec<u8>, GitError> {
+        if self.status.success() {
+            return Ok(self.stdout);
+        }
+        Err(self.failure(what))
+    }
+
+    pub(super) fn failure(self, what: &str) -> GitError {
+        let message = if self.stderr.is_empty() { self.status.to_string() } else { self.stderr };
+        GitError::Failed { what: what.to_owned(), code: self.status.code(), message }
+    }
+}
+
+/// True when both streams ended before the deadline.
+fn read_both(streams: [BorrowedFd<'_>; 2], buffers: &mut [Vec<u8>; 2], until: Instant) -> io::Result<bool> {
+    let mut open = [true, true];
+    let mut chunk = vec![0; 64 * 1024];
+    while open.contains(&true) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        let wanted: Vec<usize> = (0..2).filter(|at| open[*at]).collect();
+        let mut fds: Vec<PollFd<'_>> = wanted.iter().map(|at| PollFd::from_borrowed_fd(streams[*at], PollFlags::IN)).collect();
+        let timeout = Timespec { tv_sec: left.as_secs().min(86_400).cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for (fd, at) in fds.iter().zip(wanted) {
+            if fd.revents().is_empty() {
+                continue;
+            }
+            match rustix::io::read(streams[at], &mut chunk) {
+                Ok(0) => open[at] = false,
+                Ok(count) => buffers[at].extend_from_slice(&chunk[..count]),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Std cannot wait with a deadline; a git that closed its streams is gone within microseconds, so short naps are enough.
+fn wait_until(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
+    let mut nap = Duration::from_micros(50);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        thread::sleep(nap.min(left));
+        nap = (nap * 2).min(Duration::from_millis(2));
+    }
+}
+
+/// TERM to the whole group, a grace, KILL.
+fn end(child: &mut Child) -> io::Result<()> {
+    let group = Pid::from_child(child);
+    let _ = kill_process_group(group, Signal::TERM);
+    let ended = wait_until(child, Instant::now() + GRACE)?;
+    let _ = kill_process_group(group, Signal::KILL);
+    if ended.is_none() {
+        child.wait()?;
+    }
+    Ok(())
+}
+
+/// The end of a captured output, for messages.
+pub(super) fn tail_of(file: &mut File, most: u64) -> io::Result<String> {
+    use std::io::{Seek as _, SeekFrom};
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+}

@@ -1,0 +1,73 @@
+//! The story's commit: the candidate's index becomes the user's, then `git commit` with the user's identity, signing and hooks.
+
+use std::path::Path;
+use std::time::Duration;
+
+use verdone_core::id::Oid;
+
+use super::Git;
+use super::candidate::Candidate;
+use super::command::{Outcome, tail_of};
+use super::error::{CommitError, GitError};
+use super::index::IndexFile;
+
+/// As much of a git hook's output as a message may hold.
+const MOST_OUTPUT: u64 = 8 * 1024;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    pub id: Oid,
+    /// Compare it with the candidate's: a git hook may have changed what was committed.
+    pub tree: Oid,
+    /// What the commit or the hooks said, cut to its end.
+    pub output: String,
+}
+
+impl Git {
+    /// Commits the candidate. Refused means: no commit, and the index is what it was before.
+    pub fn commit(&self, candidate: &Candidate, message: &str, deadline: Duration) -> Result<Commit, CommitError> {
+        let before = IndexFile::read(&self.index_path())?;
+        let wanted = IndexFile::read(&candidate.index.path())?;
+        self.install_index(wanted.as_ref())?;
+        let made = self.run_commit(candidate, message, deadline);
+        if made.is_err() {
+            self.install_index(before.as_ref())?;
+        }
+        made
+    }
+
+    fn run_commit(&self, candidate: &Candidate, message: &str, deadline: Duration) -> Result<Commit, CommitError> {
+        let io = |source| GitError::Io { path: Path::new("git commit").to_owned(), source };
+        let mut output = tempfile::tempfile().map_err(io)?;
+        let outcome = self
+            .of_the_user("commit", deadline)
+            .args(["-q", "-F", "-", "--cleanup=verbatim", "--allow-empty"])
+            .stdin(message.as_bytes().to_vec())
+            .answer_through(&output)?;
+        let said = tail_of(&mut output, MOST_OUTPUT).map_err(io)?;
+        // HEAD decides: a commit can exist although a hook that runs after it hangs, and a hook can undo one.
+        let made = self.head_commit()?.filter(|(id, _)| Some(id) != candidate.head.as_ref());
+        match (made, outcome) {
+            (Some((id, tree)), Outcome::Ended(_) | Outcome::TimedOut) => Ok(Commit { id, tree, output: said }),
+            (None, Outcome::TimedOut) => {
+                let message = format!("no answer within {} s\n{said}", deadline.as_secs()).trim().to_owned();
+                Err(CommitError::Refused { message, timed_out: true })
+            }
+            (None, Outcome::Ended(status)) => {
+                let message = if said.is_empty() { format!("git commit ended with {status}") } else { said };
+                Err(CommitError::Refused { message, timed_out: false })
+            }
+        }
+    }
+
+    /// HEAD's commit and tree; None before the first commit.
+    fn head_commit(&self) -> Result<Option<(Oid, Oid)>, GitError> {
+        let answer = self.plumbing("rev-parse").args(["HEAD", "HEAD^{tree}"]).answer()?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let mut lines = text.lines();
+        match (answer.status.success(), lines.next(), lines.next()) {
+            (true, Some(id), Some(tree)) => Ok(Some((id.into(), tree.into()))),
+            _ => Ok(None),
+        }
+    }
+}

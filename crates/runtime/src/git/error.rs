@@ -1,0 +1,84 @@
+//! What can go wrong with git, and what to type next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::path::RepoPath;
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("git was not found on PATH")]
+    Missing,
+    #[error("git is too old: 2.31 or newer is needed")]
+    TooOld,
+    #[error("{} is not in a git repository", dir.display())]
+    NotARepository { dir: PathBuf },
+    #[error("{} is a bare repository", dir.display())]
+    Bare { dir: PathBuf },
+    #[error("{} is inside a git directory, not in a work tree", dir.display())]
+    NotAWorkTree { dir: PathBuf },
+    #[error("git does not know who you are: {message}")]
+    NoIdentity { message: String },
+    #[error("git {what} failed: {message}")]
+    Failed { what: String, code: Option<i32>, message: String },
+    #[error("git {what} did not finish within {seconds} s")]
+    TimedOut { what: String, seconds: u64 },
+    #[error("git {what} gave an answer that is not understood: {detail}")]
+    Unexpected { what: &'static str, detail: String },
+    #[error("too large to snapshot: {}", list(files))]
+    TooLarge { files: Vec<(RepoPath, u64)> },
+    #[error("another git process holds {}", lock.display())]
+    Locked { lock: PathBuf },
+    #[error("{id} is not a checkpoint of this repository")]
+    NotACheckpoint { id: String },
+    #[error("checkpoint {id} has format {found}, newer than {known}")]
+    NewerCheckpoint { id: String, found: u32, known: u32 },
+    #[error("files keep changing while the checkpoint is put back: {}", paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Unsettled { paths: Vec<RepoPath> },
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+impl GitError {
+    /// What the user can do about it, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing => Some("install git"),
+            Self::TooOld => Some("install a newer git"),
+            Self::NotARepository { .. } => Some("run `git init` first, or change into a repository"),
+            Self::Bare { .. } | Self::NotAWorkTree { .. } => Some("change into a work tree: `git worktree add ../work`"),
+            Self::NoIdentity { .. } => Some("run `git config user.name NAME` and `git config user.email MAIL`"),
+            Self::TooLarge { .. } => Some("add the files to .gitignore, move them away, or raise the limit"),
+            Self::Locked { .. } => Some("wait for the other git process; if there is none, remove the lock file"),
+            Self::Failed { .. }
+            | Self::TimedOut { .. }
+            | Self::Unexpected { .. }
+            | Self::NotACheckpoint { .. }
+            | Self::NewerCheckpoint { .. }
+            | Self::Unsettled { .. }
+            | Self::Io { .. } => None,
+        }
+    }
+
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// Why a story's commit does not exist.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Git or one of the user's git hooks said no. The index is as it was before.
+    #[error("the commit was refused: {message}")]
+    Refused {
+        message: String,
+        /// No answer within the deadline: a hook that hangs or a signing prompt without a terminal.
+        timed_out: bool,
+    },
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+fn list(files: &[(RepoPath, u64)]) -> String {
+    files.iter().map(|(path, size)| format!("{path} ({} MB)", size.div_ceil(1_000_000))).collect::<Vec<_>>().join(", ")
+}

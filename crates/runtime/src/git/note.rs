@@ -1,0 +1,60 @@
+//! Evidence notes under `refs/notes/verdone`.
+
+use std::fs::{OpenOptions, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use verdone_core::id::Oid;
+
+use super::chain::{IDENTITY_MAIL, IDENTITY_NAME};
+use super::error::GitError;
+use super::{Git, is_object_id};
+
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const TRIES: u32 = 5;
+
+impl Git {
+    /// Attaches evidence to a commit, in place of an earlier note. Runs in linked work trees share the ref and take turns.
+    pub fn note(&self, commit: &Oid, text: &str) -> Result<(), GitError> {
+        if !is_object_id(commit) {
+            return Err(GitError::Unexpected { what: "notes", detail: format!("{commit} is not an object id") });
+        }
+        let path = self.common_dir.join("verdone-notes.lock");
+        let lock = OpenOptions::new().create(true).append(true).open(&path).map_err(GitError::io(&path))?;
+        let until = Instant::now() + LOCK_PATIENCE;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
+                Err(TryLockError::WouldBlock) => return Err(GitError::Locked { lock: path }),
+                Err(TryLockError::Error(source)) => return Err(GitError::Io { path, source }),
+            }
+        }
+        // Our lock keeps out our own kind; somebody else's git may still hold the ref for a moment.
+        for _ in 1..TRIES {
+            match self.write_note(commit, text) {
+                Err(GitError::Failed { message, .. }) if message.contains("lock") => thread::sleep(Duration::from_millis(20)),
+                done => return done,
+            }
+        }
+        self.write_note(commit, text)
+    }
+
+    /// The note of a commit, if it has one.
+    pub fn read_note(&self, commit: &Oid) -> Result<Option<String>, GitError> {
+        let answer = self.plumbing("notes").args(["--ref=verdone", "show", commit.as_str()]).answer()?;
+        Ok(answer.status.success().then(|| String::from_utf8_lossy(&answer.stdout).into_owned()))
+    }
+
+    fn write_note(&self, commit: &Oid, text: &str) -> Result<(), GitError> {
+        self.plumbing("notes")
+            .args(["--ref=verdone", "add", "-f", "-F", "-", commit.as_str()])
+            .env("GIT_AUTHOR_NAME", IDENTITY_NAME)
+            .env("GIT_AUTHOR_EMAIL", IDENTITY_MAIL)
+            .env("GIT_COMMITTER_NAME", IDENTITY_NAME)
+            .env("GIT_COMMITTER_EMAIL", IDENTITY_MAIL)
+            .stdin(text.as_bytes().to_vec())
+            .run()
+            .map(drop)
+    }
+}

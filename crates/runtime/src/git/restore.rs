@@ -1,0 +1,299 @@
+//! Rollback: the work tree, index and branch as they were at a checkpoint.
+//!
+//! The caller has taken a checkpoint of the present state first; that is what makes every deletion here undoable. HEAD and index
+//! go back first, so that git itself then says which files differ; passes are repeated until it says none do. Interrupted
+//! halfway, the same call finishes the work.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use verdone_core::event::Checkpoint;
+use verdone_core::id::Oid;
+
+use super::error::GitError;
+use super::files::{self, Found, Stat};
+use super::index::IndexFile;
+use super::path::{PathSet, RepoPath};
+use super::snapshot::{Kept, Snapshot, State, time_of};
+use super::status::{Change, Entry, Kind, Status};
+use super::{Git, is_object_id};
+
+/// One pass does the work, a second one finds what an ignore rule of the attempt had hidden, a third one sees that all is well.
+const PASSES: u32 = 6;
+const REFLOG: &str = "verdone: restore checkpoint";
+
+#[derive(Debug)]
+pub struct RestoreRules {
+    /// Paths that are left as they are.
+    pub skip: PathSet,
+    /// Where repositories made by the attempt, and ignored files that stand in the way, are moved. On the same file system.
+    pub aside: PathBuf,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Files written or removed.
+    pub files: u32,
+    /// What was moved aside, and where to.
+    pub aside: Vec<PathBuf>,
+}
+
+impl Git {
+    /// Puts a checkpoint back: branch, raw index, and every file that differs, byte for byte. Files that came later are removed,
+    /// except ignored ones; ignored files are neither restored nor deleted.
+    pub fn restore(&self, to: &Checkpoint, rules: &RestoreRules) -> Result<Restored, GitError> {
+        let snapshot = self.snapshot(&to.id)?;
+        self.forget_operation()?;
+        self.put_back_head(&snapshot.checkpoint, &self.status()?)?;
+        self.put_back_index(&snapshot)?;
+        let mut work = Work { git: self, snapshot: &snapshot, rules, touched: BTreeSet::new(), aside: Vec::new() };
+        let mut last = BTreeSet::new();
+        for _ in 0..PASSES {
+            last = work.pass()?;
+            if last.is_empty() {
+                break;
+            }
+        }
+        if !last.is_empty() {
+            return Err(GitError::Unsettled { paths: last.into_iter().collect() });
+        }
+        let extra = work.put_back_extra()?;
+        Ok(Restored { files: work.touched.len() as u32 + extra, aside: work.aside })
+    }
+
+    /// An attempt may leave a merge or rebase half done; a checkpoint is never taken in one.
+    fn forget_operation(&self) -> Result<(), GitError> {
+        while let Some(operation) = self.operation_in_progress() {
+            if operation != "bisect" {
+                self.plumbing(operation).args(["--quit"]).run()?;
+            }
+            let signs = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "BISECT_START", "BISECT_NAMES"];
+            let more = ["BISECT_TERMS", "BISECT_EXPECTED_REV", "BISECT_ANCESTORS_OK", "BISECT_RUN", "MERGE_MSG", "MERGE_MODE"];
+            for sign in signs.iter().chain(&more) {
+                let _ = std::fs::remove_file(self.git_dir.join(sign));
+            }
+            if self.operation_in_progress() == Some(operation) {
+                return Err(GitError::Unexpected { what: "restore", detail: format!("a {operation} is in progress") });
+            }
+        }
+        Ok(())
+    }
+
+    fn put_back_head(&self, to: &Checkpoint, now: &Status) -> Result<(), GitError> {
+        if let Some(bad) = to.head.as_ref().filter(|id| !is_object_id(id)) {
+            return Err(GitError::NotACheckpoint { id: bad.0.clone() });
+        }
+        let Some(branch) = &to.branch else {
+            let Some(head) = &to.head else { return Ok(()) };
+            if now.branch.is_some() || now.head.as_ref() != Some(head) {
+                self.plumbing("update-ref").args(["--no-deref", "-m", REFLOG, "HEAD", head.as_str()]).run()?;
+            }
+            return Ok(());
+        };
+        let name = format!("refs/heads/{branch}");
+        let current = if now.branch.as_ref() == Some(branch) {
+            now.head.clone()
+        } else {
+            self.plumbing("symbolic-ref").args(["-m", REFLOG, "HEAD", &name]).run()?;
+            self.resolve(&name)?
+        };
+        // The old value is named too, so that a concurrent move is an error and not a loss.
+        let old = current.as_ref().map_or("", Oid::as_str);
+        match (&to.head, &current) {
+            (wanted, current) if wanted == current => {}
+            (Some(wanted), _) => drop(self.plumbing("update-ref").args(["-m", REFLOG, &name, wanted.as_str(), old]).run()?),
+            (None, _) => drop(self.plumbing("update-ref").args(["-m", REFLOG, "-d", &name, old]).run()?),
+        }
+        Ok(())
+    }
+
+    fn put_back_index(&self, snapshot: &Snapshot) -> Result<(), GitError> {
+        let wanted = match snapshot.manifest.index_ns {
+            None => None,
+            Some(modified) => {
+                let bytes = self.blobs(&snapshot.checkpoint.id, &["index".to_owned()])?.into_iter().next().flatten();
+                let bytes = bytes.ok_or_else(|| GitError::NotACheckpoint { id: snapshot.checkpoint.id.0.clone() })?;
+                Some(IndexFile { bytes, modified: time_of(modified) })
+            }
+        };
+        if IndexFile::read(&self.index_path())? == wanted {
+            return Ok(());
+        }
+        self.install_index(wanted.as_ref())
+    }
+}
+
+/// One restore at work.
+struct Work<'a> {
+    git: &'a Git,
+    snapshot: &'a Snapshot,
+    rules: &'a RestoreRules,
+    touched: BTreeSet<RepoPath>,
+    aside: Vec<PathBuf>,
+}
+
+impl Work<'_> {
+    /// Compares with the checkpoint and repairs what differs; gives the paths that did.
+    fn pass(&mut self) -> Result<BTreeSet<RepoPath>, GitError> {
+        let status = self.git.status()?;
+        let mut repaired = BTreeSet::new();
+        self.remove_new(&status, &mut repaired)?;
+        self.check_out_clean(&status, &mut repaired)?;
+        self.put_back_kept(&mut repaired)?;
+        self.touched.extend(repaired.iter().cloned());
+        Ok(repaired)
+    }
+
+    fn remove_new(&mut self, status: &Status, repaired: &mut BTreeSet<RepoPath>) -> Result<(), GitError> {
+        for Entry { path, kind } in &status.entries {
+            if self.snapshot.protects(path) || self.snapshot.entries.contains_key(path) || self.rules.skip.contains(path) {
+                continue;
+            }
+            match kind {
+                Kind::Untracked => {
+                    if files::remove(&self.git.top, path).map_err(GitError::io(path.as_path()))? {
+                        repaired.insert(path.clone());
+                    }
+                }
+                Kind::Nested => {
+                    let moved = files::set_aside(&self.git.top, path, &self.rules.aside).map_err(GitError::io(path.as_path()))?;
+                    files::prune(&self.git.top, path);
+                    self.aside.push(moved);
+                    repaired.insert(path.clone());
+                }
+                Kind::Tracked { .. } | Kind::Submodule { .. } | Kind::Unmerged { .. } | Kind::Ignored => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Files that were clean at the checkpoint come from git, so that the user's filters apply.
+    fn check_out_clean(&mut self, status: &Status, repaired: &mut BTreeSet<RepoPath>) -> Result<(), GitError> {
+        let mut list = Vec::new();
+        for Entry { path, kind } in &status.entries {
+            let differs = matches!(kind, Kind::Tracked { work, .. } if *work != Change::None);
+            if !differs || self.snapshot.entries.contains_key(path) || self.rules.skip.contains(path) {
+                continue;
+            }
+            self.clear_way(path)?;
+            list.extend_from_slice(path.as_bytes());
+            list.push(0);
+            repaired.insert(path.clone());
+        }
+        if !list.is_empty() {
+            self.git.plumbing("checkout-index").args(["-f", "-q", "-z", "--stdin"]).stdin(list).run()?;
+        }
+        Ok(())
+    }
+
+    fn put_back_kept(&mut self, repaired: &mut BTreeSet<RepoPath>) -> Result<(), GitError> {
+        let kept = || self.snapshot.entries.values().filter(|kept| !self.rules.skip.contains(&kept.path));
+        // Removals first: a file may stand where a directory has to be.
+        for absent in kept().filter(|kept| matches!(kept.state, State::Absent)) {
+            if files::remove(&self.git.top, &absent.path).map_err(GitError::io(absent.path.as_path()))? {
+                repaired.insert(absent.path.clone());
+            }
+        }
+        let mut suspects = Vec::new();
+        for kept in kept() {
+            match &kept.state {
+                State::File { file, stat } => {
+                    let meta = files::stat(&self.git.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
+                    if !meta.is_some_and(|meta| self.snapshot.untouched(stat, &Stat::of(&meta))) {
+                        suspects.push((kept, *file, stat.size));
+                    }
+                }
+                State::Symlink { file } => suspects.push((kept, *file, 0)),
+                State::Absent => {}
+            }
+        }
+        self.git.each_kept(&self.snapshot.checkpoint.id, suspects, |kept, bytes| {
+            let found = files::read(&self.git.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
+            let place = self.git.top.join(kept.path.as_path());
+            let repair = Repair::of(kept, &found, &bytes);
+            if repair == Repair::Nothing {
+                return Ok(());
+            }
+            if let Some(moved) = files::clear_way(&self.git.top, &kept.path, &self.rules.aside).map_err(GitError::io(&place))? {
+                self.aside.push(moved);
+            }
+            repair.perform(&place, &bytes)?;
+            repaired.insert(kept.path.clone());
+            Ok(())
+        })
+    }
+
+    fn put_back_extra(&self) -> Result<u32, GitError> {
+        let mut written = 0;
+        let mut wanted = Vec::new();
+        for kept in &self.snapshot.manifest.extra {
+            let place = Path::new(OsStr::from_bytes(kept.path.as_bytes()));
+            match &kept.state {
+                State::File { file, stat } => wanted.push((kept, *file, stat.size)),
+                State::Symlink { file } => wanted.push((kept, *file, 0)),
+                State::Absent if place.is_file() || place.is_symlink() => {
+                    std::fs::remove_file(place).map_err(GitError::io(place))?;
+                    written += 1;
+                }
+                State::Absent => {}
+            }
+        }
+        self.git.each_kept(&self.snapshot.checkpoint.id, wanted, |kept, bytes| {
+            let place = Path::new(OsStr::from_bytes(kept.path.as_bytes()));
+            let repair = Repair::of(kept, &files::read_outside(place).map_err(GitError::io(place))?, &bytes);
+            if repair != Repair::Nothing {
+                let parent = place.parent().unwrap_or(Path::new("/"));
+                std::fs::create_dir_all(parent).map_err(GitError::io(parent))?;
+                repair.perform(place, &bytes)?;
+                written += 1;
+            }
+            Ok(())
+        })?;
+        Ok(written)
+    }
+
+    fn clear_way(&mut self, path: &RepoPath) -> Result<(), GitError> {
+        let moved = files::clear_way(&self.git.top, path, &self.rules.aside).map_err(GitError::io(path.as_path()))?;
+        self.aside.extend(moved);
+        Ok(())
+    }
+}
+
+/// What a kept file needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repair {
+    Nothing,
+    Mode(u32),
+    File(u32),
+    Symlink,
+}
+
+impl Repair {
+    fn of(kept: &Kept, found: &Found, bytes: &[u8]) -> Self {
+        match (&kept.state, found) {
+            (State::Absent, _) => Self::Nothing,
+            (State::File { stat, .. }, Found::File { bytes: now, stat: is }) if now == bytes => {
+                if stat.mode == is.mode {
+                    Self::Nothing
+                } else {
+                    Self::Mode(stat.mode)
+                }
+            }
+            (State::File { stat, .. }, Found::Nothing | Found::File { .. } | Found::Symlink { .. }) => Self::File(stat.mode),
+            (State::Symlink { .. }, Found::Symlink { target }) if target == bytes => Self::Nothing,
+            (State::Symlink { .. }, Found::Nothing | Found::File { .. } | Found::Symlink { .. }) => Self::Symlink,
+        }
+    }
+
+    fn perform(self, place: &Path, bytes: &[u8]) -> Result<(), GitError> {
+        let done = match self {
+            Self::Nothing => Ok(()),
+            Self::Mode(mode) => files::set_mode(place, mode),
+            Self::File(mode) => files::write_file(place, bytes, mode),
+            Self::Symlink => files::write_symlink(place, bytes),
+        };
+        done.map_err(GitError::io(place))
+    }
+}

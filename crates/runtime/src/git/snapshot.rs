@@ -1,0 +1,182 @@
+//! What a checkpoint's commit holds, and reading it back.
+//!
+//! The tree: `manifest.json`, `index` (the raw index file), `files/N` (raw bytes), `staged/N` (blobs that only the index names,
+//! so that they outlive it).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use verdone_core::event::Checkpoint;
+use verdone_core::id::Oid;
+
+use super::error::GitError;
+use super::files::Stat;
+use super::path::{PathSet, RepoPath};
+use super::{Git, is_object_id};
+
+pub(super) const VERSION: u32 = 1;
+/// Blobs are fetched in portions of about this size, so that memory stays bounded.
+const PORTION: u64 = 64 * 1024 * 1024;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    pub(super) version: u32,
+    pub(super) label: String,
+    pub(super) head: Option<Oid>,
+    pub(super) branch: Option<String>,
+    /// Since the epoch.
+    pub(super) taken_ns: i64,
+    /// The modification time of the index file; absent when there was none.
+    pub(super) index_ns: Option<i64>,
+    /// Every path that was not clean.
+    pub(super) entries: Vec<Kept>,
+    /// Files kept on request, wherever they are. Absolute paths.
+    pub(super) extra: Vec<Kept>,
+    /// Not copied: repositories inside this one.
+    pub(super) nested: Vec<RepoPath>,
+    pub(super) submodules: Vec<RepoPath>,
+    /// What git ignored; a directory stands for everything in it.
+    pub(super) ignored: Vec<RepoPath>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) path: RepoPath,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) untracked: bool,
+    #[serde(flatten)]
+    pub(super) state: State,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum State {
+    File { file: usize, stat: Stat },
+    Symlink { file: usize },
+    Absent,
+}
+
+/// A checkpoint that has been read.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) checkpoint: Checkpoint,
+    pub(super) manifest: Manifest,
+    pub(super) entries: BTreeMap<RepoPath, Kept>,
+    pub(super) untracked: PathSet,
+    pub(super) ignored: PathSet,
+    pub(super) nested: PathSet,
+}
+
+impl Snapshot {
+    pub(super) fn new(id: Oid, manifest: Manifest) -> Self {
+        Self {
+            checkpoint: Checkpoint { id, head: manifest.head.clone(), branch: manifest.branch.clone() },
+            entries: manifest.entries.iter().map(|kept| (kept.path.clone(), kept.clone())).collect(),
+            untracked: manifest.entries.iter().filter(|kept| kept.untracked).map(|kept| kept.path.clone()).collect(),
+            ignored: manifest.ignored.iter().cloned().collect(),
+            nested: manifest.nested.iter().cloned().collect(),
+            manifest,
+        }
+    }
+
+    /// The user's, not the attempt's: untracked, ignored or a nested repository when the checkpoint was taken.
+    pub(super) fn protects(&self, path: &RepoPath) -> bool {
+        self.untracked.contains(path) || self.ignored.contains(path) || self.nested.contains(path)
+    }
+
+    /// Whether a file is the one that was kept. A file that was young at the checkpoint is not trusted by its times.
+    pub(super) fn untouched(&self, kept: &Stat, now: &Stat) -> bool {
+        const CLOCK_TICK_NS: i64 = 100_000_000;
+        kept == now && kept.ctime_ns.saturating_add(CLOCK_TICK_NS) < self.manifest.taken_ns
+    }
+}
+
+impl Git {
+    /// The checkpoint that a commit under `refs/verdone/` is.
+    pub fn read_checkpoint(&self, id: &Oid) -> Result<Checkpoint, GitError> {
+        Ok(self.snapshot(id)?.checkpoint.clone())
+    }
+
+    pub(super) fn snapshot(&self, id: &Oid) -> Result<Arc<Snapshot>, GitError> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(last) = last.filter(|last| last.checkpoint.id == *id) {
+            return Ok(last);
+        }
+        let not_one = || GitError::NotACheckpoint { id: id.0.clone() };
+        let bytes = self.blobs(id, &["manifest.json".to_owned()])?.into_iter().next().flatten().ok_or_else(not_one)?;
+        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|_| not_one())?;
+        let found = value.get("version").and_then(serde_json::Value::as_u64).ok_or_else(not_one)?;
+        if found > u64::from(VERSION) {
+            return Err(GitError::NewerCheckpoint { id: id.0.clone(), found: found as u32, known: VERSION });
+        }
+        let manifest = serde_json::from_value(value).map_err(|_| not_one())?;
+        Ok(self.remember(Snapshot::new(id.clone(), manifest)))
+    }
+
+    /// Raw contents of files in a checkpoint's tree, in the order asked for; None for one that is not there.
+    pub(super) fn blobs(&self, id: &Oid, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+        if !is_object_id(id) {
+            return Err(GitError::NotACheckpoint { id: id.0.clone() });
+        }
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let request = names.iter().flat_map(|name| [id.as_str(), ":", name.as_str(), "\n"]).collect::<String>();
+        let output = self.plumbing("cat-file").args(["--batch"]).stdin(request.into_bytes()).run()?;
+        let mut rest = output.as_slice();
+        names
+            .iter()
+            .map(|name| {
+                take_blob(&mut rest)
+                    .ok_or_else(|| GitError::Unexpected { what: "cat-file", detail: format!("no answer for {id}:{name}") })
+            })
+            .collect()
+    }
+
+    /// Kept files with their bytes, handed over one by one.
+    pub(super) fn each_kept<'a>(
+        &self,
+        id: &Oid,
+        wanted: impl IntoIterator<Item = (&'a Kept, usize, u64)>,
+        mut take: impl FnMut(&'a Kept, Vec<u8>) -> Result<(), GitError>,
+    ) -> Result<(), GitError> {
+        let mut wanted = wanted.into_iter().peekable();
+        while wanted.peek().is_some() {
+            let (mut portion, mut size) = (Vec::new(), 0);
+            while let Some((kept, number, bytes)) = wanted.next_if(|(_, _, bytes)| size == 0 || size + bytes <= PORTION) {
+                size += bytes.max(1);
+                portion.push((kept, format!("files/{number}")));
+            }
+            let names: Vec<String> = portion.iter().map(|(_, name)| name.clone()).collect();
+            for ((kept, _), bytes) in portion.into_iter().zip(self.blobs(id, &names)?) {
+                take(kept, bytes.ok_or_else(|| GitError::NotACheckpoint { id: id.0.clone() })?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One record of `cat-file --batch`: `<id> blob <size>`, the bytes, a newline; or `<name> missing`.
+#[expect(clippy::option_option, reason = "a file that is not there is an answer; no answer is a broken stream")]
+fn take_blob(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let header = std::str::from_utf8(&rest[..end]).ok()?;
+    *rest = &rest[end + 1..];
+    if header.ends_with(" missing") {
+        return Some(None);
+    }
+    let size: usize = header.rsplit(' ').next()?.parse().ok()?;
+    let bytes = rest.get(..size)?.to_vec();
+    *rest = rest.get(size + 1..)?;
+    Some(Some(bytes))
+}
+
+pub(super) fn nanoseconds(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+pub(super) fn time_of(nanoseconds: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(nanoseconds.max(0).unsigned_abs())
+}
