@@ -8,7 +8,7 @@ use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
 use crate::style::{Mark, Style, Tone};
-use crate::width::{clean, fit, wrap};
+use crate::width::{clean, clean_line, fit, wrap};
 use crate::words::{because, checks, duration, outcome, plural, red, rejection, sentence, usage};
 
 /// Lines of a failed check that are shown; the rest is in its file.
@@ -34,7 +34,7 @@ impl Line {
     }
 
     pub(crate) fn quote(text: &str) -> Self {
-        Self::Quote { text: clean(text) }
+        Self::Quote { text: clean_line(text) }
     }
 
     /// What is left when only problems are wanted.

@@ -31,16 +31,12 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
 }
 
 fn state(view: &RunView, now: Timestamp) -> String {
-    match (view.finish, view.ended) {
-        (Some(finish), Some(_)) => {
-            let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
-            because(&format!("finished, {}{code}", finish.name()), view.reason.as_deref().unwrap_or_default())
-        }
-        (_, _) => {
-            let since = view.since.map_or(0, |since| millis_between(since, now));
-            format!("{} for {}", view.phase.words(), duration(since))
-        }
+    if let (Some(finish), Some(_)) = (view.finish, view.ended) {
+        let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
+        return because(&format!("finished, {}{code}", finish.name()), view.reason.as_deref().unwrap_or_default());
     }
+    let since = view.since.map_or(0, |since| millis_between(since, now));
+    format!("{} for {}", view.phase.words(), duration(since))
 }
 
 /// Names on the left, values aligned and wrapped on the right.

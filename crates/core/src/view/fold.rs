@@ -235,8 +235,7 @@ impl RunView {
         let is_commit = |head: &Option<Oid>, story: &StoryView| {
             head.is_some() && story.committed().is_some_and(|attempt| attempt.commit == *head)
         };
-        if let Some(at) = self.touched.iter().rposition(|story| is_commit(&restored.head, story)) {
-            let Some(story) = self.touched.get_mut(at).filter(|story| story.undone) else { return };
+        if let Some(story) = self.touched.iter_mut().rfind(|story| story.undone && is_commit(&restored.head, story)) {
             story.undone = false;
             let (id, verdict) = (story.id.clone(), story.committed().and_then(|attempt| attempt.verdict));
             self.decide(&id, verdict);
@@ -245,10 +244,9 @@ impl RunView {
         if before.head == restored.head {
             return;
         }
-        if let Some(at) = self.touched.iter().rposition(|story| !story.undone && is_commit(&before.head, story))
-            && !self.follows(at, restored.head.as_ref())
-        {
-            let Some(story) = self.touched.get_mut(at) else { return };
+        let left = self.touched.iter().rposition(|story| !story.undone && is_commit(&before.head, story));
+        if let Some(at) = left.filter(|at| !self.follows(*at, restored.head.as_ref())) {
+            let story = &mut self.touched[at];
             story.undone = true;
             let id = story.id.clone();
             self.decide(&id, None);
