@@ -48,9 +48,12 @@ impl RunView {
                 attempt.reason = Some(reason.clone());
                 self.enter(Phase::RollingBack, at);
             }
-            Event::RolledBack { place, kept, files, .. } => self.roll_back(at, place, kept, *files),
+            Event::RolledBack { place, kept, before, files } => self.roll_back(at, place, (kept, before), *files),
             Event::StoryFailed { story, reason } => {
-                self.story_at(story).reason = Some(reason.clone());
+                let failed = self.story_at(story);
+                failed.reason = Some(reason.clone());
+                failed.attempts.iter_mut().for_each(|attempt| attempt.ended = attempt.ended.or(Some(at)));
+                self.current = self.current.take().filter(|current| current.story != *story);
                 self.decide(story, Some(StoryVerdict::Failed));
             }
             Event::StopRequested { signal } => self.stop_signal = Some(*signal),
@@ -218,9 +221,10 @@ impl RunView {
         self.enter(Phase::Selecting, at);
     }
 
-    fn roll_back(&mut self, at: Timestamp, place: &Place, kept: &Oid, files: u32) {
+    fn roll_back(&mut self, at: Timestamp, place: &Place, (kept, before): (&Oid, &Checkpoint), files: u32) {
         let attempt = self.attempt(place, at);
         attempt.kept = Some(kept.clone());
+        attempt.before_rollback = Some(before.clone());
         attempt.base = attempt.base.take().or_else(|| attempt.checkpoint.as_ref().and_then(|point| point.head.clone()));
         attempt.files = files;
         attempt.ended = Some(at);
@@ -318,6 +322,7 @@ impl RunView {
                 rejection: None,
                 reason: None,
                 kept: None,
+                before_rollback: None,
                 commit: None,
                 verdict: None,
                 base: None,

@@ -11,7 +11,7 @@ use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
 pub(crate) enum Step {
-    Event(Recorded),
+    Event(Box<Recorded>),
     Output(&'static str),
     CheckOutput(&'static str),
     Tick(Timestamp),
@@ -33,6 +33,7 @@ impl Step {
 pub(crate) struct Journal {
     now: i64,
     seq: u64,
+    iteration: u32,
     place: Place,
     pub(crate) steps: Vec<Step>,
 }
@@ -40,7 +41,7 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn new() -> Self {
         let place = Place { story: StoryId::from("none"), attempt: 0, turn: 0 };
-        Self { now: 1_794_708_218, seq: 0, place, steps: Vec::new() }
+        Self { now: 1_794_708_218, seq: 0, iteration: 0, place, steps: Vec::new() }
     }
 
     /// Seconds go by, then it is recorded.
@@ -48,7 +49,7 @@ impl Journal {
         self.now += seconds;
         self.seq += 1;
         let at = Timestamp::from_second(self.now).unwrap();
-        self.steps.push(Step::Event(Recorded { v: SCHEMA_VERSION, seq: self.seq, at, event }));
+        self.steps.push(Step::Event(Box::new(Recorded { v: SCHEMA_VERSION, seq: self.seq, at, event })));
         self
     }
 
@@ -85,7 +86,8 @@ impl Journal {
 
     pub(crate) fn select(&mut self, id: &str, title: &str, attempt: u32, (number, of, open): (usize, usize, usize)) -> &mut Self {
         self.place = Place { story: StoryId::from(id), attempt, turn: 0 };
-        let (iteration, place) = (u32::try_from(self.seq).unwrap(), self.place.clone());
+        self.iteration += 1;
+        let (iteration, place) = (self.iteration, self.place.clone());
         self.event(1, Event::StorySelected { iteration, place, title: title.to_owned(), number, of, open });
         let place = self.place.clone();
         self.event(0, Event::Checkpointed { place, checkpoint: checkpoint('c') })
@@ -133,7 +135,7 @@ impl Journal {
 
     pub(crate) fn recorded(&self) -> impl Iterator<Item = &Recorded> {
         self.steps.iter().filter_map(|step| match step {
-            Step::Event(recorded) => Some(recorded),
+            Step::Event(recorded) => Some(&**recorded),
             Step::Output(_) | Step::CheckOutput(_) | Step::Tick(_) | Step::Notice(_) => None,
         })
     }

@@ -4,19 +4,20 @@ use jiff::Timestamp;
 use serde_json::Value;
 use verdone_core::event::Recorded;
 use verdone_core::update::{Reporter as _, Speaker, Stream, Update};
-use verdone_report::{Json, StreamLine, stream_schema};
+use verdone_report::{Json, StreamLine, events_reference, stream_schema};
 
-use crate::expected::same_as_file;
+use crate::expected::{same_as_docs, same_as_file};
 use crate::fixture::whole_run;
 
 fn watch() -> String {
     let mut out = Vec::new();
-    let mut json = Json::with_clock(&mut out, || Timestamp::from_second(1_794_708_218).unwrap());
-    for step in &whole_run().steps {
-        step.show(&mut json);
+    {
+        let mut json = Json::with_clock(&mut out, || Timestamp::from_second(1_794_708_218).unwrap());
+        for step in &whole_run().steps {
+            step.show(&mut json);
+        }
+        assert!(!json.broken());
     }
-    assert!(!json.broken());
-    drop(json);
     String::from_utf8(out).unwrap()
 }
 
@@ -59,6 +60,12 @@ fn every_line_is_valid_under_the_published_schema() {
     for wrong in [r#"{"v":1,"seq":1,"at":"2026-11-15T02:03:38Z","event":"nonsense"}"#, r#"{"v":1,"event":"notice"}"#, "3"] {
         assert!(!valid(&schema, &schema, &serde_json::from_str(wrong).unwrap()), "{wrong}");
     }
+}
+
+#[test]
+fn the_published_schema_and_reference_are_not_stale() {
+    same_as_docs("events.schema.json", &format!("{}\n", serde_json::to_string_pretty(&stream_schema()).unwrap()));
+    same_as_docs("events.md", &events_reference());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use verdone_core::id::StoryId;
-use verdone_report::{Style, log_line, status, story, summary};
+use verdone_report::{Style, checkpoints, log_line, status, story, summary};
 
 use crate::expected::same_as_file;
 use crate::fixture::{half_a_run, whole_run};
@@ -49,6 +49,13 @@ fn a_story_shows_attempts_evidence_and_refs() {
         same_as_file(&format!("story-{id}-{width}.txt"), &text);
     }
     assert_eq!(story(&view, &StoryId::from("US-999"), &Style::default()), None);
+}
+
+#[test]
+fn checkpoints_are_listed_oldest_first() {
+    let text = checkpoints(&whole_run().view(), &TimeZone::UTC, &Style::default());
+    assert!(widest(&text) <= 80);
+    same_as_file("checkpoints.txt", &text);
 }
 
 #[test]

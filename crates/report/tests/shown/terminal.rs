@@ -3,8 +3,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use proptest::prelude::*;
-use verdone_core::update::Reporter as _;
-use verdone_core::update::Update;
+use verdone_core::update::{Reporter as _, Speaker, Stream, Update};
 use verdone_report::{Style, Terminal};
 
 use crate::expected::same_as_file;
@@ -164,7 +163,6 @@ proptest! {
         for step in &journal.steps {
             step.show(&mut terminal);
         }
-        use verdone_core::update::{Speaker, Stream};
         terminal.report(Update::Output { speaker: Speaker::Agent, stream: Stream::Stdout, line: &said });
         let bytes = out.0.borrow();
         // A finding keeps its sign and indent, whatever the width.
