@@ -103,28 +103,38 @@ pub enum Event {
         version: String,
         /// The plan's path, relative to the repository where it can be.
         plan: String,
+        /// The plan's format.
         format: String,
+        /// The agent's name in the config.
         agent: String,
+        /// `building` or `planning`.
         mode: String,
-        /// Stories in the plan, and how many were open.
+        /// Stories in the plan.
         stories: usize,
+        /// Stories that were not done.
         open: usize,
+        /// The branch that is worked on; absent when detached.
         branch: Option<String>,
+        /// Where it stood; absent before the first commit.
         head: Option<Oid>,
         /// Digest of config, gates and frozen story checks.
         frozen: String,
+        /// 0 means no limit.
         max_iterations: u32,
+        /// Whether `--unverified` was given.
         unverified: bool,
     },
     /// The gates ran once on the start tree.
     BaselineChecked { green: bool, runs: Vec<CheckRun> },
     /// A story was chosen: an iteration begins.
     StorySelected {
+        /// Which iteration of the run, from 1.
         iteration: u32,
         place: Place,
         title: String,
-        /// Position in the plan, from 1, and the number of stories.
+        /// Position in the plan, from 1.
         number: usize,
+        /// Stories in the plan.
         of: usize,
         /// Stories not done yet, this one included.
         open: usize,
@@ -141,8 +151,9 @@ pub enum Event {
         outcome: TurnOutcome,
         duration_ms: u64,
         usage: Usage,
-        /// The prompt and the redacted output, relative to the run's directory.
+        /// The prompt's file, relative to the run's directory.
         prompt: Option<String>,
+        /// The file of the redacted output, relative to the run's directory.
         output: Option<String>,
         /// Processes of the turn that were still there afterwards and were ended.
         leftovers: u32,

@@ -8,8 +8,8 @@ use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
 use crate::style::{Mark, Style, Tone};
-use crate::width::{clean, fit, wrap};
-use crate::words::{because, checks, duration, outcome, plural, red, rejection, sentence, usage};
+use crate::width::{clean, clean_line, fit, wrap};
+use crate::words::{because, checks, duration, given_up, outcome, plural, red, sentence, usage};
 
 /// Lines of a failed check that are shown; the rest is in its file.
 const TAIL_LINES: usize = 5;
@@ -21,7 +21,7 @@ pub(crate) enum Line {
     /// A finding, with its sign.
     Finding { mark: Mark, indent: usize, text: String },
     /// Somebody else's words.
-    Quote { text: String },
+    Quote { indent: usize, text: String },
 }
 
 impl Line {
@@ -33,8 +33,9 @@ impl Line {
         Self::Finding { mark, indent: 2, text: text.into() }
     }
 
+    /// One line of what an agent says.
     pub(crate) fn quote(text: &str) -> Self {
-        Self::Quote { text: clean(text) }
+        Self::Quote { indent: 2, text: clean_line(text) }
     }
 
     /// What is left when only problems are wanted.
@@ -48,9 +49,9 @@ impl Line {
     /// Rows of at most `width` columns; without a width, one row.
     pub(crate) fn rows(&self, style: &Style, width: Option<usize>) -> Vec<String> {
         match self {
-            Self::Quote { text } => {
-                let bar = if style.unicode { "  │ " } else { "  | " };
-                let row = format!("{bar}{text}");
+            Self::Quote { indent, text } => {
+                let bar = if style.unicode { "│" } else { "|" };
+                let row = format!("{}{bar} {text}", " ".repeat(*indent));
                 let row = width.map_or(row.clone(), |width| fit(&row, width, style.unicode));
                 vec![style.paint(Tone::Dim, &row)]
             }
@@ -100,7 +101,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         }
         Event::CommitRefused { message, .. } => vec![Line::under(Mark::Bad, because("Commit refused", message))],
         Event::AttemptRejected { place, rejection: why, reason } => {
-            let why = because(rejection(why), reason);
+            let why = given_up(why, reason);
             vec![Line::under(Mark::Bad, format!("Attempt {} given up: {why}", place.attempt))]
         }
         Event::RolledBack { kept, files, .. } => {
@@ -250,7 +251,7 @@ fn checked(run: &CheckRun, dot: &str) -> Line {
 
 fn tail(run: &CheckRun) -> Vec<Line> {
     let shown: Vec<&str> = run.tail.lines().rev().filter(|line| !line.trim().is_empty()).take(TAIL_LINES).collect();
-    shown.into_iter().rev().map(Line::quote).collect()
+    shown.into_iter().rev().map(|line| Line::Quote { indent: 4, text: clean_line(line) }).collect()
 }
 
 /// The first few names, and how many more.

@@ -3,12 +3,14 @@
 //! Surfaces only show. Nothing here decides, reads a journal or asks the terminal for its size: width, colour and clock are
 //! arguments, and every text that comes from a plan, an agent or a repository is sanitised before it is written.
 
+mod checkpoints;
 mod event_lines;
 mod json;
 mod live;
 mod log;
 mod markdown;
 mod plain;
+mod reference;
 mod sanitise;
 mod sink;
 mod status;
@@ -20,10 +22,12 @@ mod terminal;
 mod width;
 mod words;
 
+pub use checkpoints::checkpoints;
 pub use json::Json;
 pub use log::log_line;
 pub use markdown::{Extra, ListedStory, markdown};
 pub use plain::{Loudness, Plain};
+pub use reference::events_reference;
 pub use status::status;
 pub use story::story;
 pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, stream_schema};

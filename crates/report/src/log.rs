@@ -3,10 +3,10 @@
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
 
-use crate::event_lines::{name, signal_name, verdict_mark};
+use crate::event_lines::{signal_name, verdict_mark};
 use crate::style::{Mark, Style};
 use crate::width::clean;
-use crate::words::{because, checks, duration, moment, outcome, plural, red, rejection};
+use crate::words::{because, checks, duration, given_up, moment, plural, red, verification};
 
 /// Never more than one line and never cut: it may be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
@@ -53,21 +53,27 @@ fn said(event: &Event) -> (Mark, String) {
         Event::BaselineChecked { green, runs } => {
             (if *green { Mark::Good } else { Mark::Bad }, format!("Start tree: {}", checks(runs)))
         }
-        Event::StorySelected { iteration, title, number, of, place, .. } => {
-            let named = name(place.story.as_str(), title);
-            (Mark::Story, format!("Iteration {iteration}: story {number} of {of}, {named}"))
+        Event::StorySelected { iteration, title, number, of, .. } => {
+            (Mark::Story, format!("Iteration {iteration}: story {number} of {of}, {}", clean(title)))
         }
         Event::Checkpointed { checkpoint, .. } => (Mark::Info, format!("Checkpoint {}", clean(checkpoint.id.short()))),
         Event::RedChecked { red: found, .. } => (Mark::Info, format!("Red check: {}", red(*found))),
         Event::TurnStarted { .. } => (Mark::Info, "Turn started".to_owned()),
         Event::TurnEnded { outcome, duration_ms, .. } => {
-            let mark = if *outcome == TurnOutcome::Ended { Mark::Info } else { Mark::Bad };
-            (mark, format!("Agent {} after {}", clean(&outcome.words()), duration(*duration_ms)))
+            let (mark, words) = match outcome {
+                TurnOutcome::Ended => (Mark::Info, format!("stopped after {}", duration(*duration_ms))),
+                TurnOutcome::Crashed { .. }
+                | TurnOutcome::TimedOut { .. }
+                | TurnOutcome::Idle { .. }
+                | TurnOutcome::Interrupted
+                | TurnOutcome::NotRunnable { .. } => (Mark::Bad, clean(&outcome.words())),
+            };
+            (mark, format!("Agent {words}"))
         }
         Event::Verified { outcome: found, runs, reason, .. } => {
             let mark = if *found == VerifyOutcome::Passed { Mark::Good } else { Mark::Bad };
             let why = if runs.is_empty() { String::new() } else { checks(runs) };
-            (mark, because(&format!("Verification: {}", outcome(found)), reason.as_deref().unwrap_or(&why)))
+            (mark, because(&verification(found), reason.as_deref().unwrap_or(&why)))
         }
         Event::CommitStarted { tree, verdict, .. } => {
             (Mark::Info, format!("Committing tree {} as {}", clean(tree.short()), verdict.words()))
@@ -76,9 +82,7 @@ fn said(event: &Event) -> (Mark, String) {
             (verdict_mark(*verdict), format!("Committed {}, {}", clean(commit.short()), verdict.words()))
         }
         Event::CommitRefused { message, .. } => (Mark::Bad, because("Commit refused", message)),
-        Event::AttemptRejected { rejection: why, reason, .. } => {
-            (Mark::Bad, format!("Given up: {}", because(rejection(why), reason)))
-        }
+        Event::AttemptRejected { rejection: why, reason, .. } => (Mark::Bad, format!("Given up: {}", given_up(why, reason))),
         Event::RolledBack { kept, files, .. } => {
             let files = plural(*files as usize, "file", "files");
             (Mark::Back, format!("Rolled back {files}, kept as {}", clean(kept.short())))

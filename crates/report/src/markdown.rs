@@ -10,7 +10,8 @@ use verdone_core::view::{AttemptView, RunView, StoryView};
 
 use crate::event_lines::name;
 use crate::summary::{false_claims, tally, work};
-use crate::words::{because, checks, duration, moment, plural, red, rejection, sentence, usage};
+use crate::width::clean;
+use crate::words::{checks, duration, given_up, moment, plural, red, sentence, usage};
 use escape::{code, text};
 
 mod escape;
@@ -84,9 +85,10 @@ fn head(view: &RunView, extra: &Extra, now: Timestamp) -> String {
     facts.push(("Work", text(&work(view, now))));
     facts.push(("Cost", usage(view.cost_usd, view.tokens).unwrap_or_else(|| "not reported by the agent".to_owned())));
     if let Some(finish) = view.finish {
-        let short = format!("{} (exit code {})", finish.name(), view.exit_code.unwrap_or_else(|| finish.exit_code()));
-        facts.push(("Finish", text(&because(&short, view.reason.as_deref().unwrap_or_default()))));
-        facts.push(("Next", text(&sentence(finish.next_step()))));
+        let code = view.exit_code.unwrap_or_else(|| finish.exit_code());
+        let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
+        facts.push(("Finish", text(&format!("{} (exit code {code}). {reason}", finish.name()))));
+        facts.push(("Next", text(finish.next_step())));
     }
     facts.extend(extra.run_dir.as_ref().map(|dir| ("Files", code(dir))));
     for (name, value) in facts {
@@ -163,7 +165,7 @@ fn rejected(out: &mut String, story: &StoryView, now: Timestamp) {
 
 fn kept(out: &mut String, attempt: &AttemptView) {
     let why = match (&attempt.rejection, &attempt.reason) {
-        (Some(why), reason) => because(rejection(why), reason.as_deref().unwrap_or_default()),
+        (Some(why), reason) => given_up(why, reason.as_deref().unwrap_or_default()),
         (None, _) => "not decided".to_owned(),
     };
     put!(out, "  - attempt {}: {}\n", attempt.attempt, text(&why));
@@ -180,7 +182,7 @@ fn review(out: &mut String, view: &RunView) {
     points.extend(false_claims(view.false_claims).map(|said| format!("{said}.")));
     if view.counts.unproven + view.counts.unverified > 0 {
         let n = view.counts.unproven + view.counts.unverified;
-        points.push(format!("Read the {} that no check of its own proves.", plural(n, "commit", "commits")));
+        points.push(format!("{} to read: nothing of the story's own failed before the work.", plural(n, "commit", "commits")));
     }
     let files = |names: &std::collections::BTreeSet<String>| {
         let more = names.len().saturating_sub(LONGEST_LIST);

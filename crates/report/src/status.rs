@@ -7,7 +7,7 @@ use crate::event_lines::name;
 use crate::style::{Style, Tone};
 use crate::summary::{false_claims, tally, work};
 use crate::width::{clean, wrap};
-use crate::words::{because, duration, sentence};
+use crate::words::{duration, sentence, usage};
 
 /// `now` is only used for a run that has not ended.
 pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
@@ -23,24 +23,22 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     }
     rows.push(("Stories", tally(view)));
     rows.push(("Work", work(view, now)));
+    rows.extend(usage(view.cost_usd, view.tokens).map(|used| ("Cost", used)));
     rows.extend(false_claims(view.false_claims).map(|text| ("Claims", text)));
     if let Some(finish) = view.finish.filter(|_| view.ended.is_some()) {
-        rows.push(("Next", sentence(finish.next_step())));
+        rows.push(("Next", finish.next_step().to_owned()));
     }
     facts(&rows, style)
 }
 
 fn state(view: &RunView, now: Timestamp) -> String {
-    match (view.finish, view.ended) {
-        (Some(finish), Some(_)) => {
-            let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
-            because(&format!("finished, {}{code}", finish.name()), view.reason.as_deref().unwrap_or_default())
-        }
-        (_, _) => {
-            let since = view.since.map_or(0, |since| millis_between(since, now));
-            format!("{} for {}", view.phase.words(), duration(since))
-        }
+    if let (Some(finish), Some(_)) = (view.finish, view.ended) {
+        let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
+        let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
+        return format!("finished, {}{code}. {reason}", finish.name());
     }
+    let since = view.since.map_or(0, |since| millis_between(since, now));
+    format!("{} for {}", view.phase.words(), duration(since))
 }
 
 /// Names on the left, values aligned and wrapped on the right.

@@ -10,14 +10,14 @@ use crate::event_lines::{files, name};
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
 use crate::width::{clean, wrap};
-use crate::words::{because, duration, outcome, plural, red, rejection, usage};
+use crate::words::{because, duration, given_up, outcome, plural, red, usage};
 
 /// `None` when the run never touched it.
 pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
     let story = view.story(id)?;
     let now = view.last.unwrap_or(Timestamp::UNIX_EPOCH);
     let mut page = Page { out: String::new(), style };
-    page.head(story, now);
+    page.head(view, story, now);
     for attempt in &story.attempts {
         page.attempt(attempt, now);
     }
@@ -45,11 +45,11 @@ impl Page<'_> {
         self.put(indent, None, Tone::Dim, text);
     }
 
-    fn head(&mut self, story: &StoryView, now: Timestamp) {
+    fn head(&mut self, view: &RunView, story: &StoryView, now: Timestamp) {
         self.put(0, Some(story_mark(story)), Tone::Strong, &name(story.id.as_str(), &story.title));
         let dot = self.style.dot();
         let mut facts = vec![
-            verdict_words(story).to_owned(),
+            verdict_words(view, story).to_owned(),
             plural(story.attempts.len(), "attempt", "attempts"),
             plural(story.turns(), "turn", "turns"),
             duration(story.duration_ms(now)),
@@ -102,12 +102,12 @@ impl Page<'_> {
     }
 
     fn verification(&mut self, seen: &VerificationView) {
-        let claim = if seen.false_claim { "claimed done, was not: " } else { "" };
+        let claim = if seen.false_claim { ", though claimed done" } else { "" };
         let what = because(outcome(&seen.outcome), seen.reason.as_deref().unwrap_or_default());
         let changed = plural(seen.changed as usize, "changed file", "changed files");
         let passed = seen.outcome == verdone_core::event::VerifyOutcome::Passed;
         let mark = if passed { Mark::Good } else { Mark::Bad };
-        self.put(2, Some(mark), Tone::Plain, &format!("Verification: {claim}{what}{}{changed}", self.style.dot()));
+        self.put(2, Some(mark), Tone::Plain, &format!("Verification: {what}{claim}{}{changed}", self.style.dot()));
         if let Some(tree) = &seen.tree {
             self.note(4, &format!("tree {}", clean(tree.as_str())));
         }
@@ -146,7 +146,7 @@ impl Page<'_> {
             self.note(4, &format!("git show {}", clean(commit.short())));
         }
         if let Some(why) = &attempt.rejection {
-            let why = because(rejection(why), attempt.reason.as_deref().unwrap_or_default());
+            let why = given_up(why, attempt.reason.as_deref().unwrap_or_default());
             self.put(2, Some(Mark::Bad), Tone::Plain, &format!("Given up: {why}"));
         }
         if let Some(kept) = &attempt.kept {

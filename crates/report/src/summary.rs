@@ -7,7 +7,7 @@ use verdone_core::view::{FalseClaims, RunView, StoryView};
 use crate::event_lines::verdict_mark;
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
-use crate::words::{because, duration, plural, sentence, usage};
+use crate::words::{duration, plural, sentence, usage};
 
 /// Verified first and apart from everything that is worth less.
 const GROUPS: [Option<StoryVerdict>; 5] = [
@@ -25,9 +25,10 @@ pub fn summary(view: &RunView, style: &Style) -> String {
         out.push_str(&table(view, now, style));
         out.push('\n');
     }
-    for (tone, text) in totals(view, now, style) {
-        for row in wrap(&text, style.width.max(1), 6, style.unicode) {
-            out.push_str(&style.paint(tone, &row));
+    for (tone, text) in totals(view, now) {
+        for (at, row) in wrap(&text, style.width.saturating_sub(2).max(1), 6, style.unicode).iter().enumerate() {
+            let indent = if at == 0 { "" } else { "  " };
+            out.push_str(&style.paint(tone, &format!("{indent}{row}")));
             out.push('\n');
         }
     }
@@ -35,11 +36,11 @@ pub fn summary(view: &RunView, style: &Style) -> String {
 }
 
 /// The same words in the summary, in `status` and in the report.
-pub(crate) fn verdict_words(story: &StoryView) -> &'static str {
+pub(crate) fn verdict_words(view: &RunView, story: &StoryView) -> &'static str {
     match story.verdict {
         Some(verdict) => verdict.words(),
         None if story.undone => "undone",
-        None if story.attempts.iter().any(|attempt| attempt.ended.is_none()) => "in work",
+        None if view.ended.is_none() && view.current.as_ref().is_some_and(|current| current.story == story.id) => "in work",
         None => "not done",
     }
 }
@@ -71,19 +72,19 @@ pub(crate) fn false_claims(claims: FalseClaims) -> Option<String> {
 }
 
 pub(crate) fn work(view: &RunView, now: Timestamp) -> String {
-    let mut parts = vec![
+    let parts = [
         plural(view.iterations as usize, "iteration", "iterations"),
         plural(view.commits as usize, "commit", "commits"),
         plural(view.counts.rolled_back, "rollback", "rollbacks"),
     ];
-    parts.extend(usage(view.cost_usd, view.tokens));
     format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
 }
 
-fn totals(view: &RunView, now: Timestamp, style: &Style) -> Vec<(Tone, String)> {
+fn totals(view: &RunView, now: Timestamp) -> Vec<(Tone, String)> {
     let mut rows = vec![(Tone::Strong, tally(view))];
     rows.extend(false_claims(view.false_claims).map(|text| (Tone::Warn, text)));
-    rows.push((Tone::Plain, work(view, now)));
+    let used = usage(view.cost_usd, view.tokens).map_or_else(String::new, |used| format!("; {used}"));
+    rows.push((Tone::Plain, format!("{}{used}", work(view, now))));
     if !view.restored.is_empty() {
         let files = plural(view.restored.len(), "protected file", "protected files");
         rows.push((Tone::Warn, format!("Put back {files} that the agent had written")));
@@ -101,10 +102,9 @@ fn totals(view: &RunView, now: Timestamp, style: &Style) -> Vec<(Tone, String)> 
     }
     if let Some(finish) = view.finish {
         let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
-        let short = format!("Finished: {}{code}", finish.name());
-        rows.push((Tone::Plain, because(&short, view.reason.as_deref().unwrap_or_default())));
-        let arrow = if style.unicode { "→" } else { "->" };
-        rows.push((Tone::Strong, format!("{arrow} {}", sentence(&format!("next: {}", finish.next_step())))));
+        let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
+        rows.push((Tone::Plain, format!("Finished: {}{code}. {reason}", finish.name())));
+        rows.push((Tone::Strong, format!("Next: {}", finish.next_step())));
     }
     rows
 }
@@ -124,7 +124,7 @@ const WIDEST_ID: usize = 20;
 
 fn table(view: &RunView, now: Timestamp, style: &Style) -> String {
     let groups: Vec<Vec<Row>> =
-        GROUPS.iter().map(|verdict| view.with_verdict(*verdict).map(|story| row(story, now)).collect()).collect();
+        GROUPS.iter().map(|verdict| view.with_verdict(*verdict).map(|story| row(view, story, now)).collect()).collect();
     let mut widths = HEADINGS.map(columns);
     for row in groups.iter().flatten() {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
@@ -145,7 +145,7 @@ fn table(view: &RunView, now: Timestamp, style: &Style) -> String {
     out
 }
 
-fn row(story: &StoryView, now: Timestamp) -> Row {
+fn row(view: &RunView, story: &StoryView, now: Timestamp) -> Row {
     let commit = match (story.verdict, story.committed().and_then(|attempt| attempt.commit.as_ref()), story.kept()) {
         (Some(StoryVerdict::Verified | StoryVerdict::Unproven | StoryVerdict::Unverified), Some(commit), _) => {
             clean(commit.short())
@@ -156,7 +156,7 @@ fn row(story: &StoryView, now: Timestamp) -> Row {
     let (id, title) = (clean(story.id.as_str()), clean(&story.title));
     let title = if title == id { String::new() } else { title };
     let attempts = story.attempts.len().to_string();
-    let cells = [id, title, verdict_words(story).to_owned(), attempts, duration(story.duration_ms(now)), commit];
+    let cells = [id, title, verdict_words(view, story).to_owned(), attempts, duration(story.duration_ms(now)), commit];
     Row { mark: story_mark(story), cells }
 }
 

@@ -17,13 +17,18 @@ pub(crate) fn columns(text: &str) -> usize {
 
 /// Foreign text as one clean line, with no white space around it.
 pub(crate) fn clean(text: &str) -> String {
+    clean_line(text).trim_start().to_owned()
+}
+
+/// Foreign text as one clean line that keeps its indent.
+pub(crate) fn clean_line(text: &str) -> String {
     let end = if text.len() > LONGEST_LINE { text.floor_char_boundary(LONGEST_LINE) } else { text.len() };
     let mut stacked = 0;
     let tame = |c: &char| {
         stacked = if c.width() == Some(0) { stacked + 1 } else { 0 };
         stacked <= MOST_COMBINING
     };
-    sanitise(&text[..end]).trim().chars().filter(tame).collect()
+    sanitise(&text[..end]).trim_end().chars().filter(tame).collect()
 }
 
 /// Cut to `limit` columns; a cut is shown.

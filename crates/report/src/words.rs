@@ -67,13 +67,13 @@ pub(crate) fn usage(cost_usd: Option<f64>, tokens: Option<u64>) -> Option<String
 pub(crate) fn red(red: Red) -> &'static str {
     match red {
         Red::Red => "fails before the work, as it should",
-        Red::Green => "already green before the work: it cannot prove anything",
+        Red::Green => "already green before the work, so it proves nothing",
         Red::Unknown => "could not tell",
         Red::Absent => "the story has no check of its own",
     }
 }
 
-pub(crate) fn rejection(rejection: &Rejection) -> &'static str {
+fn rejection(rejection: &Rejection) -> &'static str {
     match rejection {
         Rejection::ChecksFailed => "the checks did not pass",
         Rejection::NothingChanged => "claimed done, nothing changed",
@@ -99,6 +99,18 @@ pub(crate) fn outcome(outcome: &VerifyOutcome) -> &'static str {
     }
 }
 
+/// The same as a sentence of its own.
+pub(crate) fn verification(found: &VerifyOutcome) -> String {
+    match found {
+        VerifyOutcome::Passed | VerifyOutcome::Failed => format!("Verification {}", outcome(found)),
+        VerifyOutcome::NothingChanged
+        | VerifyOutcome::Unsettled
+        | VerifyOutcome::HistoryMoved
+        | VerifyOutcome::Refused
+        | VerifyOutcome::Interrupted => format!("Verification: {}", outcome(found)),
+    }
+}
+
 /// `2 checks passed`, or the first that did not.
 pub(crate) fn checks(runs: &[CheckRun]) -> String {
     match runs.iter().find(|run| !run.outcome.passed()) {
@@ -112,6 +124,12 @@ pub(crate) fn checks(runs: &[CheckRun]) -> String {
 pub(crate) fn because(short: &str, reason: &str) -> String {
     let reason = clean(reason);
     if reason.is_empty() || reason.eq_ignore_ascii_case(short) { short.to_owned() } else { format!("{short}: {reason}") }
+}
+
+/// Why an attempt was given up: what was recorded, or at least its kind.
+pub(crate) fn given_up(kind: &Rejection, reason: &str) -> String {
+    let reason = clean(reason);
+    if reason.is_empty() { rejection(kind).to_owned() } else { reason }
 }
 
 /// The first letter large: for texts that may also stand inside a sentence.

@@ -48,9 +48,12 @@ impl RunView {
                 attempt.reason = Some(reason.clone());
                 self.enter(Phase::RollingBack, at);
             }
-            Event::RolledBack { place, kept, files, .. } => self.roll_back(at, place, kept, *files),
+            Event::RolledBack { place, kept, before, files } => self.roll_back(at, place, (kept, before), *files),
             Event::StoryFailed { story, reason } => {
-                self.story_at(story).reason = Some(reason.clone());
+                let failed = self.story_at(story);
+                failed.reason = Some(reason.clone());
+                failed.attempts.iter_mut().for_each(|attempt| attempt.ended = attempt.ended.or(Some(at)));
+                self.current = self.current.take().filter(|current| current.story != *story);
                 self.decide(story, Some(StoryVerdict::Failed));
             }
             Event::StopRequested { signal } => self.stop_signal = Some(*signal),
@@ -218,9 +221,10 @@ impl RunView {
         self.enter(Phase::Selecting, at);
     }
 
-    fn roll_back(&mut self, at: Timestamp, place: &Place, kept: &Oid, files: u32) {
+    fn roll_back(&mut self, at: Timestamp, place: &Place, (kept, before): (&Oid, &Checkpoint), files: u32) {
         let attempt = self.attempt(place, at);
         attempt.kept = Some(kept.clone());
+        attempt.before_rollback = Some(before.clone());
         attempt.base = attempt.base.take().or_else(|| attempt.checkpoint.as_ref().and_then(|point| point.head.clone()));
         attempt.files = files;
         attempt.ended = Some(at);
@@ -235,8 +239,7 @@ impl RunView {
         let is_commit = |head: &Option<Oid>, story: &StoryView| {
             head.is_some() && story.committed().is_some_and(|attempt| attempt.commit == *head)
         };
-        if let Some(at) = self.touched.iter().rposition(|story| is_commit(&restored.head, story)) {
-            let Some(story) = self.touched.get_mut(at).filter(|story| story.undone) else { return };
+        if let Some(story) = self.touched.iter_mut().rfind(|story| story.undone && is_commit(&restored.head, story)) {
             story.undone = false;
             let (id, verdict) = (story.id.clone(), story.committed().and_then(|attempt| attempt.verdict));
             self.decide(&id, verdict);
@@ -245,10 +248,9 @@ impl RunView {
         if before.head == restored.head {
             return;
         }
-        if let Some(at) = self.touched.iter().rposition(|story| !story.undone && is_commit(&before.head, story))
-            && !self.follows(at, restored.head.as_ref())
-        {
-            let Some(story) = self.touched.get_mut(at) else { return };
+        let left = self.touched.iter().rposition(|story| !story.undone && is_commit(&before.head, story));
+        if let Some(at) = left.filter(|at| !self.follows(*at, restored.head.as_ref())) {
+            let story = &mut self.touched[at];
             story.undone = true;
             let id = story.id.clone();
             self.decide(&id, None);
@@ -320,6 +322,7 @@ impl RunView {
                 rejection: None,
                 reason: None,
                 kept: None,
+                before_rollback: None,
                 commit: None,
                 verdict: None,
                 base: None,

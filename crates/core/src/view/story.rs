@@ -49,6 +49,8 @@ pub struct AttemptView {
     pub reason: Option<String>,
     /// The commit that keeps the rejected work.
     pub kept: Option<Oid>,
+    /// Taken right before the rollback: what `undo` returns to.
+    pub before_rollback: Option<Checkpoint>,
     pub commit: Option<Oid>,
     pub verdict: Option<StoryVerdict>,
     /// Where the branch stood at the checkpoint.

@@ -1,1 +1,175 @@
+use proptest::prelude::*;
 
+use super::*;
+use crate::agent::{TurnOutcome, Usage};
+use crate::event::{Checkpoint, Event, Place, Rejection, SCHEMA_VERSION, VerifyOutcome};
+
+fn oid(name: &str) -> Oid {
+    Oid::from(name)
+}
+
+fn place(story: &str, attempt: u32, turn: u32) -> Place {
+    Place { story: StoryId::from(story), attempt, turn }
+}
+
+fn at_head(head: &str) -> Checkpoint {
+    Checkpoint { id: oid("point"), head: Some(oid(head)), branch: Some("main".to_owned()) }
+}
+
+fn selected(story: &str, attempt: u32, open: usize) -> Event {
+    let title = format!("Title of {story}");
+    Event::StorySelected { iteration: attempt, place: place(story, attempt, 0), title, number: 1, of: 3, open }
+}
+
+fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
+    let usage = Usage { cost_usd: Some(0.5), tokens: Some(10) };
+    let (prompt, output) = (None, None);
+    Event::TurnEnded { place: place(story, attempt, 1), outcome, duration_ms: 5, usage, prompt, output, leftovers: 1 }
+}
+
+fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
+    let restored = vec!["PLAN.md".to_owned()];
+    let (tree, runs, debris) = (None, Vec::new(), Vec::new());
+    Event::Verified { place: place(story, attempt, 1), outcome, tree, changed: 1, runs, reason: None, restored, debris }
+}
+
+fn committed(story: &str, commit: &str, base: &str, verdict: StoryVerdict) -> Event {
+    let (place, base) = (place(story, 1, 1), Some(oid(base)));
+    Event::Committed { place, commit: oid(commit), tree: oid("tree"), verdict, base, files: 1, noted: true }
+}
+
+fn rolled_back(story: &str, attempt: u32) -> Event {
+    Event::RolledBack { place: place(story, attempt, 1), kept: oid("kept"), before: at_head("c0"), files: 2 }
+}
+
+fn undone(before: &str, restored: &str) -> Event {
+    Event::Undone { what: "the last commit".to_owned(), before: at_head(before), restored: at_head(restored) }
+}
+
+fn journal(events: impl IntoIterator<Item = Event>) -> Vec<Recorded> {
+    let line = |(seq, event): (u64, Event)| {
+        let at = Timestamp::from_second(1_000_000 + i64::try_from(seq).unwrap()).unwrap();
+        Recorded { v: SCHEMA_VERSION, seq, at, event }
+    };
+    (1..).zip(events).map(line).collect()
+}
+
+fn view(events: impl IntoIterator<Item = Event>) -> RunView {
+    RunView::from_journal(&journal(events))
+}
+
+#[test]
+fn a_claim_is_false_only_if_the_agent_stopped_by_itself_and_the_checks_disagree() {
+    let crashed = || TurnOutcome::Crashed { reason: "exit code 1".to_owned() };
+    for (turn, seen, expected) in [
+        (TurnOutcome::Ended, VerifyOutcome::NothingChanged, (1, 0)),
+        (TurnOutcome::Ended, VerifyOutcome::Failed, (0, 1)),
+        (TurnOutcome::Ended, VerifyOutcome::Passed, (0, 0)),
+        (TurnOutcome::Ended, VerifyOutcome::Interrupted, (0, 0)),
+        (TurnOutcome::Ended, VerifyOutcome::HistoryMoved, (0, 0)),
+        (crashed(), VerifyOutcome::NothingChanged, (0, 0)),
+        (crashed(), VerifyOutcome::Failed, (0, 0)),
+    ] {
+        let view = view([selected("A", 1, 3), ended("A", 1, turn.clone()), verified("A", 1, seen.clone())]);
+        let claims = view.false_claims;
+        assert_eq!((claims.nothing_changed, claims.checks_failed), expected, "{turn:?} {seen:?}");
+        assert_eq!(view.touched[0].false_claims(), claims.total() as usize);
+    }
+}
+
+#[test]
+fn attempts_and_verdicts_are_added_up() {
+    let view = view([
+        selected("A", 1, 3),
+        ended("A", 1, TurnOutcome::Ended),
+        verified("A", 1, VerifyOutcome::Failed),
+        Event::AttemptRejected { place: place("A", 1, 1), rejection: Rejection::ChecksFailed, reason: "why".to_owned() },
+        rolled_back("A", 1),
+        selected("B", 1, 3),
+        ended("B", 1, TurnOutcome::Ended),
+        verified("B", 1, VerifyOutcome::Passed),
+        committed("B", "c1", "c0", StoryVerdict::Verified),
+        selected("A", 2, 2),
+        rolled_back("A", 2),
+        Event::StoryFailed { story: StoryId::from("A"), reason: "no attempts are left".to_owned() },
+    ]);
+    assert_eq!(view.counts, Counts { verified: 1, failed: 1, rolled_back: 2, ..Counts::default() });
+    assert_eq!((view.commits, view.open, view.done(), view.leftovers), (1, 2, 1, 2));
+    assert_eq!((view.cost_usd, view.tokens), (Some(1.0), Some(20)));
+    assert_eq!(view.restored.iter().collect::<Vec<_>>(), ["PLAN.md"]);
+    let a = view.story(&StoryId::from("A")).unwrap();
+    assert_eq!((a.attempts.len(), a.verdict, a.kept()), (2, Some(StoryVerdict::Failed), Some(&oid("kept"))));
+    assert_eq!(a.attempts[0].rejection, Some(Rejection::ChecksFailed));
+    assert_eq!(view.current, None);
+}
+
+#[test]
+fn an_attempt_that_did_not_count_and_its_retry_are_two() {
+    let view = view([selected("A", 1, 3), rolled_back("A", 1), selected("A", 1, 3), ended("A", 1, TurnOutcome::Ended)]);
+    let attempts = &view.touched[0].attempts;
+    assert_eq!(attempts.iter().map(|attempt| attempt.turns.len()).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn undo_takes_a_verdict_back_and_undo_of_undo_returns_it() {
+    let mut events = vec![
+        selected("A", 1, 3),
+        committed("A", "c1", "c0", StoryVerdict::Verified),
+        selected("B", 1, 2),
+        committed("B", "c2", "c1", StoryVerdict::Unproven),
+        undone("c2", "c1"),
+    ];
+    let taken = view(events.clone());
+    assert_eq!((taken.counts.verified, taken.counts.unproven, taken.open), (1, 0, 2));
+    assert!(taken.story(&StoryId::from("B")).unwrap().undone && !taken.touched[0].undone);
+    events.push(undone("c1", "c2"));
+    let returned = view(events.clone());
+    assert_eq!((returned.counts.verified, returned.counts.unproven, returned.open), (1, 1, 1));
+    events.push(undone("c2", "c2"));
+    assert_eq!(view(events).counts, returned.counts, "undoing a rollback leaves commits alone");
+}
+
+#[test]
+fn a_resumed_run_is_not_over() {
+    let stopped = Event::RunStopped { finish: Finish::Manual, exit_code: 130, duration_ms: 7 };
+    let over = view([selected("A", 1, 3), stopped.clone()]);
+    assert_eq!((over.phase, over.finish, over.exit_code), (Phase::Stopped, Some(Finish::Manual), Some(130)));
+    assert_eq!(over.elapsed_ms(over.last.unwrap()), 7);
+    let resumed = view([selected("A", 1, 3), stopped, selected("A", 1, 3)]);
+    assert_eq!((resumed.phase, resumed.finish, resumed.ended), (Phase::Checkpointing, None, None));
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let story = prop::sample::select(vec!["A", "B", "C"]);
+    let commit = prop::sample::select(vec!["c0", "c1", "c2"]);
+    (0_u8..11, story, 1_u32..3, commit.clone(), commit).prop_map(|(kind, story, attempt, one, two)| match kind {
+        0 => selected(story, attempt, 2),
+        1 => Event::TurnStarted { place: place(story, attempt, 1) },
+        2 => ended(story, attempt, TurnOutcome::Ended),
+        3 => verified(story, attempt, VerifyOutcome::Failed),
+        4 => verified(story, attempt, VerifyOutcome::Passed),
+        5 => committed(story, one, two, StoryVerdict::Verified),
+        6 => committed(story, one, two, StoryVerdict::Unverified),
+        7 => rolled_back(story, attempt),
+        8 => Event::StoryFailed { story: StoryId::from(story), reason: String::new() },
+        9 => Event::RunStopped { finish: Finish::Complete, exit_code: 0, duration_ms: 1 },
+        _ => undone(one, two),
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_order_of_events_gives_counts_that_agree_with_the_stories(events in prop::collection::vec(any_event(), 0..60)) {
+        let lines = journal(events);
+        let view = RunView::from_journal(&lines);
+        let count = |verdict| view.with_verdict(Some(verdict)).count();
+        prop_assert_eq!(view.counts.verified, count(StoryVerdict::Verified));
+        prop_assert_eq!(view.counts.unverified, count(StoryVerdict::Unverified));
+        prop_assert_eq!(view.counts.failed, count(StoryVerdict::Failed));
+        prop_assert!(view.touched.len() <= 3);
+        for story in &view.touched {
+            prop_assert_eq!(view.story(&story.id), Some(story));
+        }
+        prop_assert!(serde_json::to_value(&view).is_ok());
+    }
+}

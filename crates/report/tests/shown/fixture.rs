@@ -1,0 +1,233 @@
+//! A run as it really goes: one story verified, one repaired, one lie that ends in a rollback, one unproven.
+
+use jiff::Timestamp;
+use verdone_core::agent::{TurnOutcome, Usage};
+use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage};
+use verdone_core::event::{Checkpoint, Event, Place, Recorded, Rejection, SCHEMA_VERSION, VerifyOutcome};
+use verdone_core::finish::Finish;
+use verdone_core::id::{Oid, RunId, StoryId};
+use verdone_core::update::{Reporter, Speaker, Stream, Update};
+use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::view::RunView;
+
+pub(crate) enum Step {
+    Event(Box<Recorded>),
+    Output(&'static str),
+    CheckOutput(&'static str),
+    Tick(Timestamp),
+    Notice(&'static str),
+}
+
+impl Step {
+    pub(crate) fn show(&self, reporter: &mut impl Reporter) {
+        reporter.report(match self {
+            Self::Event(recorded) => Update::Event(recorded),
+            Self::Output(line) => Update::Output { speaker: Speaker::Agent, stream: Stream::Stdout, line },
+            Self::CheckOutput(name) => Update::Output { speaker: Speaker::Check(name), stream: Stream::Stderr, line: "running" },
+            Self::Tick(now) => Update::Tick { now: *now },
+            Self::Notice(text) => Update::Notice { text },
+        });
+    }
+}
+
+pub(crate) struct Journal {
+    now: i64,
+    seq: u64,
+    iteration: u32,
+    place: Place,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Journal {
+    pub(crate) fn new() -> Self {
+        let place = Place { story: StoryId::from("none"), attempt: 0, turn: 0 };
+        Self { now: 1_794_708_218, seq: 0, iteration: 0, place, steps: Vec::new() }
+    }
+
+    /// Seconds go by, then it is recorded.
+    pub(crate) fn event(&mut self, seconds: i64, event: Event) -> &mut Self {
+        self.now += seconds;
+        self.seq += 1;
+        let at = Timestamp::from_second(self.now).unwrap();
+        self.steps.push(Step::Event(Box::new(Recorded { v: SCHEMA_VERSION, seq: self.seq, at, event })));
+        self
+    }
+
+    pub(crate) fn step(&mut self, step: Step) -> &mut Self {
+        self.steps.push(step);
+        self
+    }
+
+    pub(crate) fn tick(&mut self, seconds: i64) -> &mut Self {
+        let at = Timestamp::from_second(self.now + seconds).unwrap();
+        self.step(Step::Tick(at))
+    }
+
+    pub(crate) fn start(&mut self, stories: usize) -> &mut Self {
+        self.event(
+            0,
+            Event::RunStarted {
+                run: RunId::from("20261115-020338-5f3a"),
+                version: "0.1.0".to_owned(),
+                plan: "PLAN.md".to_owned(),
+                format: "plan_md".to_owned(),
+                agent: "command".to_owned(),
+                mode: "building".to_owned(),
+                stories,
+                open: stories,
+                branch: Some("main".to_owned()),
+                head: Some(oid('0')),
+                frozen: "f".repeat(64),
+                max_iterations: 50,
+                unverified: false,
+            },
+        )
+    }
+
+    pub(crate) fn select(&mut self, id: &str, title: &str, attempt: u32, (number, of, open): (usize, usize, usize)) -> &mut Self {
+        self.place = Place { story: StoryId::from(id), attempt, turn: 0 };
+        self.iteration += 1;
+        let (iteration, place) = (self.iteration, self.place.clone());
+        self.event(1, Event::StorySelected { iteration, place, title: title.to_owned(), number, of, open });
+        let place = self.place.clone();
+        self.event(0, Event::Checkpointed { place, checkpoint: checkpoint('c') })
+    }
+
+    fn red(&mut self, red: Red, outcome: CheckOutcome) -> &mut Self {
+        let place = self.place.clone();
+        self.event(1, Event::RedChecked { place, red, runs: vec![run("story test", CheckOrigin::Story, outcome, "")] })
+    }
+
+    pub(crate) fn turn(&mut self) -> &mut Self {
+        self.place.turn += 1;
+        let place = self.place.clone();
+        self.event(0, Event::TurnStarted { place })
+    }
+
+    fn ended(&mut self, seconds: i64, outcome: TurnOutcome, leftovers: u32) -> &mut Self {
+        let place = self.place.clone();
+        let name = |what: &str| Some(format!("turns/{}-{}-{}.{what}", place.story, place.attempt, place.turn));
+        let (prompt, output) = (name("prompt"), name("output"));
+        let usage = Usage { cost_usd: Some(0.21), tokens: Some(12_345) };
+        let duration_ms = u64::try_from(seconds).unwrap() * 1000;
+        self.event(seconds, Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers })
+    }
+
+    fn verified(&mut self, outcome: VerifyOutcome, runs: Vec<CheckRun>) -> &mut Self {
+        let changed = if outcome == VerifyOutcome::NothingChanged { 0 } else { 2 };
+        let (place, tree) = (self.place.clone(), Some(oid('7')));
+        let (restored, debris) = (Vec::new(), Vec::new());
+        self.event(4, Event::Verified { place, outcome, tree, changed, runs, reason: None, restored, debris })
+    }
+
+    fn committed(&mut self, commit: char, verdict: StoryVerdict) -> &mut Self {
+        let (place, tree) = (self.place.clone(), oid('7'));
+        self.event(0, Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict });
+        let (commit, base) = (oid(commit), Some(oid('0')));
+        self.event(0, Event::Committed { place, commit, tree, verdict, base, files: 2, noted: true })
+    }
+
+    fn rejected(&mut self, kept: char, rejection: Rejection, reason: &str) -> &mut Self {
+        let place = self.place.clone();
+        self.event(0, Event::AttemptRejected { place: place.clone(), rejection, reason: reason.to_owned() });
+        self.event(1, Event::RolledBack { place, kept: oid(kept), before: checkpoint('d'), files: 1 })
+    }
+
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = &Recorded> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Event(recorded) => Some(&**recorded),
+            Step::Output(_) | Step::CheckOutput(_) | Step::Tick(_) | Step::Notice(_) => None,
+        })
+    }
+
+    pub(crate) fn view(&self) -> RunView {
+        RunView::from_journal(self.recorded())
+    }
+}
+
+pub(crate) fn oid(c: char) -> Oid {
+    Oid(c.to_string().repeat(40))
+}
+
+fn checkpoint(c: char) -> Checkpoint {
+    Checkpoint { id: oid(c), head: Some(oid('0')), branch: Some("main".to_owned()) }
+}
+
+fn run(name: &str, origin: CheckOrigin, outcome: CheckOutcome, tail: &str) -> CheckRun {
+    CheckRun {
+        name: name.to_owned(),
+        origin,
+        command: CommandSpec::Shell(if name == "story test" { "./test.sh greet".to_owned() } else { name.to_owned() }),
+        outcome,
+        duration_ms: 1_400,
+        output_digest: "ab".repeat(32),
+        output: Some(format!("checks/{}.txt", name.replace(' ', "-"))),
+        tail: tail.to_owned(),
+    }
+}
+
+fn green() -> Vec<CheckRun> {
+    vec![run("story test", CheckOrigin::Story, CheckOutcome::Passed, ""), gate(CheckOutcome::Passed, "")]
+}
+
+fn gate(outcome: CheckOutcome, tail: &str) -> CheckRun {
+    run("cargo test", CheckOrigin::Gate(Stage::Correctness), outcome, tail)
+}
+
+/// Up to a point where the second story's agent works again.
+pub(crate) fn half_a_run() -> Journal {
+    let mut j = Journal::new();
+    let failed = CheckOutcome::Failed { code: 101 };
+    j.start(4).step(Step::Notice("You are on main, the default branch; --branch NAME works beside it"));
+    j.step(Step::CheckOutput("cargo test")).tick(1);
+    j.event(2, Event::BaselineChecked { green: true, runs: vec![gate(CheckOutcome::Passed, "")] });
+    j.select("US-001", "Greet by name", 1, (1, 4, 4)).red(Red::Red, CheckOutcome::Failed { code: 1 });
+    j.turn().step(Step::Output("I will add the greeting.")).step(Step::Output("\x1b[32mDone.\x1b[0m")).ended(
+        42,
+        TurnOutcome::Ended,
+        0,
+    );
+    j.verified(VerifyOutcome::Passed, green()).committed('1', StoryVerdict::Verified);
+    j.select("US-002", "Count the words of a file", 1, (2, 4, 3)).red(Red::Red, CheckOutcome::Failed { code: 1 });
+    j.turn().step(Step::Output("All words are counted now.")).ended(63, TurnOutcome::Ended, 0);
+    let tail = "running 3 tests\ntest counts_empty_files ... FAILED\n\nassertion `left == right` failed\n  left: 1\n right: 0\n";
+    j.verified(VerifyOutcome::Failed, vec![gate(failed, tail)]);
+    j.turn().step(Step::Output("The empty file was missing; I am adding it to src/count.rs and to its tests, one by one."));
+    j.tick(187);
+    j
+}
+
+pub(crate) fn whole_run() -> Journal {
+    let mut j = half_a_run();
+    j.ended(190, TurnOutcome::Ended, 0).step(Step::CheckOutput("cargo test")).tick(1);
+    j.verified(VerifyOutcome::Passed, green()).committed('2', StoryVerdict::Verified);
+    j.select("US-003", "Sort the lines", 1, (3, 4, 2)).red(Red::Red, CheckOutcome::Failed { code: 1 });
+    j.turn().step(Step::Output("Everything is sorted. Done!")).ended(5, TurnOutcome::Ended, 0);
+    j.verified(VerifyOutcome::NothingChanged, Vec::new());
+    j.rejected('a', Rejection::NothingChanged, "the agent said it was done and had changed nothing");
+    j.select("US-004", "Tidy the readme", 1, (4, 4, 2)).red(Red::Green, CheckOutcome::Passed);
+    j.turn().ended(12, TurnOutcome::Ended, 2);
+    let place = j.place.clone();
+    j.event(
+        3,
+        Event::Verified {
+            place,
+            outcome: VerifyOutcome::Passed,
+            tree: Some(oid('7')),
+            changed: 1,
+            runs: green(),
+            reason: None,
+            restored: vec!["PLAN.md".to_owned()],
+            debris: vec!["coverage.out".to_owned()],
+        },
+    );
+    j.committed('4', StoryVerdict::Unproven);
+    j.select("US-003", "Sort the lines", 2, (3, 4, 1)).red(Red::Red, CheckOutcome::Failed { code: 1 });
+    j.turn().ended(3700, TurnOutcome::TimedOut { after_ms: 3_600_000 }, 0);
+    j.rejected('b', Rejection::TurnFailed, "the agent was ended after 1h");
+    j.event(0, Event::StoryFailed { story: StoryId::from("US-003"), reason: "no attempts are left (2 of 2)".to_owned() });
+    let reason = "1 story needs a human: US-003".to_owned();
+    j.event(0, Event::RunStopping { finish: Finish::Blocked, reason });
+    j.event(0, Event::RunStopped { finish: Finish::Blocked, exit_code: 4, duration_ms: 4_043_000 });
+    j
+}

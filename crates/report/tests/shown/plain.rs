@@ -1,0 +1,37 @@
+use jiff::tz::TimeZone;
+use verdone_report::{Loudness, Plain, Style};
+
+use crate::expected::same_as_file;
+use crate::fixture::whole_run;
+
+fn watch(loudness: Loudness, zone: Option<TimeZone>) -> String {
+    let mut out = Vec::new();
+    let mut plain = Plain::new(&mut out, Style::default(), loudness);
+    if let Some(zone) = zone {
+        plain = plain.with_times(zone);
+    }
+    for step in &whole_run().steps {
+        step.show(&mut plain);
+    }
+    assert!(!plain.broken());
+    drop(plain);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_log_file_has_the_same_lines_and_no_escape() {
+    let text = watch(Loudness::Normal, None);
+    assert!(!text.contains(['\x1b', '\r']));
+    same_as_file("plain.txt", &text);
+}
+
+#[test]
+fn quiet_leaves_problems_under_their_story_and_the_summary() {
+    same_as_file("plain-quiet.txt", &watch(Loudness::Quiet, None));
+}
+
+#[test]
+fn times_are_local() {
+    let text = watch(Loudness::Normal, Some(TimeZone::UTC));
+    assert!(text.starts_with("02:03:38 · Run 20261115-020338-5f3a"), "{}", &text[..80]);
+}
