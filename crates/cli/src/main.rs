@@ -1,1 +1,14 @@
-fn main() {}
+//! The command line: reads arguments, calls the other crates, prints. Decides nothing about stories.
+
+mod args;
+mod command;
+#[cfg(test)]
+mod docs;
+mod error;
+mod terminal;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    command::run_from(std::env::args_os().collect())
+}

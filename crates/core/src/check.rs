@@ -41,6 +41,18 @@ pub enum Stage {
     Adversarial,
 }
 
+impl Stage {
+    /// The name used in config, JSON and docs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Correctness => "correctness",
+            Self::Quality => "quality",
+            Self::Security => "security",
+            Self::Adversarial => "adversarial",
+        }
+    }
+}
+
 /// One `[[gate]]` of the config: a check that every story has to pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,13 @@
 //! Settings: one struct with its defaults, layers that override it, and where each value came from.
 
+mod diagnose;
+mod flat;
 mod layer;
+mod problem;
+mod shape;
 mod span;
+mod suggest;
+mod template;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,8 +16,13 @@ use crate::agent::PromptVia;
 use crate::check::{CommandSpec, Gate};
 use crate::verdict::RedPolicy;
 
-pub use layer::{ConfigProblem, Layer, Origin, Resolved, resolve};
+pub use flat::flatten;
+pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
+pub use problem::ConfigProblem;
+pub use shape::{Field, Shape};
 pub use span::Span;
+pub use suggest::nearest;
+pub use template::template;
 
 /// Everything that can be set in `.verdone/config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod check;
 pub mod config;
+pub mod detect;
 pub mod event;
 pub mod evidence;
 pub mod finish;

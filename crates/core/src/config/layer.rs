@@ -1,9 +1,20 @@
 //! Layers of settings, weakest first, and where each value of the result came from.
+//!
+//! Tables merge, everything else replaces; only the gates that `--check` asks for are added to those already there. Each layer is
+//! checked by itself, so that a fault names its own file, variable or flag.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Config;
+use serde::Deserialize as _;
+use toml::{Table, Value};
+
+use super::diagnose::{Finding, locate, refused, spelled, unusable};
+use super::{Config, ConfigProblem};
+use crate::check::Gate;
+
+/// The agents that `agent.name` can name.
+pub const AGENTS: [&str; 2] = ["command", "scripted"];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,42 +28,180 @@ pub enum Origin {
     Flag(String),
 }
 
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(name) | Self::Env(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
 /// Settings from one place.
 #[derive(Debug, Clone)]
 pub struct Layer {
     pub origin: Origin,
-    pub table: toml::Table,
+    pub table: Table,
+    /// The text of a file, for positions in messages.
+    text: Option<String>,
+    /// Whether its gates are added to those of weaker layers instead of replacing them.
+    adds_gates: bool,
 }
 
-/// The settings in force, and the origin of every key that is not a default (`limits.turns`, `gate`).
+impl Layer {
+    /// A config file. `place` is its name as the user would write it.
+    pub fn from_toml(place: &str, text: &str) -> Result<Self, ConfigProblem> {
+        let table = text.trim_start_matches('\u{feff}').parse::<Table>().map_err(|error| {
+            let problem = ConfigProblem::new(place, error.message().trim_end().replace('\n', ", "));
+            match error.span() {
+                Some(range) => problem.at(text.trim_start_matches('\u{feff}'), &range),
+                None => problem,
+            }
+        })?;
+        let layer = Self { origin: Origin::File(place.to_owned()), table, text: Some(text.to_owned()), adds_gates: false };
+        layer.checked()?;
+        Ok(layer)
+    }
+
+    /// One value from a variable or a flag; the key is spelled as in `limits.turns`.
+    pub fn value(origin: Origin, key: &str, value: impl Into<Value>) -> Self {
+        let mut table = Table::new();
+        let mut names = key.rsplit('.');
+        table.insert(names.next().unwrap_or(key).to_owned(), value.into());
+        for name in names {
+            table = Table::from_iter([(name.to_owned(), Value::Table(table))]);
+        }
+        Self { origin, table, text: None, adds_gates: false }
+    }
+
+    /// Commands that become gates beside those of the config, as `--check` gives them.
+    pub fn checks(origin: Origin, commands: &[String]) -> Self {
+        let gate = |command: &String| {
+            let (name, command) = (Value::String(gate_name(command)), Value::String(command.clone()));
+            Value::Table(Table::from_iter([("name".to_owned(), name), ("command".to_owned(), command)]))
+        };
+        let gates = Value::Array(commands.iter().map(gate).collect());
+        Self { adds_gates: true, ..Self::value(origin, "gate", gates) }
+    }
+
+    /// The layer's settings over the defaults, or what is wrong with them.
+    fn checked(&self) -> Result<Config, ConfigProblem> {
+        let config = Config::deserialize(self.table.clone()).map_err(|error| match refused(&self.table) {
+            Some(finding) => self.problem(finding),
+            None => self.by_serde(&error),
+        })?;
+        match unusable(&config) {
+            // Repeating a `--check` is harmless: the gates are made unique when they are added.
+            Some(finding) if !(self.adds_gates && finding.message.starts_with("a second gate")) => Err(self.problem(finding)),
+            Some(_) | None => Ok(config),
+        }
+    }
+
+    fn problem(&self, finding: Finding) -> ConfigProblem {
+        let mut problem = ConfigProblem::new(self.origin.to_string(), finding.message.clone());
+        if let Some(text) = &self.text {
+            let text = text.trim_start_matches('\u{feff}');
+            if let Some(range) = locate(text, &finding) {
+                problem = problem.at(text, &range);
+            }
+        }
+        problem.hint = finding.hint;
+        problem
+    }
+
+    fn by_serde(&self, error: &toml::de::Error) -> ConfigProblem {
+        let problem = ConfigProblem::new(self.origin.to_string(), error.message());
+        let span = |text: &str| toml::from_str::<Config>(text).err().and_then(|error| error.span());
+        match self.text.as_deref().map(|text| text.trim_start_matches('\u{feff}')) {
+            Some(text) => span(text).map_or(problem.clone(), |range| problem.at(text, &range)),
+            None => problem,
+        }
+    }
+}
+
+/// The settings in force, and the origin of every key that is not a default: `limits.turns`, `gate`, and `gate[0]` for each gate.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     pub config: Config,
     pub origins: BTreeMap<String, Origin>,
 }
 
-/// A setting that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct ConfigProblem {
-    /// File, variable or flag.
-    pub place: String,
-    /// Line and column, from 1, for files.
-    pub position: Option<(u32, u32)>,
-    pub message: String,
-    pub hint: Option<String>,
-}
-
-impl fmt::Display for ConfigProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.position {
-            Some((line, column)) => write!(f, "{}:{line}:{column}: {}", self.place, self.message),
-            None => write!(f, "{}: {}", self.place, self.message),
-        }
+impl Resolved {
+    /// Where a key's value came from.
+    pub fn origin(&self, key: &str) -> &Origin {
+        self.origins.get(key).unwrap_or(&Origin::Default)
     }
 }
 
 /// Lays the layers over the defaults, weakest first.
 pub fn resolve(layers: &[Layer]) -> Result<Resolved, ConfigProblem> {
-    let _ = layers;
-    Ok(Resolved { config: Config::default(), origins: BTreeMap::new() })
+    let mut merged = Table::new();
+    let mut origins = BTreeMap::new();
+    let mut added = Vec::new();
+    for layer in layers {
+        let config = layer.checked()?;
+        if layer.adds_gates {
+            added.extend(config.gate.into_iter().map(|gate| (gate, &layer.origin)));
+        } else {
+            merge(&mut merged, &layer.table, "", &layer.origin, &mut origins);
+        }
+    }
+    let mut config = Config::deserialize(merged).map_err(|error| ConfigProblem::new("settings", error.message()))?;
+    if let Some(origin) = origins.get("gate").cloned() {
+        origins.extend((0..config.gate.len()).map(|n| (format!("gate[{n}]"), origin.clone())));
+    }
+    for (gate, origin) in added {
+        if add_gate(&mut config.gate, gate) {
+            origins.insert(format!("gate[{}]", config.gate.len() - 1), origin.clone());
+            origins.insert("gate".to_owned(), origin.clone());
+        }
+    }
+    // Layers that are fine alone are fine together; this stays as the guard of that claim.
+    match unusable(&config) {
+        Some(finding) => Err(ConfigProblem::new(spelled(&finding.path), finding.message)),
+        None => Ok(Resolved { config, origins }),
+    }
 }
+
+fn merge(under: &mut Table, over: &Table, prefix: &str, origin: &Origin, origins: &mut BTreeMap<String, Origin>) {
+    for (key, value) in over {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        if let Value::Table(over) = value {
+            let under = under.entry(key).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(under) = under {
+                merge(under, over, &path, origin, origins);
+            }
+        } else {
+            under.insert(key.clone(), value.clone());
+            origins.insert(path, origin.clone());
+        }
+    }
+}
+
+/// Adds a gate under a name of its own, unless its command is there already.
+fn add_gate(gates: &mut Vec<Gate>, mut gate: Gate) -> bool {
+    if gates.iter().any(|other| other.command == gate.command && other.stage == gate.stage) {
+        return false;
+    }
+    let base = gate.name.clone();
+    let mut n = 2;
+    while gates.iter().any(|other| other.name == gate.name) {
+        gate.name = format!("{base} ({n})");
+        n += 1;
+    }
+    gates.push(gate);
+    true
+}
+
+/// The command itself, on one line and not too long.
+fn gate_name(command: &str) -> String {
+    const LONGEST: usize = 40;
+    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= LONGEST {
+        return line;
+    }
+    line.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests;

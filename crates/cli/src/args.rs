@@ -1,0 +1,445 @@
+//! Every argument of every command. The help text is the documentation: `docs/cli.md` is made from it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use verdone_runtime::config_file::Flags;
+
+/// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
+///
+/// Verdone takes a plan of stories, drives a coding agent over them one by one, runs the checks itself, commits what passes,
+/// rolls back what does not, and loses nothing on the way.
+#[derive(Debug, Parser)]
+#[command(
+    name = "verdone",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  verdone demo                 watch a run in a temporary repository
+  verdone init                 find this project's checks and write a config
+  verdone run PLAN.md          work the plan off
+
+Exit codes: 0 complete, 1 error, 2 usage or config, 3 a limit was reached,
+4 a human is needed, 130/143/129 stopped by SIGINT/SIGTERM/SIGHUP."
+)]
+pub(crate) struct Cli {
+    /// Work as if started in DIR.
+    #[arg(short = 'C', value_name = "DIR", global = true, value_hint = ValueHint::DirPath, help_heading = "Global options")]
+    pub directory: Option<PathBuf>,
+
+    /// When to use colour.
+    ///
+    /// `auto` uses it on a terminal, unless `NO_COLOR` is set.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto, global = true, help_heading = "Global options")]
+    pub color: ColorWhen,
+
+    /// The same as `--color never`.
+    #[arg(long, global = true, conflicts_with = "color", help_heading = "Global options")]
+    pub no_color: bool,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Init(InitArgs),
+    Run(Box<RunArgs>),
+    #[command(subcommand)]
+    Plan(PlanCommand),
+    Status(StatusArgs),
+    Log(LogArgs),
+    Show(ShowArgs),
+    Undo(UndoArgs),
+    Checkpoints(CheckpointsArgs),
+    Report(ReportArgs),
+    Doctor(DoctorArgs),
+    Demo(DemoArgs),
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+    #[command(hide = true)]
+    ScriptedAgent(ScriptedAgentArgs),
+}
+
+/// Find this project's checks and write `.verdone/config.toml`.
+///
+/// Looks for Cargo, npm, pnpm, yarn, bun, pytest, tox, go, make, just, gradle, maven, rspec and bats, proposes a gate for each
+/// check that exists, and names the plan that it finds. On a terminal it asks before it takes a gate; elsewhere it asks nothing.
+/// An existing config is never overwritten without --force, and then a copy of it is kept.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone init
+  verdone init --force      write it anew; the old one becomes config.toml.bak
+  verdone init --json       say in JSON what was written")]
+pub(crate) struct InitArgs {
+    /// Overwrite an existing config, keeping a copy.
+    #[arg(long)]
+    pub force: bool,
+    /// Print what was written as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Work a plan off: the loop.
+///
+/// For each story: checkpoint, the story's own checks (they should be red), a turn of the agent, the checks again. What passes is
+/// committed, what does not is fed back, and in the end rolled back with the attempt kept under a ref. Nothing that the agent says
+/// makes a story done; only the checks do.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone run                       the plan and agent of .verdone/config.toml
+  verdone run --dry-run             show the story, prompt, checks and limits
+  verdone run PLAN.md --agent-command ./agent.sh --check 'make test'
+                                    any git repository, no config file
+  verdone run --story US-003 --max-iterations 5
+
+The exit code says how it ended: 0 complete, 3 a limit was reached, 4 a human
+is needed. `verdone report` says more.")]
+pub(crate) struct RunArgs {
+    /// The plan: a file, or a folder that holds one. Else the one of the config.
+    #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
+    pub plan: Option<String>,
+    /// Show the next story, its prompt, the checks and the limits; change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Stop after N iterations; 0 means no limit.
+    #[arg(long, value_name = "N")]
+    pub max_iterations: Option<u32>,
+    /// Work on this story only.
+    #[arg(long, value_name = "ID")]
+    pub story: Option<String>,
+    /// Use the plan of `.ralph/PRD-N/`.
+    #[arg(long, value_name = "N", conflicts_with = "plan")]
+    pub prd: Option<u32>,
+    /// `building` works stories off; `planning` lets the agent improve the plan itself.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Building)]
+    pub mode: Mode,
+    #[command(flatten)]
+    pub agent: AgentArgs,
+    /// A command that every story has to pass, run with `sh -c`; may be given several times.
+    #[arg(long = "check", value_name = "CMD")]
+    pub checks: Vec<String>,
+    /// Go on without any check: stories are marked, but never called verified.
+    #[arg(long)]
+    pub unverified: bool,
+    /// Start although gates fail already; their failures go into the prompt.
+    #[arg(long)]
+    pub red_baseline: bool,
+    /// Print one JSON event a line instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// Print only the summary and errors.
+    #[arg(long, short, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+impl RunArgs {
+    /// The arguments that are settings.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            plan: self.plan.clone(),
+            prd: self.prd,
+            max_iterations: self.max_iterations,
+            agent: self.agent.agent.clone(),
+            agent_command: self.agent.agent_command.clone(),
+            checks: self.checks.clone(),
+        }
+    }
+}
+
+/// Which agent works.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct AgentArgs {
+    /// The agent: `command` or `scripted`.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Use this command as the agent, run with `sh -c`; the prompt is on its standard input.
+    #[arg(long, value_name = "CMD")]
+    pub agent_command: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    Planning,
+    Building,
+}
+
+/// Make, check and show plans.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  verdone plan new 'Add a dark theme'
+  verdone plan lint PLAN.md
+  verdone plan show PLAN.md")]
+pub(crate) enum PlanCommand {
+    New(PlanNewArgs),
+    Approve(PlanApproveArgs),
+    Lint(PlanLintArgs),
+    Show(PlanShowArgs),
+}
+
+/// Let the agent turn a request into a plan.
+///
+/// The request is text, the name of a file, or `-` for standard input. The plan has to parse into at least one story with an id;
+/// otherwise the agent's text is kept and this is an error. Read the plan, then accept its commands with `verdone plan approve`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone plan new 'Add a dark theme'
+  verdone plan new docs/request.md --output PLAN.md
+  pbpaste | verdone plan new -")]
+pub(crate) struct PlanNewArgs {
+    /// What is wanted: text, a file, or `-` for standard input.
+    #[arg(value_name = "REQUEST")]
+    pub request: String,
+    /// Where to write the plan; never overwrites.
+    #[arg(long, short, value_name = "FILE", default_value = "PLAN.md", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// Accept the commands of a plan that an agent wrote.
+///
+/// Shows every command that the plan would run. The consent holds for the plan as it is now: a plan that changes has to be
+/// approved again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone plan approve PLAN.md
+  verdone plan approve PLAN.md --yes     where there is no terminal to ask on")]
+pub(crate) struct PlanApproveArgs {
+    /// The plan; else the one of the config.
+    #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
+    pub plan: Option<String>,
+    /// Accept without asking.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Check a plan: what cannot be used, and what is odd.
+///
+/// Faults are printed with their file, line and column. A plan that cannot be used gives exit code 2; warnings alone give 0.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone plan lint
+  verdone plan lint PLAN.md --json")]
+pub(crate) struct PlanLintArgs {
+    /// The plan; else the one of the config.
+    #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
+    pub plan: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Show the stories of a plan as Verdone reads them.
+///
+/// Id, title, status, dependencies and checks of every story, and which one would be next.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone plan show
+  verdone plan show .ralph/PRD-1/plan.md --json")]
+pub(crate) struct PlanShowArgs {
+    /// The plan; else the one of the config.
+    #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
+    pub plan: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Show where the last run stands.
+///
+/// Every story with its verdict, the story at work, the limits used, and how the run ended if it did.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone status
+  verdone status --json")]
+pub(crate) struct StatusArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Print what happened in the last run, event by event.
+///
+/// With --follow it goes on until the run ends.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone log
+  verdone log --follow
+  verdone log --json")]
+pub(crate) struct LogArgs {
+    /// Wait for more until the run ends.
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Print one JSON event a line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Show one story: its attempts, evidence, refs and cost.
+///
+/// Says what each check printed, which commit it became, and under which ref a rejected attempt is kept.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  verdone show US-003")]
+pub(crate) struct ShowArgs {
+    /// The story's id, as its plan spells it.
+    #[arg(value_name = "STORY")]
+    pub story: String,
+}
+
+/// Undo the last rollback or story commit.
+///
+/// After a rollback it brings the rejected attempt back into the work tree; after a story commit it takes the commit back. What it
+/// replaces is kept under a ref first, so that `verdone undo` can itself be undone.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone undo
+  verdone undo && verdone undo      back to where it was")]
+pub(crate) struct UndoArgs {}
+
+/// List the checkpoints and kept attempts of this repository.
+///
+/// Each line has the ref, the story and the time. They are plain git commits: `git show REF` and `git diff REF` work.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  verdone checkpoints")]
+pub(crate) struct CheckpointsArgs {}
+
+/// Write the report of the last run, in Markdown.
+///
+/// For the morning after: what is done, what is unproven, what was rolled back and where it is kept, time, cost, and what to
+/// review.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone report
+  verdone report > report.md")]
+pub(crate) struct ReportArgs {}
+
+/// Check that a run could start here.
+///
+/// Looks at git, the identity for commits, the config, the plan, the agent, the programs of the checks, disk space and what an
+/// interrupted run left. Every fault comes with the command that mends it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  verdone doctor")]
+pub(crate) struct DoctorArgs {}
+
+/// Watch a run in a temporary repository: no agent, no account, no network.
+///
+/// A small real project with real checks and a scripted agent: one story passes, one is repaired after feedback, one agent lies
+/// and is caught, one never passes and is rolled back with the attempt kept.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone demo
+  verdone demo --keep /tmp/demo     keep the repository, to look around in it")]
+pub(crate) struct DemoArgs {
+    /// Use this new or empty folder and leave it there.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub keep: Option<PathBuf>,
+}
+
+/// Show the settings in force, or their schema.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  verdone config show
+  verdone config schema > config.schema.json")]
+pub(crate) enum ConfigCommand {
+    Show(ConfigShowArgs),
+    Schema(ConfigSchemaArgs),
+}
+
+/// Show every setting: its value, and where it came from.
+///
+/// Settings come from, weakest first: the defaults; the variables `MAX_ITERATIONS`, `TIMEOUT_AGENT`, `PLAN_PATH`,
+/// `PROGRESS_PATH`, `PRD_NUMBER` and `RALPH_ROOT`, where a `.ralph/` folder exists; `.verdone/config.toml`; flags.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone config show
+  verdone config show --json")]
+pub(crate) struct ConfigShowArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Print the JSON Schema of `.verdone/config.toml`.
+///
+/// Editors that know JSON Schema for TOML complete and check the file with it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  verdone config schema > config.schema.json")]
+pub(crate) struct ConfigSchemaArgs {}
+
+/// Print a completion script for a shell.
+///
+/// Put its output where your shell looks for completions.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone completions bash > ~/.local/share/bash-completion/completions/verdone
+  verdone completions zsh > ~/.zfunc/_verdone
+  verdone completions fish > ~/.config/fish/completions/verdone.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Print the man page, or write one for every command.
+///
+/// Without --dir the page of `verdone` itself goes to standard output.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone man | man -l -
+  verdone man --dir ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Write `verdone.1`, `verdone-run.1` and so on into this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
+
+/// Play a script as if it were an agent.
+///
+/// What the `scripted` agent starts: reads the prompt on standard input and plays the steps of the script.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  verdone scripted-agent script.json < prompt.txt")]
+pub(crate) struct ScriptedAgentArgs {
+    /// The script.
+    #[arg(value_name = "SCRIPT", value_hint = ValueHint::FilePath)]
+    pub script: PathBuf,
+}

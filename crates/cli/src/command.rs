@@ -1,0 +1,110 @@
+//! One file a command, and the way from arguments to the right one.
+
+mod checkpoints;
+mod completions;
+mod config;
+mod demo;
+mod doctor;
+mod init;
+mod log;
+mod man;
+mod plan;
+mod report;
+mod run;
+mod scripted_agent;
+mod show;
+mod status;
+mod undo;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use verdone_runtime::config_file::{self, Environment, Flags, Settings};
+use verdone_runtime::project::{Project, find_git_top};
+
+use crate::args::{Cli, ColorWhen, Command};
+use crate::error::{CliError, Kind};
+use crate::terminal::{Terminal, say};
+
+/// What every command gets.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// Where the user stands: the working directory, or `-C DIR`.
+    pub start: PathBuf,
+    pub environment: Environment,
+    pub terminal: Terminal,
+}
+
+/// How a command ended: its exit code, or an error to print.
+pub(crate) type Outcome = Result<u8, CliError>;
+
+impl Context {
+    /// The project around the user; outside of a repository an error.
+    pub(crate) fn project(&self) -> Result<Project, CliError> {
+        Ok(Project::find(&self.start, &find_git_top(&self.start)?)?)
+    }
+
+    /// The settings in force.
+    pub(crate) fn settings(&self, project: &Project, flags: &Flags) -> Result<Settings, CliError> {
+        Ok(config_file::load(project, &self.environment, flags)?)
+    }
+}
+
+/// Runs the command that the arguments name.
+pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
+    // `verdone hook` will be looked for here, before clap is built: it answers in the time of starting a process.
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; everything else is a usage error and ends with 2.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let environment = std::env::vars_os().map(|(name, value)| (lossy(&name), lossy(&value))).collect();
+    let when = if cli.no_color { ColorWhen::Never } else { cli.color };
+    let terminal = Terminal::look(when, &environment);
+    let outcome = start(cli.directory).and_then(|start| dispatch(cli.command, &Context { start, environment, terminal }));
+    ExitCode::from(outcome.unwrap_or_else(|error| {
+        say(&error.render(terminal.err));
+        error.exit_code()
+    }))
+}
+
+fn dispatch(command: Command, context: &Context) -> Outcome {
+    match command {
+        Command::Init(args) => init::run(&args, context),
+        Command::Run(args) => run::run(&args, context),
+        Command::Plan(command) => plan::run(&command, context),
+        Command::Status(args) => status::run(&args, context),
+        Command::Log(args) => log::run(&args, context),
+        Command::Show(args) => show::run(&args, context),
+        Command::Undo(args) => undo::run(&args, context),
+        Command::Checkpoints(args) => checkpoints::run(&args, context),
+        Command::Report(args) => report::run(&args, context),
+        Command::Doctor(args) => doctor::run(&args, context),
+        Command::Demo(args) => demo::run(&args, context),
+        Command::Config(command) => config::run(&command, context),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+        Command::ScriptedAgent(args) => scripted_agent::run(&args, context),
+    }
+}
+
+fn start(directory: Option<PathBuf>) -> Result<PathBuf, CliError> {
+    let here =
+        std::env::current_dir().map_err(|error| CliError::error(format!("the working directory cannot be used: {error}")))?;
+    let start = directory.map_or_else(|| here.clone(), |directory| here.join(directory));
+    if start.is_dir() { Ok(start) } else { Err(CliError::new(Kind::Usage, format!("-C: {} is not a folder", start.display()))) }
+}
+
+fn lossy(text: &OsString) -> String {
+    text.to_string_lossy().into_owned()
+}
+
+/// The error of a command whose parts are not in this build.
+fn not_wired(name: &str) -> CliError {
+    CliError::error(format!("internal: `verdone {name}` is not wired yet"))
+}

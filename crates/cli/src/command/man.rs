@@ -1,0 +1,28 @@
+//! `verdone man`.
+
+use std::fs;
+use std::path::Path;
+
+use clap::CommandFactory as _;
+
+use super::Outcome;
+use crate::args::{Cli, ManArgs};
+use crate::error::CliError;
+use crate::terminal::print;
+
+pub(super) fn run(args: &ManArgs) -> Outcome {
+    if let Some(dir) = &args.dir {
+        write_all(dir)?;
+    } else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+        print(&String::from_utf8_lossy(&page))?;
+    }
+    Ok(0)
+}
+
+fn write_all(dir: &Path) -> Result<(), CliError> {
+    let refused = |error| CliError::error(format!("cannot write man pages into {}: {error}", dir.display()));
+    fs::create_dir_all(dir).map_err(refused)?;
+    clap_mangen::generate_to(Cli::command(), dir).map_err(refused)
+}

@@ -1,0 +1,155 @@
+//! The generated references. `VERDONE_BLESS=1 cargo test -p verdone` rewrites them; without it a stale one fails.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use clap::{Command, CommandFactory as _};
+use verdone_core::config::{Config, Field, Shape};
+use verdone_core::finish::{Finish, StopSignal};
+
+use crate::args::Cli;
+use crate::error::Kind;
+
+#[test]
+fn the_command_reference_is_fresh() {
+    let mut out = String::from("# Commands\n\n<!-- Made from the help texts: VERDONE_BLESS=1 cargo test -p verdone -->\n");
+    each_command(&mut |path, command| {
+        let help = command.clone().term_width(80).render_long_help().to_string();
+        let help: Vec<_> = help.lines().map(str::trim_end).collect();
+        let _ = write!(out, "\n## {path}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+    });
+    compare("docs/cli.md", &out);
+}
+
+#[test]
+fn the_config_reference_is_fresh() {
+    let mut out = String::from(
+        "# Config\n\n<!-- Made from the JSON Schema: VERDONE_BLESS=1 cargo test -p verdone -->\n\n\
+         Settings live in `.verdone/config.toml`, which `verdone init` writes. Unknown keys are errors.\n\
+         `verdone config show` prints what is in force and where it came from;\n\
+         `schemas/config.schema.json` (or `verdone config schema`) is for editors.\n",
+    );
+    config_table(&Shape::of_config(), "", "Top level", "", &mut out);
+    compare("docs/config.md", &out);
+}
+
+#[test]
+fn the_schema_file_is_fresh() {
+    compare("schemas/config.schema.json", &format!("{:#}\n", Config::schema()));
+}
+
+#[test]
+fn the_table_of_exit_codes_is_fresh() {
+    let mut out = String::from(
+        "# Exit codes\n\n<!-- Made from the code: VERDONE_BLESS=1 cargo test -p verdone -->\n\n\
+         How `verdone run` ends. The finish type is in `--json`, in `verdone status` and in the journal.\n\n\
+         | stop cause | finish type | exit code | next step |\n|---|---|---|---|\n",
+    );
+    for finish in Finish::ALL {
+        let code = match finish {
+            Finish::Manual => {
+                [StopSignal::Sigint, StopSignal::Sigterm, StopSignal::Sighup].map(|s| s.exit_code().to_string()).join(", ")
+            }
+            Finish::Complete
+            | Finish::MaxIterations
+            | Finish::NoChanges
+            | Finish::Error
+            | Finish::HookAbort
+            | Finish::Budget
+            | Finish::Timeout
+            | Finish::Stalled
+            | Finish::Blocked => finish.exit_code().to_string(),
+        };
+        let _ = writeln!(out, "| {} | `{}` | {code} | {} |", finish.cause(), finish.name(), finish.next_step());
+    }
+    let _ = writeln!(
+        out,
+        "\nEvery other command ends with 0, or with {} for an error, or with {} for arguments, settings, a plan or a repository\n\
+         that cannot be used as they are; the message comes with a hint where there is one.",
+        Kind::Error.exit_code(),
+        Kind::Usage.exit_code()
+    );
+    compare("docs/exit-codes.md", &out);
+}
+
+#[test]
+fn every_command_explains_itself_in_eighty_columns() {
+    let mut seen = 0;
+    each_command(&mut |path, command| {
+        seen += 1;
+        let about = command.get_about().unwrap_or_else(|| panic!("{path} says nothing")).to_string();
+        assert!(about.len() > 15, "{path}: {about}");
+        let examples = command.get_after_help().unwrap_or_else(|| panic!("{path} has no example")).to_string();
+        assert!(examples.contains("verdone"), "{path}: {examples}");
+        for long in [false, true] {
+            let mut command = command.clone().term_width(80);
+            let help = if long { command.render_long_help() } else { command.render_help() }.to_string();
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{path}: {line}");
+            }
+        }
+        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+            assert!(argument.get_help().is_some(), "{path}: {} has no help", argument.get_id());
+        }
+    });
+    assert!(seen >= 21, "{seen} commands");
+}
+
+#[test]
+fn clap_finds_no_fault_in_the_arguments() {
+    Cli::command().debug_assert();
+}
+
+fn each_command(visit: &mut impl FnMut(&str, &Command)) {
+    fn walk(path: &str, command: &Command, visit: &mut impl FnMut(&str, &Command)) {
+        visit(path, command);
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
+            walk(&format!("{path} {}", sub.get_name()), sub, visit);
+        }
+    }
+    let mut root = Cli::command();
+    root.build();
+    walk("verdone", &root, visit);
+}
+
+fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut String) {
+    let Shape::Table(fields) = shape else { return };
+    let nested = |field: &&Field| match &field.shape {
+        Shape::Table(_) => true,
+        Shape::List(item) => matches!(item.as_ref(), Shape::Table(_)),
+        Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Any => false,
+    };
+    let _ = write!(out, "\n## {title}\n\n");
+    if !meaning.is_empty() {
+        let _ = write!(out, "{meaning}\n\n");
+    }
+    if fields.iter().any(|field| !nested(&field)) {
+        let _ = write!(out, "| key | value | default | meaning |\n|---|---|---|---|\n");
+    }
+    for field in fields.iter().filter(|field| !nested(field)) {
+        let default = match (&field.default, field.required) {
+            (Some(value), _) => format!("`{value}`"),
+            (None, true) => "required".to_owned(),
+            (None, false) => "not set".to_owned(),
+        };
+        let _ = writeln!(out, "| `{}` | {} | {default} | {} |", field.key, field.shape.words(), field.meaning);
+    }
+    for field in fields.iter().filter(nested) {
+        let path = if path.is_empty() { field.key.clone() } else { format!("{path}.{}", field.key) };
+        match &field.shape {
+            Shape::List(item) => config_table(item, &path, &format!("`[[{path}]]`"), &field.meaning, out),
+            shape => config_table(shape, &path, &format!("`[{path}]`"), &field.meaning, out),
+        }
+    }
+}
+
+fn compare(name: &str, fresh: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    if std::env::var_os("VERDONE_BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, fresh).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == fresh, "{name} is stale: run VERDONE_BLESS=1 cargo test -p verdone, and look at the difference");
+}

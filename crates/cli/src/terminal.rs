@@ -1,0 +1,131 @@
+//! What the terminal can show: colour, width, and which text is safe to print.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use rustix::fd::AsFd;
+use verdone_runtime::config_file::Environment;
+
+use crate::args::ColorWhen;
+
+/// Width where there is no terminal to ask.
+const DEFAULT_WIDTH: usize = 80;
+
+/// Roles of text. Colour only repeats what the words say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    Error,
+    Hint,
+    Dim,
+    Heading,
+}
+
+/// Whether one stream gets colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Paint {
+    pub colour: bool,
+}
+
+impl Paint {
+    pub(crate) fn style(self, style: Style, text: &str) -> String {
+        let code = match style {
+            Style::Error => "1;31",
+            Style::Hint => "1;36",
+            Style::Dim => "2",
+            Style::Heading => "1",
+        };
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// What is known about the two output streams and the input.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    pub out: Paint,
+    pub err: Paint,
+    /// Whether somebody watches standard output, so that a live line makes sense.
+    #[expect(dead_code, reason = "for the live line")]
+    pub live: bool,
+    /// Whether a question can be asked and answered.
+    pub can_ask: bool,
+    /// Columns of standard output.
+    pub width: usize,
+}
+
+impl Terminal {
+    pub(crate) fn look(when: ColorWhen, environment: &Environment) -> Self {
+        let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+        Self {
+            out: Paint { colour: use_colour(when, stdout.is_terminal(), environment) },
+            err: Paint { colour: use_colour(when, stderr.is_terminal(), environment) },
+            live: stdout.is_terminal(),
+            can_ask: stdin.is_terminal() && stderr.is_terminal(),
+            width: width(&stdout, environment),
+        }
+    }
+}
+
+/// Writes to standard output; a reader that went away is the caller's silent end.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Writes to standard error; there is nobody to tell if that fails.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Text without the characters that move the cursor, change colours or reorder what is read. Newlines and tabs stay.
+pub(crate) fn printable(text: &str) -> String {
+    let hostile = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if hostile(c) { '\u{fffd}' } else { c }).collect()
+}
+
+fn use_colour(when: ColorWhen, is_terminal: bool, environment: &Environment) -> bool {
+    let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
+    match when {
+        ColorWhen::Always => true,
+        ColorWhen::Never => false,
+        ColorWhen::Auto => is_terminal && !set("NO_COLOR") && environment.get("TERM").is_none_or(|term| term != "dumb"),
+    }
+}
+
+fn width(stream: &impl AsFd, environment: &Environment) -> usize {
+    let columns = || environment.get("COLUMNS").and_then(|text| text.parse().ok()).filter(|n| *n > 0);
+    let asked = rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col)).filter(|n| *n > 0);
+    asked.or_else(columns).unwrap_or(DEFAULT_WIDTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_needs_a_terminal_that_wants_it() {
+        let environment = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        for (when, is_terminal, pairs, expected) in [
+            (ColorWhen::Auto, true, &[][..], true),
+            (ColorWhen::Auto, false, &[][..], false),
+            (ColorWhen::Auto, true, &[("NO_COLOR", "1")][..], false),
+            (ColorWhen::Auto, true, &[("NO_COLOR", "")][..], true),
+            (ColorWhen::Auto, true, &[("TERM", "dumb")][..], false),
+            (ColorWhen::Always, false, &[("NO_COLOR", "1")][..], true),
+            (ColorWhen::Never, true, &[][..], false),
+        ] {
+            assert_eq!(use_colour(when, is_terminal, &environment(pairs)), expected, "{when:?} {is_terminal} {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn width_falls_back_to_columns_and_then_to_eighty() {
+        let file = tempfile::tempfile().unwrap();
+        let columns = |text: &str| Environment::from([("COLUMNS".to_owned(), text.to_owned())]);
+        assert_eq!(width(&file, &columns("132")), 132);
+        assert_eq!(width(&file, &columns("0")), 80);
+        assert_eq!(width(&file, &Environment::new()), 80);
+    }
+}

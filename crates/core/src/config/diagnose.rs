@@ -1,0 +1,234 @@
+//! Why a table of settings was refused, in the user's words. Runs only after serde said no, or for rules that serde cannot know.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::layer::AGENTS;
+use super::shape::{Field, Shape};
+use super::suggest::nearest;
+use super::{Config, Span};
+
+/// One step from the root of a config to a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// A fault, the way to it, and what to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) path: Vec<Step>,
+    pub(super) on_key: bool,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+/// The first fault of a table that serde refused; none if only serde can say.
+pub(super) fn refused(table: &Table) -> Option<Finding> {
+    let root = Shape::of_config();
+    let mut path = Vec::new();
+    in_value(&Value::Table(table.clone()), &root, &mut path, &root)
+}
+
+/// The first fault in settings that have the right shape.
+pub(super) fn unusable(config: &Config) -> Option<Finding> {
+    let key = |text: &str| Step::Key(text.to_owned());
+    if !AGENTS.contains(&config.agent.name.as_str()) {
+        let hint = nearest(&config.agent.name, AGENTS).map(|name| format!("did you mean {name:?}?"));
+        let message = format!("unknown agent {:?}, expected one of {}", config.agent.name, quoted(&AGENTS));
+        return Some(Finding { path: vec![key("agent"), key("name")], on_key: false, message, hint });
+    }
+    if config.agent.command.run.as_ref().is_some_and(crate::check::CommandSpec::is_empty) {
+        let path = vec![key("agent"), key("command"), key("run")];
+        return Some(Finding { path, on_key: false, message: "the agent's command is empty".to_owned(), hint: None });
+    }
+    if config.commit.subject.trim().is_empty() || config.commit.subject.contains('\n') {
+        let message = "the commit subject has to be one line of text".to_owned();
+        return Some(Finding { path: vec![key("commit"), key("subject")], on_key: false, message, hint: None });
+    }
+    let mut names = BTreeSet::new();
+    for (n, gate) in config.gate.iter().enumerate() {
+        let fault = |field: &str, message: String| {
+            Some(Finding { path: vec![key("gate"), Step::Index(n), key(field)], on_key: false, message, hint: None })
+        };
+        if gate.command.is_empty() {
+            return fault("command", format!("the command of gate {:?} is empty", gate.name));
+        }
+        if gate.name.trim().is_empty() {
+            return fault("name", "the gate's name is empty".to_owned());
+        }
+        if !names.insert(gate.name.as_str()) {
+            return fault("name", format!("a second gate is named {:?}: names have to be unique", gate.name));
+        }
+    }
+    None
+}
+
+/// The bytes of a key or value in the text of its file. A path that the file does not have gives its nearest ancestor.
+pub(super) fn locate(text: &str, finding: &Finding) -> Option<Range<usize>> {
+    let root = DeTable::parse(text).ok()?;
+    let mut found = None;
+    let (mut table, mut array): (Option<&DeTable<'_>>, Option<&[Spanned<DeValue<'_>>]>) = (Some(root.get_ref()), None);
+    for (n, step) in finding.path.iter().enumerate() {
+        let last = n + 1 == finding.path.len();
+        let value = match step {
+            Step::Key(name) => {
+                let Some((key, value)) = table.and_then(|table| table.iter().find(|(key, _)| key.get_ref() == name)) else {
+                    break;
+                };
+                found = Some(if last && finding.on_key { key.span() } else { value.span() });
+                value
+            }
+            Step::Index(n) => {
+                let Some(value) = array.and_then(|array| array.get(*n)) else { break };
+                found = Some(value.span());
+                value
+            }
+        };
+        (table, array) = match value.get_ref() {
+            DeValue::Table(table) => (Some(table), None),
+            DeValue::Array(array) => (None, Some(array.as_ref())),
+            DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {
+                (None, None)
+            }
+        };
+    }
+    found
+}
+
+/// `limits.turns`, `gate[2].name`.
+pub(super) fn spelled(path: &[Step]) -> String {
+    path.iter().fold(String::new(), |mut out, step| {
+        match step {
+            Step::Key(name) if out.is_empty() => out.push_str(name),
+            Step::Key(name) => {
+                out.push('.');
+                out.push_str(name);
+            }
+            Step::Index(n) => out.push_str(&["[", &n.to_string(), "]"].concat()),
+        }
+        out
+    })
+}
+
+fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) -> Option<Finding> {
+    let wrong = |path: &[Step]| {
+        let message = format!("`{}` has to be {}, not {}", spelled(path), shape.words(), kind(value));
+        Some(Finding { path: path.to_vec(), on_key: false, message, hint: None })
+    };
+    match (shape, value) {
+        (Shape::Table(fields), Value::Table(table)) => in_table(table, fields, path, root),
+        (Shape::List(item), Value::Array(values)) => values.iter().enumerate().find_map(|(n, value)| {
+            path.push(Step::Index(n));
+            let finding = in_value(value, item, path, root);
+            path.pop();
+            finding
+        }),
+        // `[gate]` where `[[gate]]` is meant.
+        (Shape::List(item), Value::Table(_)) if matches!(item.as_ref(), Shape::Table(_)) => {
+            let name = spelled(path);
+            let message = format!("`{name}` has to be a list of tables");
+            Some(Finding {
+                path: path.clone(),
+                on_key: true,
+                message,
+                hint: Some(format!("write [[{name}]] instead of [{name}]")),
+            })
+        }
+        (Shape::Command, Value::Array(words)) if words.iter().all(Value::is_str) => None,
+        (Shape::Command | Shape::Text, Value::String(_)) | (Shape::Any, _) => None,
+        (Shape::Duration, Value::String(text)) => {
+            let message = text.parse::<Span>().err()?;
+            Some(Finding { path: path.clone(), on_key: false, message: format!("`{}`: {message}", spelled(path)), hint: None })
+        }
+        (Shape::Duration, Value::Integer(number)) => {
+            let mut finding = wrong(path)?;
+            finding.hint = Some(format!("write \"{number}s\" for seconds or \"{number}m\" for minutes"));
+            Some(finding)
+        }
+        (Shape::Choice(names), Value::String(text)) if names.contains(text) => None,
+        (Shape::Choice(names), Value::String(text)) => {
+            let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.words());
+            let hint = nearest(text, names.iter().map(String::as_str)).map(|name| format!("did you mean {name:?}?"));
+            Some(Finding { path: path.clone(), on_key: false, message, hint })
+        }
+        (Shape::Whole { most }, Value::Integer(number)) => match u64::try_from(*number) {
+            Ok(number) if number <= *most => None,
+            Ok(_) => {
+                let message = format!("`{}` can be at most {most}", spelled(path));
+                Some(Finding { path: path.clone(), on_key: false, message, hint: None })
+            }
+            Err(_) => {
+                let message = format!("`{}` has to be {}, not {number}", spelled(path), shape.words());
+                Some(Finding { path: path.clone(), on_key: false, message, hint: None })
+            }
+        },
+        (
+            Shape::Table(_)
+            | Shape::List(_)
+            | Shape::Command
+            | Shape::Duration
+            | Shape::Choice(_)
+            | Shape::Whole { .. }
+            | Shape::Text,
+            _,
+        ) => wrong(path),
+    }
+}
+
+fn in_table(table: &Table, fields: &[Field], path: &mut Vec<Step>, root: &Shape) -> Option<Finding> {
+    for (key, value) in table {
+        path.push(Step::Key(key.clone()));
+        let finding = match fields.iter().find(|field| field.key == *key) {
+            Some(field) => in_value(value, &field.shape, path, root),
+            None => Some(unknown(key, fields, path, root)),
+        };
+        path.pop();
+        if finding.is_some() {
+            return finding;
+        }
+    }
+    let missing = fields.iter().find(|field| field.required && !table.contains_key(&field.key))?;
+    let message = format!("`{}` needs the key `{}`: {}", spelled(path), missing.key, missing.shape.words());
+    Some(Finding { path: path.clone(), on_key: false, message, hint: None })
+}
+
+fn unknown(key: &str, fields: &[Field], path: &[Step], root: &Shape) -> Finding {
+    let here = spelled(&path[..path.len() - 1]);
+    let elsewhere = || whereabouts(key, root, "").map(|home| format!("did you mean `{home}`?"));
+    let near = || nearest(key, fields.iter().map(|field| field.key.as_str())).map(|name| format!("did you mean `{name}`?"));
+    let list = || {
+        let names: Vec<_> = fields.iter().map(|field| format!("`{}`", field.key)).collect();
+        Some(format!("known keys{}: {}", if here.is_empty() { String::new() } else { format!(" of `{here}`") }, names.join(", ")))
+    };
+    let message = if here.is_empty() { format!("unknown key `{key}`") } else { format!("unknown key `{key}` in `{here}`") };
+    Finding { path: path.to_vec(), on_key: true, message, hint: elsewhere().or_else(near).or_else(list) }
+}
+
+/// The full name of a key that exists, but in another table.
+fn whereabouts(key: &str, shape: &Shape, prefix: &str) -> Option<String> {
+    let Shape::Table(fields) = shape else { return None };
+    let own = fields.iter().find(|field| !prefix.is_empty() && field.key == key && !matches!(field.shape, Shape::Table(_)));
+    own.map(|field| format!("{prefix}{}", field.key))
+        .or_else(|| fields.iter().find_map(|field| whereabouts(key, &field.shape, &format!("{prefix}{}.", field.key))))
+}
+
+fn kind(value: &Value) -> String {
+    match value {
+        Value::String(_) => "a string".to_owned(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Boolean(flag) => flag.to_string(),
+        Value::Datetime(_) => "a date".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Table(_) => "a table".to_owned(),
+    }
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,175 @@
+//! What each key may hold, read from the JSON Schema: one source for error messages, the config template and the docs.
+
+use serde_json::{Map, Value};
+
+use super::Config;
+
+impl Config {
+    /// The JSON Schema of `.verdone/config.toml`.
+    pub fn schema() -> Value {
+        schemars::schema_for!(Config).to_value()
+    }
+}
+
+/// What a value may be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// Keys in the order of their declaration.
+    Table(Vec<Field>),
+    List(Box<Shape>),
+    /// A string for `sh -c`, or a list of words.
+    Command,
+    Duration,
+    Choice(Vec<String>),
+    /// A whole number from 0.
+    Whole {
+        most: u64,
+    },
+    Text,
+    /// Something that this module has no words for; serde still checks it.
+    Any,
+}
+
+/// One key of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    pub key: String,
+    pub shape: Shape,
+    /// Its meaning, one sentence or two.
+    pub meaning: String,
+    pub default: Option<Value>,
+    pub required: bool,
+}
+
+impl Shape {
+    /// The shape of the whole config.
+    pub fn of_config() -> Self {
+        let schema = Config::schema();
+        shape_of(&schema, &schema)
+    }
+
+    /// What to write, for error messages and docs.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Table(_) => "a table".to_owned(),
+            Self::List(item) => match item.as_ref() {
+                Self::Table(_) => "a list of tables".to_owned(),
+                Self::List(_)
+                | Self::Command
+                | Self::Duration
+                | Self::Choice(_)
+                | Self::Whole { .. }
+                | Self::Text
+                | Self::Any => "a list".to_owned(),
+            },
+            Self::Command => "a command: a string for `sh -c`, or a list of strings".to_owned(),
+            Self::Duration => "a duration such as \"30m\", \"1h 30m\", \"45s\" or \"off\"".to_owned(),
+            Self::Choice(names) => {
+                format!("one of {}", names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "))
+            }
+            Self::Whole { .. } => "a whole number, 0 or more".to_owned(),
+            Self::Text => "a string".to_owned(),
+            Self::Any => "another type".to_owned(),
+        }
+    }
+}
+
+fn shape_of(node: &Value, root: &Value) -> Shape {
+    if let Some(name) = node.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/")) {
+        return match name {
+            "Duration" => Shape::Duration,
+            "CommandSpec" => Shape::Command,
+            other => root.get("$defs").and_then(|defs| defs.get(other)).map_or(Shape::Any, |def| shape_of(def, root)),
+        };
+    }
+    // An optional value is `anyOf` of itself and null.
+    if let Some(some) = node.get("anyOf").and_then(Value::as_array).and_then(|any| any.iter().find(|one| !is_null(one))) {
+        return shape_of(some, root);
+    }
+    if let Some(names) = choices(node) {
+        return Shape::Choice(names);
+    }
+    if let Some(properties) = node.get("properties").and_then(Value::as_object) {
+        return Shape::Table(fields(properties, node, root));
+    }
+    match type_name(node) {
+        Some("array") => Shape::List(Box::new(node.get("items").map_or(Shape::Any, |items| shape_of(items, root)))),
+        Some("integer") => Shape::Whole { most: if node["format"] == "uint32" { u64::from(u32::MAX) } else { i64::MAX as u64 } },
+        Some("string") => Shape::Text,
+        Some("object") => Shape::Table(Vec::new()),
+        Some(_) | None => Shape::Any,
+    }
+}
+
+fn fields(properties: &Map<String, Value>, table: &Value, root: &Value) -> Vec<Field> {
+    let required = |key: &str| table["required"].as_array().is_some_and(|names| names.iter().any(|name| name == key));
+    let field = |(key, node): (&String, &Value)| Field {
+        key: key.clone(),
+        shape: shape_of(node, root),
+        meaning: meaning(node, root),
+        default: node.get("default").cloned(),
+        required: required(key),
+    };
+    properties.iter().map(field).collect()
+}
+
+/// The key's own description, else that of its type.
+fn meaning(node: &Value, root: &Value) -> String {
+    let own = node.get("description").and_then(Value::as_str);
+    let by_type = || {
+        let name = node.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+        root.get("$defs")?.get(name)?.get("description")?.as_str()
+    };
+    own.or_else(by_type).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn choices(node: &Value) -> Option<Vec<String>> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    if let Some(names) = node.get("enum").and_then(Value::as_array) {
+        return names.iter().map(text).collect();
+    }
+    let variants = node.get("oneOf").and_then(Value::as_array)?;
+    variants.iter().map(|variant| variant.get("const").and_then(text)).collect()
+}
+
+fn type_name(node: &Value) -> Option<&str> {
+    match node.get("type")? {
+        Value::String(name) => Some(name),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).find(|name| *name != "null"),
+        _ => None,
+    }
+}
+
+fn is_null(node: &Value) -> bool {
+    node.get("type").is_some_and(|kind| kind == "null")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each(shape: &Shape, path: &str, visit: &mut impl FnMut(&str, &Field)) {
+        match shape {
+            Shape::Table(fields) => {
+                for field in fields {
+                    let path = format!("{path}.{}", field.key);
+                    visit(&path, field);
+                    each(&field.shape, &path, visit);
+                }
+            }
+            Shape::List(item) => each(item, path, visit),
+            Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Any => {}
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_shape_and_a_meaning() {
+        let mut seen = 0;
+        each(&Shape::of_config(), "", &mut |path, field| {
+            seen += 1;
+            assert_ne!(field.shape, Shape::Any, "{path}");
+            assert!(!field.meaning.is_empty(), "{path}");
+        });
+        assert!(seen > 25);
+    }
+}

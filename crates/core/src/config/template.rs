@@ -1,0 +1,185 @@
+//! The text of a new `.verdone/config.toml`: every key with its meaning and default, as comments, and what `init` found, active.
+
+use serde_json::Value;
+
+use super::shape::{Field, Shape};
+use crate::check::CommandSpec;
+use crate::detect::Proposal;
+
+const HEAD: &str = "\
+# Verdone's settings. Every key is here with its default, as a comment: remove the \"#\" to change it.
+# `verdone config show` prints what is in force and where it comes from.
+";
+
+/// The file's text. `plan` and `gates` become active lines; everything else is a comment.
+pub fn template(plan: Option<&str>, gates: &[Proposal]) -> String {
+    let mut out = HEAD.to_owned();
+    table(&Shape::of_config(), "", plan, &mut out);
+    out.push('\n');
+    comment("Checks that every story has to pass, by stage: correctness, quality, security, adversarial.", &mut out);
+    comment("A failing stage stops the later ones. A command is a string for `sh -c`, or a list of words.", &mut out);
+    if gates.is_empty() {
+        out.push_str(EXAMPLE);
+    }
+    for proposal in gates {
+        out.push('\n');
+        comment(&proposal.because, &mut out);
+        out.push_str(&gate(proposal));
+    }
+    out
+}
+
+const EXAMPLE: &str = "\
+#
+# [[gate]]
+# name = \"test\"
+# stage = \"correctness\"
+# command = \"make test\"
+# timeout = \"20m\"
+";
+
+/// Keys with values first: in TOML they have to stand before the tables.
+fn table(shape: &Shape, path: &str, plan: Option<&str>, out: &mut String) {
+    let Shape::Table(fields) = shape else { return };
+    for field in fields.iter().filter(|field| is_value(&field.shape)) {
+        if path.is_empty() || !out.ends_with("]\n") {
+            out.push('\n');
+        }
+        comment(&meaning(field), out);
+        match plan {
+            Some(plan) if path.is_empty() && field.key == "plan" => out.push_str(&["plan = ", &quote(plan), "\n"].concat()),
+            Some(_) | None => out.push_str(&["# ", &field.key, " = ", &shown(field), "\n"].concat()),
+        }
+    }
+    for field in fields.iter().filter(|field| matches!(field.shape, Shape::Table(_))) {
+        let path = if path.is_empty() { field.key.clone() } else { format!("{path}.{}", field.key) };
+        out.push('\n');
+        comment(&field.meaning, out);
+        out.push_str(&["[", &path, "]\n"].concat());
+        table(&field.shape, &path, plan, out);
+    }
+}
+
+fn is_value(shape: &Shape) -> bool {
+    match shape {
+        Shape::Table(_) | Shape::List(_) => false,
+        Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Any => true,
+    }
+}
+
+fn meaning(field: &Field) -> String {
+    match &field.shape {
+        Shape::Choice(_) => format!("{} {}.", field.meaning, capital(&field.shape.words())),
+        Shape::Table(_) | Shape::List(_) | Shape::Command | Shape::Duration | Shape::Whole { .. } | Shape::Text | Shape::Any => {
+            field.meaning.clone()
+        }
+    }
+}
+
+/// The default, or an example for a key that has none.
+fn shown(field: &Field) -> String {
+    match &field.default {
+        Some(Value::String(text)) => quote(text),
+        Some(value) if !value.is_null() => value.to_string(),
+        Some(_) | None => match field.key.as_str() {
+            "plan" => quote("PLAN.md"),
+            "run" => quote("./agent.sh"),
+            "script" => quote("script.json"),
+            _ => quote(""),
+        },
+    }
+}
+
+fn gate(proposal: &Proposal) -> String {
+    let gate = &proposal.gate;
+    let command = match &gate.command {
+        CommandSpec::Shell(text) => quote(text),
+        CommandSpec::Argv(words) => format!("[{}]", words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(", ")),
+    };
+    format!("[[gate]]\nname = {}\nstage = {}\ncommand = {command}\n", quote(&gate.name), quote(gate.stage.name()))
+}
+
+fn quote(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn comment(text: &str, out: &mut String) {
+    const WIDTH: usize = 98;
+    let mut line = String::from("#");
+    for word in text.split_whitespace() {
+        if line.len() + word.len() + 1 > WIDTH && line.len() > 1 {
+            out.push_str(&line);
+            out.push('\n');
+            "#".clone_into(&mut line);
+        }
+        line.push(' ');
+        // A file's content must not end a comment line.
+        line.extend(word.chars().filter(|c| !c.is_control()));
+    }
+    out.push_str(&line);
+    out.push('\n');
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Gate, Stage};
+    use crate::config::{Config, Layer, flatten, resolve};
+
+    fn proposal(name: &str, stage: Stage, command: &str) -> Proposal {
+        let gate = Gate { name: name.to_owned(), stage, command: CommandSpec::Shell(command.to_owned()), timeout: None };
+        Proposal { gate, because: "Found in\nCargo.toml".to_owned() }
+    }
+
+    #[test]
+    fn the_template_parses_into_defaults_and_what_was_found() {
+        let gates = [
+            proposal("test", Stage::Correctness, "cargo test"),
+            proposal("odd", Stage::Quality, "printf '%s\\n' \"a # b\"\techo é"),
+        ];
+        let text = template(Some("docs/my \"plan\".md"), &gates);
+        let config = resolve(&[Layer::from_toml("config.toml", &text).unwrap()]).unwrap().config;
+        let expected = Config {
+            plan: Some("docs/my \"plan\".md".to_owned()),
+            gate: gates.iter().map(|proposal| proposal.gate.clone()).collect(),
+            ..Config::default()
+        };
+        assert_eq!(config, expected);
+    }
+
+    #[test]
+    fn removing_the_comment_marks_gives_a_config_of_defaults_and_every_key() {
+        let uncommented: String = template(None, &[])
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(rest) if rest.starts_with('[') || rest.split_once(" = ").is_some_and(|(key, _)| !key.contains(' ')) => {
+                    format!("{rest}\n")
+                }
+                Some(_) | None => format!("{line}\n"),
+            })
+            .collect();
+        let layer = Layer::from_toml("config.toml", &uncommented).unwrap_or_else(|problem| panic!("{problem}\n{uncommented}"));
+        let mut config = resolve(&[layer]).unwrap().config;
+        assert_eq!(config.gate.len(), 1);
+        for (key, value) in flatten(&config) {
+            assert!(!value.is_null(), "{key} is not in the template");
+        }
+        config.plan = None;
+        config.agent.command.run = None;
+        config.agent.scripted.script = None;
+        config.gate.clear();
+        assert_eq!(config, Config::default());
+    }
+
+    #[test]
+    fn lines_fit_a_narrow_window() {
+        for line in template(None, &[]).lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+    }
+}

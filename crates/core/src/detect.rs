@@ -1,0 +1,136 @@
+//! What a project already has: its checks, proposed as gates by stage, and its plan. Looks at names and a few texts, guesses nothing
+//! that is not written there.
+
+mod ecosystem;
+mod plan_name;
+mod script;
+mod target;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::check::{CommandSpec, Gate, Stage};
+
+/// Names and texts of a project, as the runtime read them.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Paths relative to the project with `/`, folders with a final `/`: the top level and what lies in a few known folders.
+    pub names: BTreeSet<String>,
+    /// The texts of the files that `wanted` names.
+    pub texts: BTreeMap<String, String>,
+}
+
+/// The folders whose names belong into a listing, besides the top level.
+pub const FOLDERS: [&str; 5] = ["test", "tests", "spec", ".ralph", "docs"];
+
+/// The files whose text is worth reading.
+pub const TEXTS: [&str; 14] = [
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "setup.cfg",
+    "tox.ini",
+    "Gemfile",
+    "Makefile",
+    "makefile",
+    "GNUmakefile",
+    "justfile",
+    "Justfile",
+    ".justfile",
+    "go.mod",
+    "pom.xml",
+];
+
+/// A gate that the project seems to want, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    pub gate: Gate,
+    /// One sentence: what it was found in.
+    pub because: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Detection {
+    /// In the order in which they would run.
+    pub gates: Vec<Proposal>,
+    /// The plan that `verdone run` should take.
+    pub plan: Option<String>,
+    /// Other files that look like plans.
+    pub other_plans: Vec<String>,
+    /// What was seen and left out, with the reason.
+    pub notes: Vec<String>,
+}
+
+/// Looks through a listing.
+pub fn detect(listing: &Listing) -> Detection {
+    let mut found = Found::default();
+    ecosystem::cargo(listing, &mut found);
+    script::package(listing, &mut found);
+    ecosystem::python(listing, &mut found);
+    ecosystem::go(listing, &mut found);
+    ecosystem::jvm(listing, &mut found);
+    ecosystem::ruby(listing, &mut found);
+    ecosystem::bats(listing, &mut found);
+    // Last: a target that only wraps a command found above is left out.
+    target::make(listing, &mut found);
+    target::just(listing, &mut found);
+    found.gates.sort_by_key(|proposal| proposal.gate.stage);
+    let (plan, other_plans) = plan_name::find(listing);
+    Detection { gates: found.gates, plan, other_plans, notes: found.notes }
+}
+
+impl Listing {
+    fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        names.iter().copied().find(|name| self.has(name))
+    }
+
+    /// Names of files in a folder, without the folder.
+    fn inside<'s>(&'s self, folder: &str) -> impl Iterator<Item = &'s str> {
+        let prefix = format!("{folder}/");
+        self.names.iter().filter_map(move |name| name.strip_prefix(prefix.as_str())).filter(|name| !name.is_empty())
+    }
+
+    /// Files at the top level.
+    fn top(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str).filter(|name| !name.contains('/'))
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.texts.get(name).map_or("", String::as_str)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    gates: Vec<Proposal>,
+    notes: Vec<String>,
+}
+
+impl Found {
+    /// Proposes a gate; a name that is taken gets the tool's name in front.
+    fn propose(&mut self, name: &str, tool: &str, stage: Stage, command: &str, because: impl Into<String>) {
+        let taken = |name: &str| self.gates.iter().any(|other| other.gate.name == name);
+        let name = if taken(name) { format!("{tool} {name}") } else { name.to_owned() };
+        if taken(&name) {
+            return;
+        }
+        let gate = Gate { name, stage, command: CommandSpec::Shell(command.to_owned()), timeout: None };
+        self.gates.push(Proposal { gate, because: because.into() });
+    }
+
+    fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    /// The proposed command that a text contains.
+    fn command_in(&self, text: &str) -> Option<String> {
+        self.gates.iter().map(|proposal| proposal.gate.command.display()).find(|command| text.contains(command.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

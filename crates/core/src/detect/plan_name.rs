@@ -1,0 +1,34 @@
+//! A plan by the names that people give to plans. Nothing is parsed here.
+
+use super::Listing;
+
+/// Most telling first.
+const NAMES: [&str; 12] = [
+    "PLAN.md",
+    "plan.md",
+    "IMPLEMENTATION_PLAN.md",
+    "prd.json",
+    "feature_list.json",
+    "prd.md",
+    "PRD.md",
+    "docs/PLAN.md",
+    "docs/plan.md",
+    "TODO.md",
+    "todo.md",
+    "TASKS.md",
+];
+
+/// The plan to take, and the others.
+pub(super) fn find(listing: &Listing) -> (Option<String>, Vec<String>) {
+    let mut homes: Vec<(u32, String)> = listing
+        .inside(".ralph")
+        .filter_map(|name| name.strip_prefix("PRD-")?.strip_suffix("/plan.md")?.parse().ok())
+        .map(|number| (number, format!(".ralph/PRD-{number}/plan.md")))
+        .filter(|(_, path)| listing.has(path))
+        .collect();
+    homes.sort_unstable();
+    let mut plans =
+        homes.into_iter().map(|(_, path)| path).chain(NAMES.into_iter().filter(|name| listing.has(name)).map(str::to_owned));
+    let first = plans.next();
+    (first, plans.collect())
+}

@@ -1,0 +1,152 @@
+//! Where a project is: the git work tree around a folder, and the `.verdone/` that governs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The name of Verdone's folder.
+pub const HOME: &str = ".verdone";
+
+/// A project and its places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// Where `.verdone/` is, else where the command was started. Checks run here.
+    pub root: PathBuf,
+    /// The top of the git work tree.
+    pub git_top: PathBuf,
+    /// Where the command was started: relative paths on the command line count from here.
+    pub start: PathBuf,
+    /// `.verdone/config.toml`, whether it exists or not.
+    pub config_path: PathBuf,
+    /// The folder that holds `.ralph/`, if there is one between the start and the top.
+    pub ralph_root: Option<PathBuf>,
+}
+
+/// Why there is no project.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    #[error("{} is not inside a git repository", .dir.display())]
+    NotARepository { dir: PathBuf },
+    #[error("{} is a bare git repository: there is no work tree", .dir.display())]
+    Bare { dir: PathBuf },
+    #[error("cannot open the folder {}", .dir.display())]
+    Folder { dir: PathBuf, source: std::io::Error },
+}
+
+impl Project {
+    /// Finds the project around a folder. Looks upward for `.verdone/`, but not beyond the top of the work tree.
+    pub fn find(start: &Path, git_top: &Path) -> Result<Self, ProjectError> {
+        let start = canonical(start)?;
+        let git_top = canonical(git_top)?;
+        let nearest = |name: &str| levels(&start, &git_top).find(|dir| dir.join(name).is_dir()).map(Path::to_path_buf);
+        let root = nearest(HOME).unwrap_or_else(|| start.clone());
+        let ralph_root = nearest(".ralph");
+        let config_path = root.join(HOME).join("config.toml");
+        Ok(Self { root, git_top, start, config_path, ralph_root })
+    }
+
+    /// The config file as the user would name it: relative to where the command was started, if it is below.
+    pub fn config_name(&self) -> String {
+        self.config_path.strip_prefix(&self.start).unwrap_or(&self.config_path).display().to_string()
+    }
+
+    /// A path from the command line or a variable, as the settings spell it: relative to the root where that is possible.
+    pub fn from_start(&self, path: &str) -> String {
+        if self.start == self.root || Path::new(path).is_absolute() {
+            return path.to_owned();
+        }
+        let joined = self.start.join(path);
+        joined.strip_prefix(&self.root).unwrap_or(&joined).display().to_string()
+    }
+}
+
+/// The top of the git work tree around a folder, found by looking: no process is started.
+pub fn find_git_top(start: &Path) -> Result<PathBuf, ProjectError> {
+    let start = canonical(start)?;
+    for dir in start.ancestors() {
+        let git = dir.join(".git");
+        if git.join("HEAD").is_file() || is_git_file(&git) {
+            return Ok(dir.to_path_buf());
+        }
+        if dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir() {
+            return Err(ProjectError::Bare { dir: dir.to_path_buf() });
+        }
+    }
+    Err(ProjectError::NotARepository { dir: start })
+}
+
+/// In linked worktrees and submodules `.git` is a file that names the real one.
+fn is_git_file(path: &Path) -> bool {
+    path.is_file() && fs::read(path).is_ok_and(|text| text.starts_with(b"gitdir:"))
+}
+
+fn levels<'p>(start: &'p Path, top: &'p Path) -> impl Iterator<Item = &'p Path> {
+    // A start outside of the top (which a caller should not give) is looked at alone.
+    let inside = start.starts_with(top);
+    start
+        .ancestors()
+        .enumerate()
+        .take_while(move |(n, dir)| if inside { dir.starts_with(top) } else { *n == 0 })
+        .map(|(_, dir)| dir)
+}
+
+fn canonical(dir: &Path) -> Result<PathBuf, ProjectError> {
+    let refused = |source| ProjectError::Folder { dir: dir.to_path_buf(), source };
+    let path = fs::canonicalize(dir).map_err(refused)?;
+    fs::read_dir(&path).map_err(refused)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(dirs: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let temp = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(temp.path()).unwrap();
+        for dir in dirs {
+            fs::create_dir_all(root.join(dir)).unwrap();
+        }
+        (temp, root)
+    }
+
+    #[test]
+    fn the_root_is_the_nearest_home_but_not_beyond_the_top() {
+        let (_temp, root) = tree(&["top/a/b", "top/a/.verdone", ".verdone", "other"]);
+        for (start, top, expected) in [
+            ("top/a/b", "top", "top/a"),
+            ("top/a", "top", "top/a"),
+            ("top", "top", "top"),
+            ("top/a/b", "top/a/b", "top/a/b"),
+            ("other", "top", "other"),
+        ] {
+            let project = Project::find(&root.join(start), &root.join(top)).unwrap();
+            assert_eq!(project.root, root.join(expected), "{start} below {top}");
+            assert_eq!(project.config_path, root.join(expected).join(".verdone/config.toml"));
+        }
+    }
+
+    #[test]
+    fn paths_from_a_subfolder_are_spelled_from_the_root() {
+        let (_temp, root) = tree(&["a/b", ".verdone"]);
+        let project = Project::find(&root.join("a/b"), &root).unwrap();
+        assert_eq!(project.from_start("plan.md"), "a/b/plan.md");
+        assert_eq!(project.from_start("/x/plan.md"), "/x/plan.md");
+        let project = Project::find(&root, &root).unwrap();
+        assert_eq!(project.from_start("plan.md"), "plan.md");
+        assert_eq!(project.config_name(), ".verdone/config.toml");
+    }
+
+    #[test]
+    fn the_work_tree_is_found_also_through_a_git_file() {
+        let (_temp, root) = tree(&["repo/.git", "repo/sub/deep", "linked", "empty/.git", "bare/objects", "bare/refs"]);
+        fs::write(root.join("repo/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(root.join("linked/.git"), "gitdir: ../repo/.git/worktrees/linked\n").unwrap();
+        fs::write(root.join("bare/HEAD"), "ref: refs/heads/main\n").unwrap();
+        assert_eq!(find_git_top(&root.join("repo/sub/deep")).unwrap(), root.join("repo"));
+        assert_eq!(find_git_top(&root.join("linked")).unwrap(), root.join("linked"));
+        assert!(matches!(find_git_top(&root.join("bare")), Err(ProjectError::Bare { .. })));
+        assert!(matches!(find_git_top(&root.join("missing")), Err(ProjectError::Folder { .. })));
+        // The temporary folder itself may lie in a repository; an empty `.git` is none in any case.
+        assert_ne!(find_git_top(&root.join("empty")).ok(), Some(root.join("empty")));
+    }
+}
