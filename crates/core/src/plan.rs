@@ -4,8 +4,23 @@
 //! done; marking rewrites those bytes alone. Ambiguity is an error with a position, never a guess: an unreadable plan is
 //! *unknown*, not *complete*.
 
+mod checklist;
+mod details;
+mod document;
+mod feature_list;
+mod implementation_plan;
+mod json;
+mod json_story;
+mod label;
+mod markdown;
+mod marker;
+mod plan_md;
+mod position;
+mod prd_json;
+pub mod progress;
 mod select;
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::CommandSpec;
 use crate::id::StoryId;
 
+pub use document::{Document, MarkError, Undo};
 pub use select::{Progress, Selection, select};
 
 /// The formats that are understood.
@@ -31,6 +47,20 @@ pub enum Format {
     PrdJson,
     /// `features` with `passes`: an object or a bare list.
     FeatureList,
+}
+
+impl Format {
+    /// The name in JSON and for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::PlanMd => "plan_md",
+            Self::PrdMd => "prd_md",
+            Self::ImplementationPlan => "implementation_plan",
+            Self::Checklist => "checklist",
+            Self::PrdJson => "prd_json",
+            Self::FeatureList => "feature_list",
+        }
+    }
 }
 
 /// Where a story stands according to its plan. A ticked box is a claim, not a verdict.
@@ -65,6 +95,10 @@ pub struct Story {
     pub priority: Option<u32>,
     /// The story's own checks, in order.
     pub checks: Vec<CommandSpec>,
+    /// Plain lines under Verification that read like a simple command: checks only if their program exists, which the core cannot
+    /// know.
+    #[serde(default)]
+    pub maybe_checks: Vec<String>,
     /// Where it begins, from 1.
     pub line: u32,
     /// Whether the plan names the id; else it was made from the position.
@@ -83,6 +117,29 @@ pub struct Plan {
     pub stories: Vec<Story>,
     /// What is odd but does not stop anything.
     pub warnings: Vec<Problem>,
+    /// Where each id is, filled by the parser; a plan built otherwise may leave it empty.
+    #[serde(skip)]
+    pub places: HashMap<StoryId, usize>,
+}
+
+impl Plan {
+    /// The index of a story.
+    pub fn place(&self, id: &StoryId) -> Option<usize> {
+        match self.places.get(id) {
+            Some(index) => Some(*index),
+            None if self.places.len() == self.stories.len() => None,
+            None => self.stories.iter().position(|story| story.id == *id),
+        }
+    }
+
+    pub fn story(&self, id: &StoryId) -> Option<&Story> {
+        self.place(id).map(|index| &self.stories[index])
+    }
+
+    /// Stories that are not done, in file order.
+    pub fn open(&self) -> impl Iterator<Item = &Story> {
+        self.stories.iter().filter(|story| story.status != Status::Done)
+    }
 }
 
 /// Something wrong or odd in a plan, with its place.

@@ -1,9 +1,10 @@
 //! Which story is next. Among stories whose dependencies are done: in progress, then priority, then file order; stories that
 //! failed an attempt come after those that did not.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-use super::{Plan, Status};
+use super::{Plan, Status, Story};
 use crate::id::StoryId;
 
 /// What a run knows about the stories that it has touched.
@@ -27,45 +28,56 @@ pub enum Selection {
 }
 
 /// Chooses the next story, `only` that one where given.
+///
+/// One pass without allocation: a plan of 100,000 stories is asked once an iteration.
 pub fn select(plan: &Plan, progress: &Progress, only: Option<&StoryId>) -> Selection {
-    let wanted = |index: &usize| only.is_none_or(|id| plan.stories[*index].id == *id);
-    let open: Vec<usize> = ordered_open(plan).filter(wanted).collect();
-    if open.is_empty() {
-        return Selection::AllDone;
+    let candidates = match only {
+        None => 0..plan.stories.len(),
+        Some(id) => plan.place(id).map_or(0..0, |index| index..index + 1),
+    };
+    let mut best: Option<(Rank, usize)> = None;
+    let mut open = 0;
+    for index in candidates.clone() {
+        let story = &plan.stories[index];
+        if story.status == Status::Done {
+            continue;
+        }
+        open += 1;
+        let rank = Rank { attempts: 0, waits: story.status != Status::InProgress, priority: story.priority.unwrap_or(u32::MAX) };
+        // Looking up attempts and dependencies costs more than this, and most stories are not better than the best.
+        if best.as_ref().is_some_and(|(known, _)| *known <= rank) || progress.failed.contains_key(&story.id) {
+            continue;
+        }
+        let rank = Rank { attempts: progress.attempts.get(&story.id).copied().unwrap_or(0), ..rank };
+        if best.as_ref().is_none_or(|(known, _)| rank < *known) && dependencies_done(plan, story) {
+            best = Some((rank, index));
+        }
     }
-    let places: HashMap<&StoryId, usize> = if open.iter().any(|i| !plan.stories[*i].depends_on.is_empty()) {
-        plan.stories.iter().enumerate().map(|(i, story)| (&story.id, i)).collect()
-    } else {
-        HashMap::new()
-    };
-    let runnable = |index: &&usize| {
-        let story = &plan.stories[**index];
-        !progress.failed.contains_key(&story.id)
-            && story.depends_on.iter().all(|id| places.get(id).is_some_and(|at| plan.stories[*at].status == Status::Done))
-    };
-    let attempts = |index: usize| progress.attempts.get(&plan.stories[index].id).copied().unwrap_or(0);
-    let untouched = open.iter().filter(runnable).find(|index| attempts(**index) == 0);
-    let next = untouched.or_else(|| open.iter().filter(runnable).min_by_key(|index| attempts(**index)));
-    match next {
-        Some(index) => Selection::Story { index: *index },
-        None => Selection::NothingRunnable { reason: why_nothing(plan, progress, &open) },
+    match best {
+        Some((_, index)) => Selection::Story { index },
+        None if open == 0 => Selection::AllDone,
+        None => Selection::NothingRunnable { reason: why_nothing(plan, progress, candidates) },
     }
 }
 
-/// Open stories in the order of work.
-fn ordered_open(plan: &Plan) -> impl Iterator<Item = usize> {
-    let mut open: Vec<usize> = (0..plan.stories.len()).filter(|i| plan.stories[*i].status != Status::Done).collect();
-    open.sort_by_key(|i| {
-        let story = &plan.stories[*i];
-        (story.status != Status::InProgress, story.priority.unwrap_or(u32::MAX))
-    });
-    open.into_iter()
+/// The order of work; what is equal goes in file order.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    attempts: u32,
+    /// False, which comes first, for a story in progress.
+    waits: bool,
+    priority: u32,
 }
 
-fn why_nothing(plan: &Plan, progress: &Progress, open: &[usize]) -> String {
-    let failed = open.iter().filter(|i| progress.failed.contains_key(&plan.stories[**i].id)).count();
-    match open.len() - failed {
-        0 => format!("{failed} failed"),
-        waiting => format!("{failed} failed, {waiting} waiting for a story that is not done"),
+fn dependencies_done(plan: &Plan, story: &Story) -> bool {
+    story.depends_on.iter().all(|id| plan.story(id).is_some_and(|on| on.status == Status::Done))
+}
+
+fn why_nothing(plan: &Plan, progress: &Progress, candidates: Range<usize>) -> String {
+    let open = plan.stories[candidates].iter().filter(|story| story.status != Status::Done);
+    let (failed, waiting): (Vec<&Story>, Vec<&Story>) = open.partition(|story| progress.failed.contains_key(&story.id));
+    match waiting.len() {
+        0 => format!("{} failed", failed.len()),
+        waiting => format!("{} failed, {waiting} waiting for a story that is not done", failed.len()),
     }
 }

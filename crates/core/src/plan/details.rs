@@ -1,0 +1,324 @@
+//! What the text of a story says about it: criteria, checks, dependencies, priority.
+
+use std::ops::Range;
+
+use super::Criterion;
+use super::label::{self, Label};
+use super::markdown::{Block, BlockKind, Scan};
+use super::position::{Fault, quote};
+use crate::check::CommandSpec;
+
+#[derive(Debug, Default)]
+pub(super) struct Details {
+    pub(super) criteria: Vec<Criterion>,
+    pub(super) checks: Vec<CommandSpec>,
+    pub(super) maybe_checks: Vec<String>,
+    pub(super) dependencies: Vec<(usize, String)>,
+    pub(super) priority: Option<u32>,
+    /// Boxes at the story's own level: where each is, and its criterion.
+    pub(super) tasks: Vec<(usize, Option<usize>)>,
+    pub(super) warnings: Vec<Fault>,
+}
+
+/// A label and the depth that it covers everything below of.
+type Scope = Option<(Label, i32)>;
+
+impl Details {
+    /// Reads the blocks of one story; `depth` is the depth of its tasks.
+    pub(super) fn read(scan: &Scan<'_>, blocks: Range<usize>, depth: i32) -> Self {
+        let mut details = Self::default();
+        let mut scope: Scope = None;
+        for block in &scan.blocks[blocks] {
+            details.block(scan, block, depth, &mut scope);
+        }
+        details
+    }
+
+    /// The lines of a paragraph after its first: labels there count as they do in bullets.
+    pub(super) fn continuation(&mut self, scan: &Scan<'_>, from: usize, to: usize, depth: i32) {
+        let mut scope: Scope = None;
+        self.lines(scan, from..to, depth, &mut scope);
+    }
+
+    fn block(&mut self, scan: &Scan<'_>, block: &Block, depth: i32, scope: &mut Scope) {
+        if matches!(scope, Some((_, covers)) if block.depth <= *covers) {
+            *scope = None;
+        }
+        match block.kind {
+            BlockKind::Heading { .. } => *scope = label::heading(scan.content(block)).map(|label| (label, depth - 1)),
+            BlockKind::Code { shell } => {
+                if let Some((Label::Verification | Label::Command, _)) = scope {
+                    self.script(scan.content(block), block.content.start, shell);
+                }
+            }
+            BlockKind::Paragraph => self.lines(scan, block.content.clone(), block.depth - 1, scope),
+            BlockKind::Item => {
+                let (first, rest) = scan.first_line(block);
+                if let Some(mark) = block.mark
+                    && block.depth == depth
+                {
+                    let is_check = matches!(scope, Some((Label::Verification | Label::Command, _)));
+                    self.tasks.push((mark.at, (!is_check).then_some(self.criteria.len())));
+                }
+                match (label::split(first), block.mark) {
+                    (Some((label, value)), None) => self.labelled(label, value, block.content.start, block.depth, scope),
+                    (Some(_), Some(_)) | (None, _) => self.item(first, block, scope),
+                }
+                self.lines(scan, rest..block.content.end, block.depth, scope);
+            }
+        }
+    }
+
+    /// An item without a label: what it is depends on the label above it, or on its box.
+    fn item(&mut self, text: &str, block: &Block, scope: &Scope) {
+        let ticked = block.mark.map(|mark| mark.status == super::Status::Done);
+        match scope.map(|(label, _)| label) {
+            Some(Label::Verification) => self.read_check(text, block.content.start),
+            Some(Label::Command) => self.command(text),
+            Some(Label::Dependencies) if ticked.is_none() => self.depends(text, block.content.start),
+            Some(Label::Acceptance) => self.criteria.push(Criterion { text: text.to_owned(), ticked }),
+            Some(Label::Prose | Label::Priority | Label::Dependencies) | None => {
+                if ticked.is_some() {
+                    self.criteria.push(Criterion { text: text.to_owned(), ticked });
+                }
+            }
+        }
+    }
+
+    fn lines(&mut self, scan: &Scan<'_>, range: Range<usize>, depth: i32, scope: &mut Scope) {
+        if range.is_empty() {
+            return;
+        }
+        let mut at = range.start;
+        for raw in scan.text[range].split_inclusive('\n') {
+            let line = raw.trim();
+            let place = at + (raw.len() - raw.trim_start().len());
+            at += raw.len();
+            if line.is_empty() {
+                continue;
+            }
+            match (label::split(line), scope.map(|(label, _)| label)) {
+                (Some((label, value)), _) => self.labelled(label, value, place, depth, scope),
+                (None, Some(Label::Verification)) => self.read_check(line, place),
+                (None, Some(Label::Command)) => self.command(line),
+                (None, Some(Label::Acceptance)) => match self.criteria.last_mut() {
+                    Some(last) => {
+                        last.text.push(' ');
+                        last.text.push_str(line);
+                    }
+                    None => self.criteria.push(Criterion { text: line.to_owned(), ticked: None }),
+                },
+                (None, Some(Label::Dependencies | Label::Priority | Label::Prose) | None) => {}
+            }
+        }
+    }
+
+    fn labelled(&mut self, label: Label, value: &str, at: usize, depth: i32, scope: &mut Scope) {
+        let under_verification = matches!(scope, Some((Label::Verification | Label::Command, _)));
+        if label == Label::Command {
+            if under_verification {
+                self.command(value);
+                if value.is_empty() {
+                    *scope = Some((Label::Command, depth));
+                }
+            }
+            return;
+        }
+        *scope = Some((label, depth));
+        if value.is_empty() {
+            return;
+        }
+        match label {
+            Label::Acceptance => self.criteria.push(Criterion { text: value.to_owned(), ticked: None }),
+            Label::Verification => match label::split(value) {
+                Some((Label::Command, command)) => self.command(command),
+                Some(_) | None => self.read_check(value, at),
+            },
+            Label::Dependencies => self.depends(value, at),
+            Label::Priority => {
+                let digits: String =
+                    value.chars().skip_while(|c| matches!(c, 'P' | 'p')).take_while(char::is_ascii_digit).collect();
+                self.priority = digits.parse().ok().or(self.priority);
+            }
+            Label::Command | Label::Prose => {}
+        }
+    }
+
+    /// A line under Verification. Backticks make commands; a plain line may be one; prose is none, and said so.
+    pub(super) fn read_check(&mut self, text: &str, at: usize) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        let spans = code_spans(text);
+        let commands: Vec<&str> = spans.iter().copied().filter(|span| may_be_command(span)).collect();
+        if !commands.is_empty() {
+            self.checks.extend(commands.iter().map(|command| CommandSpec::Shell((*command).to_owned())));
+        } else if spans.is_empty() && is_simple_command(text) {
+            self.maybe_checks.push(text.to_owned());
+        } else {
+            let fault = Fault::new(at, format!("no command in this verification, so it is not a check: {}", quote(text)));
+            self.warnings.push(fault.hint("put the command in backticks"));
+        }
+    }
+
+    /// A line that says that it is a command.
+    fn command(&mut self, text: &str) {
+        let spans = code_spans(text);
+        let plain = ["-> PASS", "-> FAIL"].iter().fold(text.trim(), |text, outcome| text.trim_end_matches(outcome).trim_end());
+        if spans.is_empty() && !plain.is_empty() {
+            self.checks.push(CommandSpec::Shell(plain.to_owned()));
+        }
+        self.checks.extend(spans.into_iter().map(|span| CommandSpec::Shell(span.to_owned())));
+    }
+
+    fn depends(&mut self, text: &str, at: usize) {
+        for name in text.split([',', ';']) {
+            let name = name.trim_matches(|c: char| c.is_whitespace() || matches!(c, '`' | '*' | '[' | ']')).trim_end_matches('.');
+            let name = match label::split_id(name) {
+                Some((id, _)) => id,
+                None => leading_id(name).unwrap_or(name).to_owned(),
+            };
+            if !matches!(name.to_lowercase().as_str(), "" | "none" | "n/a" | "-" | "–" | "—" | "nothing") {
+                self.dependencies.push((at, name));
+            }
+        }
+    }
+
+    /// A fenced block under Verification: a command a line, or one script where lines belong together.
+    fn script(&mut self, text: &str, at: usize, shell: bool) {
+        if !shell {
+            self.warnings.push(Fault::new(at, "a code block under Verification that is no shell").hint("mark it as `sh`"));
+            return;
+        }
+        let text = text.replace("\r\n", "\n");
+        let lines: Vec<&str> = text.lines().map(str::trim).map(|line| line.strip_prefix("$ ").unwrap_or(line)).collect();
+        let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        let joined = |line: &&str| {
+            let word = line.split_whitespace().next().unwrap_or("");
+            line.ends_with('\\')
+                || line.contains("<<")
+                || matches!(word, "if" | "for" | "while" | "until" | "case" | "cd" | "export" | "set" | "{" | "(")
+        };
+        if lines.iter().any(joined) {
+            self.checks.push(CommandSpec::Shell(format!("set -e\n{}", text.trim_end())));
+        } else {
+            self.checks.extend(lines.into_iter().map(|line| CommandSpec::Shell(line.to_owned())));
+        }
+    }
+}
+
+/// The id at the beginning of `US-001 (sign-in)`.
+fn leading_id(text: &str) -> Option<&str> {
+    let word = text.split([' ', '\t', '(']).next().filter(|word| label::looks_like_id(word))?;
+    text[word.len()..].trim_start().starts_with('(').then_some(word)
+}
+
+/// The texts in backticks, one or several.
+fn code_spans(text: &str) -> Vec<&str> {
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text[at..].find('`').map(|found| at + found) {
+        let ticks = text[start..].bytes().take_while(|byte| *byte == b'`').count();
+        let open = start + ticks;
+        let Some(close) = closing(text, open, ticks) else {
+            at = open;
+            continue;
+        };
+        let span = text[open..close].trim();
+        if !span.is_empty() {
+            spans.push(span);
+        }
+        at = close + ticks;
+    }
+    spans
+}
+
+/// The next run of exactly as many backticks.
+fn closing(text: &str, from: usize, ticks: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(start) = text[at..].find('`').map(|found| at + found) {
+        let run = text[start..].bytes().take_while(|byte| *byte == b'`').count();
+        if run == ticks {
+            return Some(start);
+        }
+        at = start + run;
+    }
+    None
+}
+
+/// A span that is a number or a flag is an answer, not a command.
+fn may_be_command(span: &str) -> bool {
+    span.starts_with(|c: char| {
+        c.is_ascii_alphabetic() || matches!(c, '.' | '/' | '_' | '~' | '!' | '[' | '(' | '{' | '"' | '\'' | '$')
+    })
+}
+
+/// Whether a plain line reads like a program and its arguments rather than like English. Programs such as `make`, `test` or
+/// `find` begin sentences too, so small words give a sentence away.
+fn is_simple_command(line: &str) -> bool {
+    const SMALL_WORDS: [&str; 38] = [
+        "the", "that", "a", "an", "is", "are", "be", "should", "must", "sure", "and", "or", "to", "of", "with", "works",
+        "passes", "pass", "when", "it", "if", "in", "on", "for", "no", "not", "by", "as", "from", "into", "after", "before",
+        "manually", "all", "each", "every", "this", "still",
+    ];
+    let mut words = line.split_whitespace().skip_while(|word| word.split_once('=').is_some_and(|(name, _)| is_name(name)));
+    let Some(program) = words.next() else { return false };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '~');
+    program.chars().all(plain)
+        && program.starts_with(|c: char| c.is_ascii_lowercase() || matches!(c, '.' | '/' | '~'))
+        && !program.ends_with('.')
+        && !line.contains(['|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '*', '?', '!', '—', '→', ','])
+        && line.matches('"').count() % 2 == 0
+        && line.matches('\'').count() % 2 == 0
+        && !words.any(|word| SMALL_WORDS.contains(&word.to_ascii_lowercase().as_str()) || word.ends_with(':'))
+        && !(line.ends_with('.') && !line.ends_with(" .") && !line.ends_with("/..."))
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_lines_are_commands_only_when_they_read_like_one() {
+        let table = [
+            ("cargo test -p core", true),
+            ("./scripts/test --quick", true),
+            ("RUST_LOG=debug cargo test", true),
+            ("go test ./...", true),
+            ("ls .", true),
+            ("pytest -k 'two words'", true),
+            ("make sure that it works", false),
+            ("test the login page", false),
+            ("find a way to check it", false),
+            ("Run the tests", false),
+            ("open http://localhost:3000 and look", false),
+            ("cargo test.", false),
+            ("cargo test && cargo clippy", false),
+            ("", false),
+            ("A=1", false),
+        ];
+        for (line, expected) in table {
+            assert_eq!(is_simple_command(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn spans_are_found_between_equal_runs_of_backticks() {
+        let table: [(&str, &[&str]); 6] = [
+            ("`a` and `b c`", &["a", "b c"]),
+            ("``a ` b``", &["a ` b"]),
+            ("`open", &[]),
+            ("``", &[]),
+            ("no", &[]),
+            ("```x``` `y`", &["x", "y"]),
+        ];
+        for (text, expected) in table {
+            assert_eq!(code_spans(text), expected, "{text:?}");
+        }
+    }
+}

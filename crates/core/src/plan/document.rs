@@ -1,0 +1,443 @@
+//! A plan together with its text: parsed once, then marked byte by byte without being parsed again.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+use super::marker::{Draft, Marker, MarkerKind, Parsed};
+use super::position::{Fault, Lines, quote};
+use super::{
+    Format, Plan, PlanError, Problem, Status, checklist, feature_list, implementation_plan, json, markdown, plan_md, prd_json,
+};
+use crate::check::CommandSpec;
+use crate::id::{StoryId, hex};
+
+/// A plan's text, its stories and where their markers are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    name: String,
+    text: String,
+    plan: Plan,
+    /// All markers in the order of the text.
+    markers: Vec<Marker>,
+    /// The markers of each story.
+    owned: Vec<Vec<u32>>,
+}
+
+/// How to take one mark back, byte for byte. Valid for the document that gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undo {
+    index: usize,
+    status: Status,
+    edits: Vec<Edit>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Edit {
+    marker: usize,
+    before: Marker,
+    removed: String,
+    /// Bytes written before the marker itself.
+    lead: usize,
+}
+
+/// Why a story could not be marked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MarkError {
+    #[error("the plan has {stories} stories, none at index {index}")]
+    NoSuchStory { index: usize, stories: usize },
+}
+
+impl Document {
+    /// Reads a plan; the file's name helps to tell the format.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, PlanError> {
+        let refuse = |problems| PlanError { name: name.to_owned(), problems };
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => return Err(refuse(vec![not_utf8(bytes, error.valid_up_to())])),
+        };
+        let lines = Lines::new(text);
+        let parsed = if is_json(name, text) { parse_json(text) } else { Ok(parse_markdown(name, text)) };
+        let mut parsed = parsed.map_err(|fault| refuse(vec![lines.problem(&fault)]))?;
+        let places = places(&mut parsed);
+        resolve(&mut parsed, &places);
+        find_cycles(&mut parsed, &places);
+        if parsed.drafts.is_empty() && parsed.faults.is_empty() {
+            parsed.faults.push(no_story(parsed.format));
+        }
+        if !parsed.faults.is_empty() {
+            parsed.faults.sort_by_key(|fault| fault.at);
+            return Err(refuse(parsed.faults.iter().map(|fault| lines.problem(fault)).collect()));
+        }
+        Ok(Self::assemble(name, text, parsed, places, &lines))
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The whole file, a byte order mark included.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The file's name, as given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn format(&self) -> Format {
+        self.plan.format
+    }
+
+    /// Rewrites the bytes that say where a story stands, and no other. A status that the format cannot say changes nothing.
+    pub fn mark(&mut self, index: usize, status: Status) -> Result<Undo, MarkError> {
+        let stories = self.plan.stories.len();
+        let Some(story) = self.plan.stories.get(index) else { return Err(MarkError::NoSuchStory { index, stories }) };
+        let mut undo = Undo { index, status: story.status, edits: Vec::new() };
+        for number in self.owned[index].clone() {
+            let number = number as usize;
+            let marker = &self.markers[number];
+            let Some(new) = marker.text_for(status, self.plan.format) else { continue };
+            if !matches!(marker.kind, MarkerKind::Missing { .. }) && marker.read(&self.text) == status {
+                continue;
+            }
+            undo.edits.push(self.write(number, new));
+        }
+        self.settle_status(index);
+        Ok(undo)
+    }
+
+    /// Takes a mark back: the bytes are exactly what they were.
+    pub fn undo(&mut self, undo: Undo) {
+        for edit in undo.edits.into_iter().rev() {
+            let now = &self.markers[edit.marker];
+            let start = now.start - edit.lead;
+            self.splice(start..now.start + now.len, &edit.removed, edit.marker);
+            self.markers[edit.marker] = Marker { start, ..edit.before };
+            self.mirror(undo.index, edit.marker);
+        }
+        self.plan.stories[undo.index].status = undo.status;
+    }
+
+    /// A digest of what the stories ask for: ids, titles, bodies, criteria, dependencies and checks, whatever is ticked.
+    pub fn fingerprint(&self) -> String {
+        use sha2::Digest as _;
+        let mut hasher = sha2::Sha256::new();
+        let mut add = |part: &str| {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        };
+        for story in &self.plan.stories {
+            add(story.id.as_str());
+            add(&story.title);
+            add(&without_ticks(&story.body));
+            add(&story.criteria.len().to_string());
+            story.criteria.iter().for_each(|criterion| add(&criterion.text));
+            add(&story.depends_on.len().to_string());
+            story.depends_on.iter().for_each(|id| add(id.as_str()));
+            add(&story.checks.len().to_string());
+            story.checks.iter().for_each(|check| match check {
+                CommandSpec::Shell(text) => add(text),
+                CommandSpec::Argv(words) => words.iter().for_each(|word| add(word)),
+            });
+            add(&story.maybe_checks.len().to_string());
+            story.maybe_checks.iter().for_each(|line| add(line));
+        }
+        hex(&hasher.finalize())
+    }
+
+    /// What is odd, in the order of the file: the parser's warnings and stories that nothing of their own can prove.
+    pub fn lint(&self) -> Vec<Problem> {
+        let mut problems = self.plan.warnings.clone();
+        let unchecked = self.plan.stories.iter().filter(|story| story.checks.is_empty() && story.maybe_checks.is_empty());
+        problems.extend(unchecked.map(|story| Problem {
+            line: story.line,
+            column: 1,
+            message: format!("{} has no check of its own", quote(story.id.as_str())),
+            hint: Some(
+                "gates alone can make it at best *unproven*; add a `Verification:` with a command in backticks".to_owned(),
+            ),
+        }));
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        problems
+    }
+
+    fn assemble(name: &str, text: &str, parsed: Parsed, places: HashMap<StoryId, usize>, lines: &Lines<'_>) -> Self {
+        let mut markers = Vec::new();
+        let mut stories = Vec::with_capacity(parsed.drafts.len());
+        for (index, draft) in parsed.drafts.into_iter().enumerate() {
+            let mut story = draft.story;
+            story.line = lines.line(draft.at);
+            markers.extend(draft.markers.into_iter().map(|marker| (marker, index)));
+            stories.push(story);
+        }
+        markers.sort_by_key(|(marker, _)| marker.start);
+        let mut owned = vec![Vec::new(); stories.len()];
+        for (number, (_, index)) in markers.iter().enumerate() {
+            owned[*index].push(number as u32);
+        }
+        let plan = Plan {
+            format: parsed.format,
+            title: parsed.title,
+            branch: parsed.branch,
+            context: parsed.context,
+            stories,
+            warnings: parsed.warnings.iter().map(|fault| lines.problem(fault)).collect(),
+            places,
+        };
+        let markers = markers.into_iter().map(|(marker, _)| marker).collect();
+        let mut document = Self { name: name.to_owned(), text: text.to_owned(), plan, markers, owned };
+        (0..document.plan.stories.len()).for_each(|index| document.settle_status(index));
+        document
+    }
+
+    /// A story's status follows from its markers: done when all are; begun when one is.
+    fn settle_status(&mut self, index: usize) {
+        let mut statuses = self.owned[index].iter().map(|number| self.markers[*number as usize].read(&self.text));
+        let first = statuses.next().unwrap_or(Status::Open);
+        let status = if statuses.all(|status| status == first) { first } else { Status::InProgress };
+        self.plan.stories[index].status = status;
+        for number in self.owned[index].clone() {
+            self.mirror(index, number as usize);
+        }
+    }
+
+    /// Shows a marker's byte where the story repeats it.
+    fn mirror(&mut self, index: usize, number: usize) {
+        let marker = &self.markers[number];
+        let status = marker.read(&self.text);
+        let story = &mut self.plan.stories[index];
+        if let Some(at) = marker.in_body {
+            let now = &self.text[marker.start..marker.start + marker.len];
+            if story.body.get(at..at + marker.len).is_some_and(|old| old != now) {
+                story.body.replace_range(at..at + marker.len, now);
+            }
+        }
+        if let Some(criterion) = marker.criterion.and_then(|at| story.criteria.get_mut(at)) {
+            criterion.ticked = Some(status == Status::Done);
+        }
+    }
+
+    fn write(&mut self, number: usize, new: &str) -> Edit {
+        let before = self.markers[number].clone();
+        let lead = match &before.kind {
+            MarkerKind::Missing { lead } => lead.clone(),
+            MarkerKind::Box | MarkerKind::Flag | MarkerKind::Word | MarkerKind::Suffix => String::new(),
+        };
+        let range = before.start..before.start + before.len;
+        let removed = self.text[range.clone()].to_owned();
+        self.splice(range, &format!("{lead}{new}"), number);
+        let now = &mut self.markers[number];
+        now.start = before.start + lead.len();
+        now.len = new.len();
+        if !lead.is_empty() {
+            now.kind = MarkerKind::Flag;
+        }
+        Edit { marker: number, before, removed, lead: lead.len() }
+    }
+
+    /// Replaces a range and shifts the markers after `number`, which come later in the text.
+    fn splice(&mut self, range: Range<usize>, new: &str, number: usize) {
+        let (old_len, new_len) = (range.len(), new.len());
+        self.text.replace_range(range, new);
+        if old_len != new_len {
+            for later in &mut self.markers[number + 1..] {
+                later.start = later.start + new_len - old_len;
+            }
+        }
+    }
+}
+
+fn is_json(name: &str, text: &str) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    match extension.as_deref() {
+        Some("json") => true,
+        Some("md" | "markdown" | "txt") => false,
+        Some(_) | None => text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']),
+    }
+}
+
+fn parse_json(text: &str) -> Result<Parsed, Fault> {
+    let root = json::read(text)?;
+    if feature_list::recognises(&root) { feature_list::parse(text, &root) } else { prd_json::parse(text, &root) }
+}
+
+fn parse_markdown(name: &str, text: &str) -> Parsed {
+    let scan = markdown::scan(text);
+    if plan_md::recognises(&scan) {
+        plan_md::parse(&scan)
+    } else if implementation_plan::recognises(name, &scan) {
+        implementation_plan::parse(&scan)
+    } else {
+        checklist::parse(&scan)
+    }
+}
+
+fn not_utf8(bytes: &[u8], at: usize) -> Problem {
+    let valid = String::from_utf8_lossy(&bytes[..at]);
+    let (line, column) = Lines::new(&valid).place(at);
+    let hint = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        "it looks like UTF-16: save it as UTF-8"
+    } else {
+        "save the file as UTF-8"
+    };
+    Problem { line, column, message: "this is not UTF-8".to_owned(), hint: Some(hint.to_owned()) }
+}
+
+fn no_story(format: Format) -> Fault {
+    let hint = match format {
+        Format::PrdJson => "`userStories` needs at least one story with an `id`, a `title` and `passes`",
+        Format::FeatureList => "the list needs at least one feature with a `description` and `passes`",
+        Format::PlanMd | Format::PrdMd | Format::ImplementationPlan | Format::Checklist => {
+            "a story is `- [ ] Title`, `- [ ] US-001: Title` or `### US-001: Title` with `- [ ]` tasks; fenced code and comments do not count"
+        }
+    };
+    Fault::new(0, "there is no story in this plan").hint(hint)
+}
+
+/// Where each id is. An id that comes twice is a fault.
+fn places(parsed: &mut Parsed) -> HashMap<StoryId, usize> {
+    let mut places = HashMap::with_capacity(parsed.drafts.len());
+    let mut faults = Vec::new();
+    for (index, draft) in parsed.drafts.iter().enumerate() {
+        match places.entry(draft.story.id.clone()) {
+            Entry::Vacant(entry) => {
+                entry.insert(index);
+            }
+            Entry::Occupied(entry) => faults.push((index, *entry.get())),
+        }
+    }
+    for (second, first) in faults {
+        let (draft, first) = (&parsed.drafts[second], &parsed.drafts[first]);
+        let fault = Fault::new(draft.at, format!("the id {} is used twice", quote(draft.story.id.as_str())));
+        let hint = format!("the first is {}; give each story its own id", quote(&first.story.title));
+        parsed.faults.push(fault.hint(hint));
+    }
+    places
+}
+
+/// Turns dependencies as they are spelled into ids: by id, else by a title that is unique.
+fn resolve(parsed: &mut Parsed, places: &HashMap<StoryId, usize>) {
+    if parsed.drafts.iter().all(|draft| draft.dependencies.is_empty()) {
+        return;
+    }
+    let fold = |text: &str| text.trim().to_lowercase();
+    let mut named: HashMap<String, Option<usize>> = HashMap::new();
+    for (index, draft) in parsed.drafts.iter().enumerate() {
+        for name in [fold(&draft.story.title), fold(draft.story.id.as_str())] {
+            named
+                .entry(name)
+                .and_modify(|known| {
+                    if *known != Some(index) {
+                        *known = None;
+                    }
+                })
+                .or_insert(Some(index));
+        }
+    }
+    let mut found: Vec<Vec<StoryId>> = Vec::with_capacity(parsed.drafts.len());
+    for draft in &parsed.drafts {
+        let mut ids = Vec::new();
+        for (at, name) in &draft.dependencies {
+            let place = places.get(&StoryId(name.clone())).copied().or_else(|| named.get(&fold(name)).copied().flatten());
+            match place {
+                Some(place) => ids.push(parsed.drafts[place].story.id.clone()),
+                None => parsed.faults.push(
+                    Fault::new(
+                        *at,
+                        format!("{} depends on {}, which is not in this plan", quote(draft.story.id.as_str()), quote(name)),
+                    )
+                    .hint("name an id or the exact title of another story, or write `none`"),
+                ),
+            }
+        }
+        ids.dedup();
+        found.push(ids);
+    }
+    for (draft, ids) in parsed.drafts.iter_mut().zip(found) {
+        draft.story.depends_on = ids;
+    }
+}
+
+/// Takes away stories whose dependencies are all taken away; what is left waits for itself.
+fn find_cycles(parsed: &mut Parsed, places: &HashMap<StoryId, usize>) {
+    let drafts = &parsed.drafts;
+    if drafts.iter().all(|draft| draft.story.depends_on.is_empty()) {
+        return;
+    }
+    let target = |id: &StoryId| places.get(id).copied();
+    let mut waiting: Vec<usize> = drafts.iter().map(|draft| draft.story.depends_on.len()).collect();
+    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); drafts.len()];
+    for (index, draft) in drafts.iter().enumerate() {
+        draft.story.depends_on.iter().filter_map(target).for_each(|on| dependents[on].push(index));
+    }
+    let mut free: Vec<usize> = (0..drafts.len()).filter(|index| waiting[*index] == 0).collect();
+    while let Some(index) = free.pop() {
+        for dependent in &dependents[index] {
+            waiting[*dependent] -= 1;
+            if waiting[*dependent] == 0 {
+                free.push(*dependent);
+            }
+        }
+    }
+    let mut seen = vec![false; drafts.len()];
+    let mut faults = Vec::new();
+    for start in 0..drafts.len() {
+        if waiting[start] > 0
+            && !seen[start]
+            && let Some(cycle) = walk_cycle(drafts, &waiting, &mut seen, start, &target)
+        {
+            faults.push(cycle_fault(drafts, &cycle));
+        }
+    }
+    parsed.faults.extend(faults);
+}
+
+/// Follows dependencies that never get free until one repeats; nothing if an earlier walk went the same way.
+fn walk_cycle(
+    drafts: &[Draft],
+    waiting: &[usize],
+    seen: &mut [bool],
+    start: usize,
+    target: &impl Fn(&StoryId) -> Option<usize>,
+) -> Option<Vec<usize>> {
+    let mut path: Vec<usize> = Vec::new();
+    let mut on_path: HashMap<usize, usize> = HashMap::new();
+    let mut at = start;
+    loop {
+        if let Some(begin) = on_path.get(&at) {
+            return Some(path.split_off(*begin));
+        }
+        if seen[at] {
+            return None;
+        }
+        seen[at] = true;
+        on_path.insert(at, path.len());
+        path.push(at);
+        at = drafts[at].story.depends_on.iter().filter_map(target).find(|on| waiting[*on] > 0)?;
+    }
+}
+
+fn cycle_fault(drafts: &[Draft], cycle: &[usize]) -> Fault {
+    const SHOWN: usize = 8;
+    let id = |index: usize| drafts[index].story.id.as_str().chars().take(60).collect::<String>();
+    let mut names: Vec<String> = cycle.iter().take(SHOWN).map(|index| id(*index)).collect();
+    if cycle.len() > SHOWN {
+        names.push("…".to_owned());
+    }
+    names.push(id(cycle[0]));
+    let first = cycle.iter().map(|index| drafts[*index].at).min().unwrap_or(0);
+    Fault::new(first, format!("stories wait for each other: {}", names.join(" → "))).hint("remove one of these dependencies")
+}
+
+/// A body with every box open, so that a tick does not look like an edit.
+fn without_ticks(body: &str) -> String {
+    let mut out = body.as_bytes().to_vec();
+    for at in 0..out.len().saturating_sub(2) {
+        if out[at] == b'[' && matches!(out[at + 1], b'x' | b'X' | b'~' | b'/') && out[at + 2] == b']' {
+            out[at + 1] = b' ';
+        }
+    }
+    String::from_utf8(out).unwrap_or_else(|_| body.to_owned())
+}

@@ -1,0 +1,29 @@
+//! `feature_list.json`: an object with `features`, or a bare list of them.
+
+use super::Format;
+use super::json::{Node, Value};
+use super::json_story::{read_all, text_member};
+use super::marker::Parsed;
+use super::position::Fault;
+
+pub(super) fn recognises(root: &Node) -> bool {
+    matches!(root.value, Value::List(_)) || (root.get("features").is_some() && root.get("userStories").is_none())
+}
+
+pub(super) fn parse(text: &str, root: &Node) -> Result<Parsed, Fault> {
+    let mut parsed = Parsed::new(Format::FeatureList);
+    let features = root.get("features").unwrap_or(root);
+    read_all(text, features, &mut parsed);
+    let faults = &mut parsed.faults;
+    parsed.title = text_member(root, "project", faults).or_else(|| text_member(root, "name", faults));
+    parsed.branch = text_member(root, "branchName", faults).filter(|branch| !branch.trim().is_empty());
+    parsed.context = text_member(root, "description", faults).unwrap_or_default();
+    if let Some(node) = root.get("total_features")
+        && let Value::Number(spelled) = &node.value
+        && spelled.parse() != Ok(parsed.drafts.len())
+    {
+        let message = format!("`total_features` is {spelled}, but there are {}", parsed.drafts.len());
+        parsed.warnings.push(Fault::new(node.span.start, message));
+    }
+    Ok(parsed)
+}

@@ -1,0 +1,217 @@
+//! One story of a JSON plan: the same fields whichever file it is in.
+
+use super::details::Details;
+use super::json::{Member, Node, Value};
+use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
+use super::position::{Fault, quote};
+use super::{Criterion, Status, Story};
+use crate::id::StoryId;
+
+/// Reads every story of a list; what is wrong goes to `parsed`.
+pub(super) fn read_all(text: &str, list: &Node, parsed: &mut Parsed) {
+    let Value::List(nodes) = &list.value else {
+        parsed.faults.push(wrong_type(list, "the stories", "a list"));
+        return;
+    };
+    for (index, node) in nodes.iter().enumerate() {
+        let mut story = StoryReader { text, node, faults: Vec::new(), warnings: Vec::new() };
+        let draft = story.read(index + 1);
+        parsed.faults.append(&mut story.faults);
+        parsed.warnings.append(&mut story.warnings);
+        parsed.drafts.extend(draft);
+    }
+}
+
+/// A string member of the root; another type is a fault, null is nothing.
+pub(super) fn text_member(root: &Node, key: &str, faults: &mut Vec<Fault>) -> Option<String> {
+    let node = root.get(key)?;
+    match &node.value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Null => None,
+        Value::Bool | Value::Number(_) | Value::List(_) | Value::Object(_) => {
+            faults.push(wrong_type(node, key, "a string"));
+            None
+        }
+    }
+}
+
+pub(super) fn wrong_type(node: &Node, what: &str, wanted: &str) -> Fault {
+    Fault::new(node.span.start, format!("`{what}` has to be {wanted}, not {}", node.kind()))
+}
+
+struct StoryReader<'a> {
+    text: &'a str,
+    node: &'a Node,
+    faults: Vec<Fault>,
+    warnings: Vec<Fault>,
+}
+
+impl StoryReader<'_> {
+    fn read(&mut self, number: usize) -> Option<Draft> {
+        if !matches!(self.node.value, Value::Object(_)) {
+            self.faults.push(wrong_type(self.node, "story", "an object"));
+            return None;
+        }
+        self.refuse_doubles();
+        let id = self.id();
+        let description = self.text_of("description");
+        let title = self.text_of("title").or_else(|| self.text_of("name")).filter(|title| !title.trim().is_empty());
+        let Some(title) = title.or_else(|| description.as_deref().and_then(first_line)) else {
+            let fault = Fault::new(self.node.span.start, "the story has neither a title nor a description");
+            self.faults.push(fault.hint("add a `title`"));
+            return None;
+        };
+        let mut details = Details::default();
+        for key in ["acceptanceCriteria", "steps"] {
+            details.criteria.extend(self.texts(key).into_iter().map(|(_, text)| Criterion { text, ticked: None }));
+        }
+        for (at, line) in self.texts("verification") {
+            details.read_check(&line, at);
+        }
+        self.warnings.append(&mut details.warnings);
+        let dependencies = ["dependsOn", "depends_on", "dependencies"].iter().flat_map(|key| self.texts(key)).collect();
+        let body = [description.filter(|text| *text != title), self.text_of("notes")];
+        let body = body.into_iter().flatten().filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n\n");
+        let priority = self.priority();
+        let marker = self.marker()?;
+        Some(Draft {
+            story: Story {
+                explicit_id: id.is_some(),
+                id: StoryId(id.unwrap_or_else(|| made_id(number))),
+                title: title.trim().to_owned(),
+                body,
+                status: Status::Open,
+                criteria: details.criteria,
+                depends_on: Vec::new(),
+                priority,
+                checks: details.checks,
+                maybe_checks: details.maybe_checks,
+                line: 0,
+            },
+            at: self.node.span.start,
+            markers: vec![marker],
+            dependencies,
+        })
+    }
+
+    /// A key that comes twice has two meanings: which one counts differs from reader to reader.
+    fn refuse_doubles(&mut self) {
+        const READ: [&str; 4] = ["id", "passes", "status", "priority"];
+        for key in READ {
+            let mut same = self.node.members().iter().filter(|member| member.key == key);
+            if let (Some(_), Some(second)) = (same.next(), same.next()) {
+                self.faults.push(Fault::new(second.key_span.start, format!("`{key}` is there twice")).hint("keep one of them"));
+            }
+        }
+    }
+
+    fn id(&mut self) -> Option<String> {
+        let node = self.node.get("id")?;
+        match &node.value {
+            Value::Text(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+            Value::Text(_) => {
+                self.faults.push(Fault::new(node.span.start, "`id` is empty"));
+                None
+            }
+            Value::Number(spelled) => Some(spelled.clone()),
+            Value::Null => None,
+            Value::Bool | Value::List(_) | Value::Object(_) => {
+                self.faults.push(wrong_type(node, "id", "a string or a number"));
+                None
+            }
+        }
+    }
+
+    fn text_of(&mut self, key: &str) -> Option<String> {
+        text_member(self.node, key, &mut self.faults)
+    }
+
+    /// A list of strings or numbers, or one alone.
+    fn texts(&mut self, key: &str) -> Vec<(usize, String)> {
+        let Some(node) = self.node.get(key) else { return Vec::new() };
+        let one = |node: &Node, faults: &mut Vec<Fault>| match &node.value {
+            Value::Text(text) => Some((node.span.start, text.trim().to_owned())),
+            Value::Number(spelled) => Some((node.span.start, spelled.clone())),
+            Value::Null | Value::Bool | Value::List(_) | Value::Object(_) => {
+                faults.push(wrong_type(node, key, "a list of strings"));
+                None
+            }
+        };
+        match &node.value {
+            Value::Null => Vec::new(),
+            Value::List(nodes) => nodes.iter().filter_map(|node| one(node, &mut self.faults)).collect(),
+            Value::Text(_) | Value::Number(_) | Value::Bool | Value::Object(_) => {
+                one(node, &mut self.faults).into_iter().collect()
+            }
+        }
+    }
+
+    fn priority(&mut self) -> Option<u32> {
+        let node = self.node.get("priority")?;
+        let priority = match &node.value {
+            Value::Null => return None,
+            Value::Number(spelled) => whole(spelled),
+            Value::Text(word) => match word.trim().to_ascii_lowercase().as_str() {
+                "critical" => Some(0),
+                "high" => Some(1),
+                "medium" => Some(2),
+                "low" => Some(3),
+                digits => digits.parse().ok(),
+            },
+            Value::Bool | Value::List(_) | Value::Object(_) => None,
+        };
+        if priority.is_none() {
+            let hint = "1 is first; `critical`, `high`, `medium` and `low` are understood too";
+            self.faults.push(wrong_type(node, "priority", "a whole number").hint(hint));
+        }
+        priority
+    }
+
+    fn marker(&mut self) -> Option<Marker> {
+        if let Some(node) = self.node.get("passes") {
+            if matches!(node.value, Value::Bool) {
+                return Some(Marker::new(MarkerKind::Flag, node.span.start, node.span.len()));
+            }
+            self.faults.push(wrong_type(node, "passes", "true or false"));
+            return None;
+        }
+        if let Some(node) = self.node.get("status") {
+            let Value::Text(word) = &node.value else {
+                self.faults.push(wrong_type(node, "status", "a string"));
+                return None;
+            };
+            if word_status(word).is_none() {
+                let fault = Fault::new(node.span.start, format!("the status {} is unknown", quote(word)));
+                self.faults.push(fault.hint("write `open`, `in_progress` or `done`"));
+                return None;
+            }
+            // A word spelled with escapes could not be read back from its bytes.
+            if self.text[node.span.clone()] != format!("\"{word}\"") {
+                self.faults.push(Fault::new(node.span.start, "write the status without escapes"));
+                return None;
+            }
+            return Some(Marker::new(MarkerKind::Word, node.span.start, node.span.len()));
+        }
+        let last = self.node.members().last()?;
+        Some(Marker::new(MarkerKind::Missing { lead: self.lead_after(last) }, last.node.span.end, 0))
+    }
+
+    /// A comma and the key `passes`, spaced as the member before it.
+    fn lead_after(&self, last: &Member) -> String {
+        let before = &self.text[self.node.span.start..last.key_span.start];
+        let space = &before[before.trim_end().len()..];
+        let colon = &self.text[last.key_span.end..last.node.span.start];
+        format!(",{space}\"passes\"{colon}")
+    }
+}
+
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+}
+
+/// The value of a number that is whole, however it is spelled (`3`, `3.0`, `30e-1`).
+#[expect(clippy::cast_sign_loss, clippy::float_cmp, reason = "the range and the fraction are checked first")]
+fn whole(spelled: &str) -> Option<u32> {
+    let value: f64 = spelled.parse().ok()?;
+    (value >= 0.0 && value <= f64::from(u32::MAX) && value.fract() == 0.0).then_some(value as u32)
+}

@@ -1,0 +1,166 @@
+//! The words that people put before parts of a story: `Acceptance:`, `**Verification:**`, `#### Notes`.
+
+/// What the text after a label is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Label {
+    Acceptance,
+    Verification,
+    /// One command; has a meaning under Verification only.
+    Command,
+    Dependencies,
+    Priority,
+    /// A known word whose text is for the reader.
+    Prose,
+}
+
+/// Splits `Label: value`, however bold. A label alone needs its colon or to be bold.
+pub(super) fn split(text: &str) -> Option<(Label, &str)> {
+    let text = text.trim();
+    let inner = text.trim_start_matches(['*', '_']);
+    let bold = inner.len() + 1 < text.len();
+    match inner.find(':') {
+        Some(colon) => {
+            let label = word(&inner[..colon])?;
+            let rest = inner[colon + 1..].trim_start();
+            // `**Label:** value` leaves its stars behind the colon.
+            let rest = if bold { rest.trim_start_matches(['*', '_']) } else { rest };
+            Some((label, rest.trim()))
+        }
+        None if bold => word(inner).map(|label| (label, "")),
+        None => None,
+    }
+}
+
+/// The label that a heading is.
+pub(super) fn heading(text: &str) -> Option<Label> {
+    word(text.trim().trim_end_matches(':'))
+}
+
+fn word(text: &str) -> Option<Label> {
+    let text = text.trim_matches(|c: char| c == '*' || c == '_' || c.is_whitespace());
+    if text.len() > 40 {
+        return None;
+    }
+    Some(match text.to_ascii_lowercase().as_str() {
+        "acceptance" | "acceptance criteria" | "criteria" | "acceptance criterion" => Label::Acceptance,
+        "verification" | "verification commands" | "verify" | "validation" | "validation commands" | "checks" | "check" => {
+            Label::Verification
+        }
+        "command" | "commands" => Label::Command,
+        "dependencies" | "dependency" | "depends on" | "depends" | "blocked by" => Label::Dependencies,
+        "priority" => Label::Priority,
+        "scope" | "notes" | "note" | "description" | "complexity" | "files" | "refs" | "status" | "tasks" | "estimate" => {
+            Label::Prose
+        }
+        _ => return None,
+    })
+}
+
+/// Splits `US-001: Title` into id and title. Nothing where the text does not begin with an id.
+pub(super) fn split_id(text: &str) -> Option<(String, String)> {
+    let text = text.trim();
+    let inner = text.trim_start_matches(['*', '_']);
+    let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))).unwrap_or(inner.len());
+    let (id, rest) = match numbered(inner) {
+        Some(end) => inner.split_at(end),
+        None => inner.split_at(end),
+    };
+    if !looks_like_id(id) && numbered(inner).is_none() {
+        return None;
+    }
+    let rest = rest.trim_start_matches(['*', '_']);
+    let title = match rest.strip_prefix(':') {
+        Some(title) => title,
+        None => dashed(rest).filter(|_| upper_id(id))?,
+    };
+    Some((id.to_owned(), plain(title)))
+}
+
+/// A title without its bold stars and comments.
+pub(super) fn plain(title: &str) -> String {
+    let mut title = title.trim().to_owned();
+    while let Some(start) = title.find("<!--") {
+        let end = title[start..].find("-->").map_or(title.len(), |end| start + end + 3);
+        title.replace_range(start..end, "");
+    }
+    let title = title.trim();
+    let stars = title.matches("**").count();
+    let title = if stars == 2 || stars == 1 { title.trim_start_matches("**").trim_end_matches("**") } else { title };
+    title.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `US-001`, `T12`, `FEAT-1.2`: begins with a letter, has a digit.
+pub(super) fn looks_like_id(id: &str) -> bool {
+    id.len() <= 64
+        && id.starts_with(|c: char| c.is_ascii_alphabetic())
+        && id.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && id.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+fn upper_id(id: &str) -> bool {
+    id.split_once('-').is_some_and(|(letters, _)| !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_uppercase()))
+}
+
+/// The text after ` - ` or another dash.
+fn dashed(rest: &str) -> Option<&str> {
+    let trimmed = rest.strip_prefix([' ', '\t'])?.trim_start();
+    let after = trimmed.strip_prefix(['-', '–', '—'])?;
+    after.starts_with([' ', '\t']).then_some(after)
+}
+
+/// The length of `Task 3`, `Iteration 2a` or `Story 2.5` before a colon.
+fn numbered(text: &str) -> Option<usize> {
+    let kind = ["Task ", "Iteration ", "Story "].into_iter().find(|kind| text.starts_with(kind))?;
+    let rest = &text[kind.len()..];
+    let number = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).unwrap_or(rest.len());
+    (rest.starts_with(|c: char| c.is_ascii_digit()) && rest[number..].trim_start_matches('*').starts_with(':'))
+        .then_some(kind.len() + number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_told_from_prose() {
+        let table = [
+            ("US-001: Title", Some(("US-001", "Title"))),
+            ("**US-001: Title**", Some(("US-001", "Title"))),
+            ("**US-001**: The *title*", Some(("US-001", "The *title*"))),
+            ("US-001 - Title", Some(("US-001", "Title"))),
+            ("US-001 — Title", Some(("US-001", "Title"))),
+            ("US-001:", Some(("US-001", ""))),
+            ("T12: Title <!-- no-rollback -->", Some(("T12", "Title"))),
+            ("Task 2.5: Title", Some(("Task 2.5", "Title"))),
+            ("Task 3", None),
+            ("Note: something", None),
+            ("HTTP/2: something", None),
+            ("v2 - something", None),
+            ("Wait 5 minutes: then go", None),
+            ("", None),
+            ("***", None),
+        ];
+        for (text, expected) in table {
+            let expected = expected.map(|(id, title): (&str, &str)| (id.to_owned(), title.to_owned()));
+            assert_eq!(split_id(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn labels_are_read_however_bold() {
+        let table = [
+            ("Acceptance: it works", Some((Label::Acceptance, "it works"))),
+            ("**Verification:** `make test`", Some((Label::Verification, "`make test`"))),
+            ("**Verification**: `make test`", Some((Label::Verification, "`make test`"))),
+            ("**Acceptance Criteria:**", Some((Label::Acceptance, ""))),
+            ("**Acceptance Criteria**", Some((Label::Acceptance, ""))),
+            ("Depends on: US-001", Some((Label::Dependencies, "US-001"))),
+            ("Acceptance", None),
+            ("the check: is it there", None),
+            ("https://example.org", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(split(text), expected, "{text:?}");
+        }
+    }
+}

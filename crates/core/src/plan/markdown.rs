@@ -1,0 +1,332 @@
+//! The blocks of a markdown file that matter to a plan, with their bytes: headings, list items, paragraphs and code.
+//!
+//! Quotes, HTML, comments, metadata and everything inside code are left out, so that no example is taken for a story.
+
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
+use super::Status;
+use super::marker::box_status;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlockKind {
+    Heading {
+        level: u8,
+    },
+    /// A list item and its first paragraph.
+    Item,
+    /// Any other paragraph.
+    Paragraph,
+    /// A code block; whether it can hold shell commands.
+    Code {
+        shell: bool,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    pub(super) kind: BlockKind,
+    /// How many list items it is inside of.
+    pub(super) depth: i32,
+    /// All of it, with what is nested in it.
+    pub(super) span: Range<usize>,
+    /// Its own text, without bullet, box and hashes.
+    pub(super) content: Range<usize>,
+    pub(super) mark: Option<BoxMark>,
+}
+
+/// The box before a text: where the character between its brackets is, and what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BoxMark {
+    pub(super) at: usize,
+    pub(super) status: Status,
+}
+
+#[derive(Debug)]
+pub(super) struct Scan<'a> {
+    pub(super) text: &'a str,
+    pub(super) blocks: Vec<Block>,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn content(&self, block: &Block) -> &'a str {
+        &self.text[block.content.clone()]
+    }
+
+    /// The first line of a block's text, and where the rest begins.
+    pub(super) fn first_line(&self, block: &Block) -> (&'a str, usize) {
+        let content = self.content(block);
+        let end = content.find(['\n', '\r']).unwrap_or(content.len());
+        (content[..end].trim(), block.content.start + end)
+    }
+
+    /// Blocks that begin inside a range, as indexes.
+    pub(super) fn within(&self, range: &Range<usize>) -> Range<usize> {
+        let begin = self.blocks.partition_point(|block| block.span.start < range.start);
+        let end = self.blocks.partition_point(|block| block.span.start < range.end);
+        begin..end
+    }
+}
+
+pub(super) fn scan(text: &str) -> Scan<'_> {
+    let base = text.len() - text.trim_start_matches('\u{feff}').len();
+    let options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
+    let mut scanner =
+        Scanner { text, blocks: Vec::new(), code: Vec::new(), items: Vec::new(), target: None, skipped: 0, listing: None };
+    for (event, range) in Parser::new_ext(&text[base..], options).into_offset_iter() {
+        scanner.step(&event, range.start + base..range.end + base);
+    }
+    let Scanner { mut blocks, mut code, .. } = scanner;
+    code.sort_by_key(|range| range.start);
+    let comments = comments(text, &code);
+    if !comments.is_empty() {
+        blocks.retain(|block| !inside(&comments, block.span.start));
+    }
+    for block in &mut blocks {
+        block.content.start = block.content.start.min(block.content.end);
+        finish(text, block);
+    }
+    blocks.retain(|block| !block.content.is_empty() || block.kind == BlockKind::Item);
+    blocks.sort_by_key(|block| block.span.start);
+    Scan { text, blocks }
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    blocks: Vec<Block>,
+    /// Code blocks and code spans.
+    code: Vec<Range<usize>>,
+    /// Open list items: whether each still waits for its first paragraph.
+    items: Vec<bool>,
+    /// The block that inline text belongs to.
+    target: Option<usize>,
+    /// How many constructs without stories are open.
+    skipped: u32,
+    /// The code block being read.
+    listing: Option<usize>,
+}
+
+impl Scanner<'_> {
+    fn step(&mut self, event: &Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(tag) => self.start(tag, range),
+            Event::End(tag) => self.end(*tag),
+            Event::Code(_) => {
+                self.code.push(range.clone());
+                self.inline(&range);
+            }
+            Event::Text(_)
+            | Event::InlineHtml(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::TaskListMarker(_) => self.inline(&range),
+            Event::Html(_) | Event::Rule => self.target = None,
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>, range: Range<usize>) {
+        match tag {
+            Tag::Item => {
+                let content = range.start..range.start;
+                self.open(BlockKind::Item, range, content);
+                self.items.push(true);
+            }
+            Tag::Paragraph => {
+                // The first paragraph of an item is the item's own text.
+                if self.items.last() != Some(&true) {
+                    let content = range.start..range.start;
+                    self.open(BlockKind::Paragraph, range, content);
+                }
+            }
+            Tag::Heading { level, .. } => {
+                let content = nothing(&range);
+                self.open(BlockKind::Heading { level: *level as u8 }, range, content);
+            }
+            Tag::CodeBlock(kind) => {
+                self.code.push(range.clone());
+                if self.skipped == 0 {
+                    let content = nothing(&range);
+                    self.open(BlockKind::Code { shell: is_shell(kind) }, range, content);
+                    self.listing = self.target.take();
+                }
+                self.skipped += 1;
+            }
+            Tag::HtmlBlock | Tag::MetadataBlock(_) | Tag::BlockQuote(_) => {
+                self.close_text();
+                self.skipped += 1;
+            }
+            Tag::List(_) => self.close_text(),
+            Tag::Emphasis
+            | Tag::Strong
+            | Tag::Strikethrough
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::Link { .. }
+            | Tag::Image { .. } => {
+                self.inline(&range);
+            }
+            Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Table(_)
+            | Tag::TableHead
+            | Tag::TableRow
+            | Tag::TableCell => self.close_text(),
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Item => {
+                self.items.pop();
+                self.close_text();
+            }
+            TagEnd::CodeBlock => {
+                self.skipped -= 1;
+                self.listing = None;
+            }
+            TagEnd::HtmlBlock | TagEnd::MetadataBlock(_) | TagEnd::BlockQuote(_) => self.skipped -= 1,
+            TagEnd::Paragraph | TagEnd::Heading(_) => self.close_text(),
+            TagEnd::List(_)
+            | TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Table
+            | TagEnd::TableHead
+            | TagEnd::TableRow
+            | TagEnd::TableCell
+            | TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::Link
+            | TagEnd::Image => {}
+        }
+    }
+
+    fn open(&mut self, kind: BlockKind, span: Range<usize>, content: Range<usize>) {
+        self.close_text();
+        if self.skipped == 0 {
+            self.target = Some(self.blocks.len());
+            self.blocks.push(Block { kind, depth: self.items.len() as i32, span, content, mark: None });
+        }
+    }
+
+    /// Text that follows is not part of the block before.
+    fn close_text(&mut self) {
+        self.target = None;
+        if let Some(fresh) = self.items.last_mut() {
+            *fresh = false;
+        }
+    }
+
+    fn inline(&mut self, range: &Range<usize>) {
+        let target = match (self.listing, self.skipped, self.target) {
+            (Some(listing), _, _) => listing,
+            (None, 0, Some(target)) => target,
+            // Text of a tight item after something nested comes without a paragraph.
+            (None, 0, None) => {
+                self.open(BlockKind::Paragraph, range.clone(), range.clone());
+                self.blocks.len() - 1
+            }
+            (None, _, _) => return,
+        };
+        let content = &mut self.blocks[target].content;
+        content.start = content.start.min(range.start);
+        content.end = content.end.max(range.end);
+        if content.end > self.text.len() {
+            content.end = self.text.len();
+        }
+    }
+}
+
+fn is_shell(kind: &CodeBlockKind<'_>) -> bool {
+    match kind {
+        CodeBlockKind::Indented => false,
+        CodeBlockKind::Fenced(info) => {
+            matches!(
+                info.split_whitespace().next().unwrap_or(""),
+                "" | "sh" | "bash" | "shell" | "zsh" | "console" | "shell-session"
+            )
+        }
+    }
+}
+
+/// A range that any text inside `range` makes right: it ends before it begins.
+fn nothing(range: &Range<usize>) -> Range<usize> {
+    Range { start: range.end, end: range.start }
+}
+
+/// Finds the box and cuts the content to the text after it.
+fn finish(text: &str, block: &mut Block) {
+    match block.kind {
+        BlockKind::Item => {
+            let start = after_bullet(text, block.span.start);
+            block.content = start..block.content.end.max(start);
+        }
+        BlockKind::Heading { .. } => {
+            if text.as_bytes().get(block.content.start.wrapping_sub(1)) == Some(&b'\\') {
+                return;
+            }
+        }
+        BlockKind::Paragraph | BlockKind::Code { .. } => return,
+    }
+    if let [b'[', mark, b']', rest @ ..] = &text.as_bytes()[block.content.clone()]
+        && rest.first().is_none_or(u8::is_ascii_whitespace)
+        && !(rest.is_empty() && block.kind == BlockKind::Item)
+        && let Some(status) = box_status(*mark)
+    {
+        block.mark = Some(BoxMark { at: block.content.start + 1, status });
+        let rest = &text[block.content.start + 3..block.content.end];
+        block.content.start += 3 + rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    }
+}
+
+/// Where an item's text begins: behind its bullet or number.
+fn after_bullet(text: &str, start: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = start;
+    // An item that is indented by a tab begins at the tab.
+    while matches!(bytes.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    if matches!(bytes.get(at), Some(b'-' | b'*' | b'+' | b'.' | b')')) {
+        at += 1;
+    }
+    while matches!(bytes.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    at
+}
+
+/// Comments outside code. One in the middle of a paragraph may hide items that markdown itself would show.
+fn comments(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text[from..].find("<!--").map(|at| from + at) {
+        if inside(code, start) {
+            from = start + 4;
+            continue;
+        }
+        let Some(end) = text[start + 4..].find("-->").map(|at| start + 4 + at + 3) else { break };
+        found.push(start..end);
+        from = end;
+    }
+    found
+}
+
+/// Whether one of the sorted ranges covers an offset.
+fn inside(ranges: &[Range<usize>], at: usize) -> bool {
+    let next = ranges.partition_point(|range| range.start <= at);
+    next > 0 && ranges[next - 1].end > at
+}

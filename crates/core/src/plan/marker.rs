@@ -1,0 +1,131 @@
+//! The bytes of a plan that say where a story stands, and what a parser hands over for each story.
+
+use super::position::Fault;
+use super::{Format, Status, Story};
+
+/// One place in the text that says whether a story is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Marker {
+    pub(super) start: usize,
+    pub(super) len: usize,
+    pub(super) kind: MarkerKind,
+    /// Where the same byte is in the story's body.
+    pub(super) in_body: Option<usize>,
+    /// The criterion whose box this is.
+    pub(super) criterion: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum MarkerKind {
+    /// The character between the brackets of `[ ]`.
+    Box,
+    /// `true` or `false`.
+    Flag,
+    /// A JSON string such as `"in_progress"`.
+    Word,
+    /// A check mark at the end of a heading, or the place for one.
+    Suffix,
+    /// No `passes` yet: what has to be written before `true`.
+    Missing { lead: String },
+}
+
+impl Marker {
+    pub(super) fn new(kind: MarkerKind, start: usize, len: usize) -> Self {
+        Self { start, len, kind, in_body: None, criterion: None }
+    }
+
+    /// The text that stands for a status; nothing where the format cannot say it.
+    pub(super) fn text_for(&self, status: Status, format: Format) -> Option<&'static str> {
+        match (&self.kind, status) {
+            (MarkerKind::Box, Status::Open) => Some(" "),
+            (MarkerKind::Box, Status::Done) => Some("x"),
+            (MarkerKind::Box, Status::InProgress) => (format == Format::ImplementationPlan).then_some("~"),
+            (MarkerKind::Flag, Status::Open) => Some("false"),
+            (MarkerKind::Flag | MarkerKind::Missing { .. }, Status::Done) => Some("true"),
+            (MarkerKind::Word, Status::Open) => Some("\"open\""),
+            (MarkerKind::Word, Status::InProgress) => Some("\"in_progress\""),
+            (MarkerKind::Word, Status::Done) => Some("\"done\""),
+            (MarkerKind::Suffix, Status::Open) => Some(""),
+            (MarkerKind::Suffix, Status::Done) => Some(CHECK_MARK),
+            (MarkerKind::Flag | MarkerKind::Suffix | MarkerKind::Missing { .. }, Status::InProgress)
+            | (MarkerKind::Missing { .. }, Status::Open) => None,
+        }
+    }
+
+    /// What the marker says now.
+    pub(super) fn read(&self, text: &str) -> Status {
+        let bytes = &text[self.start..self.start + self.len];
+        match &self.kind {
+            MarkerKind::Box => box_status(bytes.as_bytes()[0]).unwrap_or(Status::Open),
+            MarkerKind::Flag if bytes == "true" => Status::Done,
+            MarkerKind::Suffix if !bytes.is_empty() => Status::Done,
+            MarkerKind::Word => word_status(bytes.trim_matches('"')).unwrap_or(Status::Open),
+            MarkerKind::Flag | MarkerKind::Suffix | MarkerKind::Missing { .. } => Status::Open,
+        }
+    }
+}
+
+/// What goes after the heading of a story that is done.
+const CHECK_MARK: &str = " ✅";
+
+/// The meaning of the character in a box.
+pub(super) fn box_status(byte: u8) -> Option<Status> {
+    match byte {
+        b' ' | b'\t' => Some(Status::Open),
+        b'x' | b'X' => Some(Status::Done),
+        b'~' | b'/' => Some(Status::InProgress),
+        _ => None,
+    }
+}
+
+/// The meaning of a `status` word.
+pub(super) fn word_status(word: &str) -> Option<Status> {
+    match word {
+        "open" | "todo" | "pending" => Some(Status::Open),
+        "in_progress" | "in-progress" => Some(Status::InProgress),
+        "done" | "completed" | "complete" => Some(Status::Done),
+        _ => None,
+    }
+}
+
+/// A story as a format's parser found it.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) story: Story,
+    /// Where it begins.
+    pub(super) at: usize,
+    pub(super) markers: Vec<Marker>,
+    /// Dependencies as they are spelled, with their places; resolved into `story.depends_on` later.
+    pub(super) dependencies: Vec<(usize, String)>,
+}
+
+/// What a format's parser found.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) format: Format,
+    pub(super) title: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) context: String,
+    pub(super) drafts: Vec<Draft>,
+    pub(super) faults: Vec<Fault>,
+    pub(super) warnings: Vec<Fault>,
+}
+
+impl Parsed {
+    pub(super) fn new(format: Format) -> Self {
+        Self {
+            format,
+            title: None,
+            branch: None,
+            context: String::new(),
+            drafts: Vec::new(),
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// The id of a story that has none in its plan.
+pub(super) fn made_id(number: usize) -> String {
+    format!("item-{number}")
+}

@@ -1,0 +1,182 @@
+//! Stories that are headings: `### US-001: Title` with task boxes below (plan.md), `### [ ] US-001: Title` (prd.md).
+//!
+//! A heading's own box is the marker. Without one, the boxes at the story's own level are: it is done when all are ticked.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::details::Details;
+use super::label::{plain, split_id};
+use super::markdown::{Block, BlockKind, Scan};
+use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
+use super::position::{Fault, quote};
+use super::{Format, Status, Story, checklist};
+use crate::id::StoryId;
+
+pub(super) fn recognises(scan: &Scan<'_>) -> bool {
+    scan.blocks.iter().any(|block| is_story(scan, block))
+}
+
+pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
+    let sections = sections(scan, is_story);
+    let boxed = sections.iter().any(|section| scan.blocks[section.heading].mark.is_some());
+    let mut parsed = Parsed::new(if boxed { Format::PrdMd } else { Format::PlanMd });
+    parsed.title = document_title(scan);
+    for (index, section) in sections.iter().enumerate() {
+        let heading = &scan.blocks[section.heading];
+        let (id, title) = match split_id(scan.content(heading)) {
+            Some((id, title)) => (Some(id), title),
+            None => (None, plain(scan.content(heading))),
+        };
+        let mut draft = section_draft(scan, section, id, title, index + 1, &mut parsed.warnings);
+        if let Some(mark) = heading.mark {
+            draft.markers = vec![Marker::new(MarkerKind::Box, mark.at, 1)];
+        } else if draft.markers.is_empty() {
+            let message = format!("{} has no box to tick", quote(draft.story.id.as_str()));
+            let hint = format!("write `### [ ] {}: …`, or add a `- [ ]` task below the heading", draft.story.id);
+            parsed.faults.push(Fault::new(draft.at, message).hint(hint));
+        }
+        parsed.drafts.push(draft);
+    }
+    add_lines(scan, &sections, &mut parsed);
+    let spans = parsed.drafts.iter().map(|draft| draft.at);
+    let mut covered: Vec<Range<usize>> = sections.iter().map(|section| section.span.clone()).collect();
+    covered.extend(spans.skip(sections.len()).filter_map(|at| item_span(scan, at)));
+    covered.sort_by_key(|span| span.start);
+    parsed.context = outside(scan.text, &covered);
+    parsed.drafts.sort_by_key(|draft| draft.at);
+    parsed
+}
+
+/// A heading and everything under it.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// The index of its block.
+    pub(super) heading: usize,
+    pub(super) span: Range<usize>,
+}
+
+/// The sections of headings that are stories: each ends at the next story, or at a heading that is not below it.
+pub(super) fn sections(scan: &Scan<'_>, is_story: impl Fn(&Scan<'_>, &Block) -> bool) -> Vec<Section> {
+    let mut found: Vec<Section> = Vec::new();
+    let mut open: Option<u8> = None;
+    for (index, block) in scan.blocks.iter().enumerate() {
+        let BlockKind::Heading { level } = block.kind else { continue };
+        let story = is_story(scan, block);
+        if open.is_some_and(|above| story || level <= above)
+            && let Some(last) = found.last_mut()
+        {
+            last.span.end = block.span.start;
+            open = None;
+        }
+        if story {
+            found.push(Section { heading: index, span: block.span.start..scan.text.len() });
+            open = Some(level);
+        }
+    }
+    found
+}
+
+/// The story of a section, with its task boxes as markers.
+pub(super) fn section_draft(
+    scan: &Scan<'_>,
+    section: &Section,
+    id: Option<String>,
+    title: String,
+    number: usize,
+    warnings: &mut Vec<Fault>,
+) -> Draft {
+    let heading = &scan.blocks[section.heading];
+    let rest = heading.span.end.min(section.span.end)..section.span.end;
+    let mut details = Details::read(scan, section.heading + 1..scan.within(&section.span).end, 0);
+    warnings.append(&mut details.warnings);
+    let raw = &scan.text[rest.clone()];
+    let body_start = rest.start + raw.len() - raw.trim_start_matches(['\n', '\r']).len();
+    let body = scan.text[body_start..rest.end].trim_end();
+    let markers = details.tasks.iter().map(|(at, criterion)| Marker {
+        in_body: Some(at - body_start),
+        criterion: *criterion,
+        ..Marker::new(MarkerKind::Box, *at, 1)
+    });
+    let explicit_id = id.is_some();
+    let id = id.unwrap_or_else(|| made_id(number));
+    Draft {
+        story: Story {
+            title: if title.is_empty() { id.clone() } else { title },
+            id: StoryId(id),
+            body: body.to_owned(),
+            status: Status::Open,
+            criteria: details.criteria,
+            depends_on: Vec::new(),
+            priority: details.priority,
+            checks: details.checks,
+            maybe_checks: details.maybe_checks,
+            line: 0,
+            explicit_id,
+        },
+        at: heading.span.start,
+        markers: markers.collect(),
+        dependencies: details.dependencies,
+    }
+}
+
+/// The text that is in no story.
+pub(super) fn outside(text: &str, covered: &[Range<usize>]) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let mut from = 0;
+    for span in covered {
+        parts.push(text.get(from..span.start).unwrap_or_default());
+        from = span.end.max(from);
+    }
+    parts.push(text.get(from..).unwrap_or_default());
+    let parts = parts.iter().map(|part| part.trim_matches(|c: char| c == '\u{feff}' || c.is_whitespace()));
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The first heading of the first level.
+pub(super) fn document_title(scan: &Scan<'_>) -> Option<String> {
+    let first = scan.blocks.iter().find(|block| block.kind == BlockKind::Heading { level: 1 })?;
+    Some(plain(scan.content(first)))
+}
+
+/// The first level is the document's own name, even where it looks like an id.
+fn is_story(scan: &Scan<'_>, block: &Block) -> bool {
+    match block.kind {
+        BlockKind::Heading { level } => block.mark.is_some() || (level > 1 && split_id(scan.content(block)).is_some()),
+        BlockKind::Item | BlockKind::Paragraph | BlockKind::Code { .. } => false,
+    }
+}
+
+/// Boxes outside the sections: stories where they bring an id of their own, else only worth a word.
+fn add_lines(scan: &Scan<'_>, sections: &[Section], parsed: &mut Parsed) {
+    let known: HashSet<String> = parsed.drafts.iter().map(|draft| draft.story.id.0.clone()).collect();
+    let mut stray: Option<(usize, usize)> = None;
+    for index in checklist::top_boxes(scan) {
+        let block = &scan.blocks[index];
+        let next = sections.partition_point(|section| section.span.start <= block.span.start);
+        if next > 0 && block.span.start < sections[next - 1].span.end {
+            continue;
+        }
+        match split_id(scan.first_line(block).0) {
+            Some((id, _)) if known.contains(&id) => {
+                let message = format!("{} has a heading of its own: this box is left alone", quote(&id));
+                parsed.warnings.push(Fault::new(block.span.start, message));
+            }
+            Some(_) => {
+                let number = parsed.drafts.len() + 1;
+                let draft = checklist::item_draft(scan, index, number, &mut parsed.warnings);
+                parsed.drafts.push(draft);
+            }
+            None => stray = Some(stray.map_or((block.span.start, 1), |(at, count)| (at, count + 1))),
+        }
+    }
+    if let Some((at, count)) = stray {
+        let message = format!("{count} boxes outside the stories are left alone, this is the first");
+        parsed.warnings.push(Fault::new(at, message).hint("give it an id (`- [ ] US-009: Title`) to make it a story"));
+    }
+}
+
+fn item_span(scan: &Scan<'_>, at: usize) -> Option<Range<usize>> {
+    let index = scan.blocks.binary_search_by_key(&at, |block| block.span.start).ok()?;
+    Some(scan.blocks[index].span.clone())
+}
