@@ -163,6 +163,7 @@ mod tests {
             depends_on: Vec::new(),
             priority: None,
             checks: Vec::new(),
+            maybe_checks: Vec::new(),
             line: 1,
             explicit_id: true,
         }

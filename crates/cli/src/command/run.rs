@@ -1,10 +1,112 @@
-//! `verdone run`.
+//! `verdone run`: the loop, or with `--dry-run` what its first step would be.
 
-use super::{Context, Outcome, not_wired};
-use crate::args::RunArgs;
+use std::io;
+use std::path::PathBuf;
+
+use verdone_core::check::Check;
+use verdone_core::id::{RunId, StoryId};
+use verdone_core::plan::{self, Progress, Selection};
+use verdone_core::update::Reporter;
+use verdone_report::{Json, Loudness, Plain, Terminal};
+use verdone_runtime::preflight::Health;
+use verdone_runtime::process::redactor_from_environment;
+use verdone_runtime::run::{Ready, RunRequest};
+use verdone_runtime::signal::Signals;
+use verdone_runtime::step::build_prompt;
+
+use super::{Context, Outcome, plan as plan_command};
+use crate::args::{Mode, RunArgs};
+use crate::error::CliError;
+use crate::terminal::{print, printable, stdout_width};
 
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
+    if args.mode == Mode::Planning {
+        return plan_command::plan_for(args, context);
+    }
+    let ready = Ready::read(request(args, context)?)?;
+    if args.dry_run {
+        return dry_run(ready, args, context);
+    }
+    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let mut reporter = reporter(args.json, args.quiet, context);
+    Ok(ready.run(signals, reporter.as_mut())?)
+}
+
+fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
     let project = context.project()?;
-    let _settings = context.settings(&project, &args.flags())?;
-    Err(not_wired("run"))
+    let settings = context.settings(&project, &args.flags())?;
+    let plan = context.plan_request(&project, &settings, args.plan.as_deref());
+    Ok(RunRequest {
+        project,
+        plan,
+        config: settings.resolved.config,
+        only: args.story.as_deref().map(StoryId::from),
+        red_baseline: args.red_baseline,
+        unverified: args.unverified,
+    })
+}
+
+/// Who shows the run: JSON lines, a live line, or plain lines.
+pub(super) fn reporter(json: bool, quiet: bool, context: &Context) -> Box<dyn Reporter> {
+    let style = context.terminal.report_style();
+    match (json, quiet, context.terminal.live) {
+        (true, _, _) => Box::new(Json::new(io::stdout())),
+        (false, true, _) => Box::new(Plain::new(io::stdout(), style, Loudness::Quiet)),
+        (false, false, true) => Box::new(Terminal::new(io::stdout(), style, stdout_width)),
+        (false, false, false) => Box::new(Plain::new(io::stdout(), style, Loudness::Normal)),
+    }
+}
+
+fn dry_run(ready: Ready, args: &RunArgs, context: &Context) -> Outcome {
+    let findings = ready.examine()?;
+    let only = ready.request.only.clone();
+    let plan_name = ready.plan_name();
+    let (site, rules) = ready.into_site(RunId::from("dry-run"), PathBuf::new(), Signals::none())?;
+    let plan = site.plan.plan();
+    let story = match plan::select(plan, &Progress::default(), only.as_ref()) {
+        Selection::Story { index } => Some(&plan.stories[index]),
+        Selection::AllDone | Selection::NothingRunnable { .. } => None,
+    };
+    let prompt = story.map(|story| build_prompt(&site, story, None, None)).transpose()?;
+    let prompt = prompt.map(|prompt| redactor_from_environment().redact(&prompt).into_owned());
+    let checks = story.map_or(&[][..], |story| site.own_checks(&story.id));
+    let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect::<Vec<_>>();
+    if args.json {
+        let value = serde_json::json!({
+            "plan": plan_name,
+            "agent": site.config.agent.name,
+            "story": story,
+            "checks": commands(checks),
+            "gates": commands(&site.gates),
+            "limits": rules.limits,
+            "prompt": prompt,
+            "problems": findings.iter().filter(|f| f.health == Health::Bad).map(|f| &f.message).collect::<Vec<_>>(),
+        });
+        print(&format!("{value:#}\n"))?;
+        return Ok(0);
+    }
+    let mut out = format!("Plan     {plan_name}\nAgent    {}\n", site.config.agent.name);
+    match story {
+        Some(story) => out.push_str(&format!("Story    {}: {}\n", story.id, story.title)),
+        None => out.push_str("Story    none is open\n"),
+    }
+    for (name, list) in [("Check", checks), ("Gate", &site.gates[..])] {
+        for command in commands(list) {
+            out.push_str(&format!("{name:<9}{command}\n"));
+        }
+    }
+    let limits = &rules.limits;
+    out.push_str(&format!(
+        "Limits   {} iterations, {} attempts a story, {} turns an attempt, {} a turn, {} in all\n",
+        limits.max_iterations, limits.attempts, limits.turns, limits.turn_time, limits.total_time
+    ));
+    for finding in findings.iter().filter(|finding| finding.health == Health::Bad) {
+        out.push_str(&format!("Problem  {}\n", finding.message));
+    }
+    if let Some(prompt) = prompt {
+        out.push_str(&format!("\n--- prompt of the first turn ---\n{prompt}"));
+    }
+    let _ = context;
+    print(&printable(&out))?;
+    Ok(0)
 }

@@ -1,9 +1,10 @@
-//! `verdone scripted-agent`.
+//! `verdone scripted-agent`: the built-in agent, as the child process that a turn starts.
 
-use super::{Context, Outcome, not_wired};
+use verdone_runtime::agent::scripted;
+
+use super::{Context, Outcome};
 use crate::args::ScriptedAgentArgs;
 
 pub(super) fn run(args: &ScriptedAgentArgs, context: &Context) -> Outcome {
-    let _ = (args, context);
-    Err(not_wired("scripted-agent"))
+    Ok(scripted::play(&args.script, &context.start))
 }

@@ -1,0 +1,26 @@
+//! The run that was started last, as the commands that look back see it.
+
+use verdone_core::view::RunView;
+use verdone_runtime::project::Project;
+use verdone_runtime::store::{Store, StoredRun};
+
+use super::Context;
+use crate::error::{CliError, Kind};
+use crate::terminal::say;
+
+/// The latest run; where there is none, an error that says how to start one.
+pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError> {
+    let project = context.project()?;
+    let stored = Store::of(&project.root).latest()?;
+    let Some(stored) = stored else {
+        return Err(CliError::new(Kind::Usage, "no run was started here yet").hint("verdone run PLAN"));
+    };
+    if let Some(damage) = &stored.damage {
+        say(&format!("warning: the journal of run {}: {damage}\n", stored.id));
+    }
+    Ok((project, stored))
+}
+
+pub(super) fn view(stored: &StoredRun) -> RunView {
+    RunView::from_journal(&stored.journal)
+}
