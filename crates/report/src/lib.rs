@@ -30,7 +30,7 @@ pub use plain::{Loudness, Plain};
 pub use reference::events_reference;
 pub use status::status;
 pub use story::story;
-pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, stream_schema};
+pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, status_schema, stream_schema};
 pub use style::{ColorChoice, Style, Tone, decide_color};
 pub use summary::summary;
 pub use terminal::Terminal;

@@ -5,6 +5,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use verdone_core::event::{Recorded, SCHEMA_VERSION};
 use verdone_core::update::{Speaker, Stream};
+use verdone_core::view::RunView;
 
 /// One line of `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +53,7 @@ pub enum SpeakerKind {
     Check,
 }
 
+/// Which of a child's streams it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamName {
@@ -61,9 +63,17 @@ pub enum StreamName {
 
 /// The JSON Schema of every line that `--json` and the journal can hold.
 pub fn stream_schema() -> serde_json::Value {
-    let mut schema = schema_for!(StreamLine).to_value();
+    titled(schema_for!(StreamLine).to_value(), "Verdone event stream: one line")
+}
+
+/// The JSON Schema of `verdone status --json`, which prints the view as it is.
+pub fn status_schema() -> serde_json::Value {
+    titled(schema_for!(RunView).to_value(), "Verdone status")
+}
+
+fn titled(mut schema: serde_json::Value, title: &str) -> serde_json::Value {
     if let Some(object) = schema.as_object_mut() {
-        object.insert("title".to_owned(), "Verdone event stream: one line".into());
+        object.insert("title".to_owned(), title.into());
     }
     schema
 }

@@ -4,10 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 use verdone_core::event::Recorded;
 use verdone_core::update::{Reporter as _, Speaker, Stream, Update};
-use verdone_report::{Json, StreamLine, events_reference, stream_schema};
+use verdone_core::view::RunView;
+use verdone_report::{Json, StreamLine, events_reference, status_schema, stream_schema};
 
 use crate::expected::{same_as_docs, same_as_file};
-use crate::fixture::whole_run;
+use crate::fixture::{half_a_run, whole_run};
+use crate::screen::Closed;
 
 fn watch() -> String {
     let mut out = Vec::new();
@@ -63,8 +65,24 @@ fn every_line_is_valid_under_the_published_schema() {
 }
 
 #[test]
+fn a_view_is_valid_under_the_status_schema() {
+    let schema = status_schema();
+    for view in [RunView::default(), half_a_run().view(), whole_run().view()] {
+        assert!(valid(&schema, &schema, &serde_json::to_value(&view).unwrap()), "{view:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_is_remembered() {
+    let mut json = Json::new(Closed);
+    json.report(Update::Notice { text: "anybody there?" });
+    assert!(json.broken());
+}
+
+#[test]
 fn the_published_schema_and_reference_are_not_stale() {
     same_as_docs("events.schema.json", &format!("{}\n", serde_json::to_string_pretty(&stream_schema()).unwrap()));
+    same_as_docs("status.schema.json", &format!("{}\n", serde_json::to_string_pretty(&status_schema()).unwrap()));
     same_as_docs("events.md", &events_reference());
 }
 
@@ -112,6 +130,10 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
             rule.as_object().unwrap().iter().all(known)
         }
         "items" => value.as_array().is_none_or(|items| items.iter().all(|item| valid(root, rule, item))),
+        "uniqueItems" => {
+            let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            items.iter().enumerate().all(|(at, item)| !items[..at].contains(item))
+        }
         "additionalProperties" => match (rule, value.as_object(), rules.get("properties").and_then(Value::as_object)) {
             (Value::Bool(false), Some(object), Some(known)) => object.keys().all(|name| known.contains_key(name)),
             (Value::Bool(true), _, _) | (_, None, _) => true,

@@ -1,11 +1,12 @@
 //! Pages that are printed once: summary, status, a story, the log.
 
 use jiff::tz::TimeZone;
+use proptest::prelude::*;
 use verdone_core::id::StoryId;
 use verdone_report::{Style, checkpoints, log_line, status, story, summary};
 
 use crate::expected::same_as_file;
-use crate::fixture::{half_a_run, whole_run};
+use crate::fixture::{Journal, half_a_run, whole_run};
 
 fn widest(text: &str) -> usize {
     text.lines().map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0)
@@ -64,4 +65,23 @@ fn the_log_is_one_line_an_event_in_local_time() {
     let lines: Vec<String> = journal.recorded().map(|recorded| log_line(recorded, &TimeZone::UTC, &Style::default())).collect();
     assert!(lines.iter().all(|line| !line.contains('\n')));
     same_as_file("log.txt", &format!("{}\n", lines.join("\n")));
+}
+
+proptest! {
+    #[test]
+    fn hostile_plans_neither_break_pages_nor_the_terminal(id in any::<String>(), title in any::<String>(), width in 0_usize..120, unicode: bool) {
+        let mut journal = Journal::new();
+        journal.start(3).select(&id, &title, 1, (1, 3, 3)).turn();
+        let (view, style) = (journal.view(), Style { color: false, width, unicode });
+        let (id, now) = (StoryId(id), view.last.unwrap());
+        let zone = TimeZone::UTC;
+        let log: String = journal.recorded().map(|recorded| log_line(recorded, &zone, &style)).collect();
+        let pages = [summary(&view, &style), status(&view, now, &style), story(&view, &id, &style).unwrap(), checkpoints(&view, &zone, &style)];
+        for page in &pages {
+            prop_assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "{:?}", page);
+            // Names, signs and indents keep their place on screens that nobody has.
+            prop_assert!(widest(page) <= width.max(20), "{}", page);
+        }
+        prop_assert!(!log.chars().any(char::is_control), "{:?}", log);
+    }
 }

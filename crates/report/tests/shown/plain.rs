@@ -3,6 +3,7 @@ use verdone_report::{Loudness, Plain, Style};
 
 use crate::expected::same_as_file;
 use crate::fixture::whole_run;
+use crate::screen::Closed;
 
 fn watch(loudness: Loudness, zone: Option<TimeZone>) -> String {
     let mut out = Vec::new();
@@ -34,4 +35,14 @@ fn quiet_leaves_problems_under_their_story_and_the_summary() {
 fn times_are_local() {
     let text = watch(Loudness::Normal, Some(TimeZone::UTC));
     assert!(text.starts_with("02:03:38 · Run 20261115-020338-5f3a"), "{}", &text[..80]);
+}
+
+#[test]
+fn a_reader_that_went_away_is_remembered_and_the_run_goes_on() {
+    let mut plain = Plain::new(Closed, Style::default(), Loudness::Normal);
+    for step in &whole_run().steps {
+        step.show(&mut plain);
+    }
+    assert!(plain.broken());
+    assert_eq!(plain.view().commits, 3);
 }

@@ -1,5 +1,7 @@
 //! A terminal small enough to trust: carriage return, line feed, erase line, erase below and colours. Anything else fails.
 
+use std::io::{self, Write};
+
 use unicode_width::UnicodeWidthChar;
 
 #[derive(Debug)]
@@ -77,5 +79,18 @@ impl Screen {
     pub(crate) fn text(&self) -> String {
         let rows: Vec<String> = self.rows.iter().map(|row| row.iter().collect::<String>().trim_end().to_owned()).collect();
         format!("{}\n", rows.join("\n").trim_end())
+    }
+}
+
+/// A reader that went away.
+pub(crate) struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use verdone_report::{Style, Terminal};
 
 use crate::expected::same_as_file;
 use crate::fixture::{Journal, half_a_run, whole_run};
-use crate::screen::Screen;
+use crate::screen::{Closed, Screen};
 
 #[derive(Clone, Default)]
 struct Shared(Rc<RefCell<Vec<u8>>>);
@@ -121,18 +121,6 @@ fn a_resize_redraws_in_the_new_width() {
     screen.feed(&out.0.borrow());
     assert!(!screen.wrapped && screen.text().contains("US-002"), "{}", screen.text());
     assert!(String::from_utf8_lossy(&out.0.borrow()).starts_with("\r\x1b[J"));
-}
-
-struct Closed;
-
-impl Write for Closed {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(io::ErrorKind::BrokenPipe.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[test]
