@@ -179,9 +179,8 @@ impl<'w, 'a> Watch<'w, 'a> {
             match self.phase {
                 Phase::Running => self.watch_limits(),
                 Phase::Asked { why, until } if self.clock.now() >= until || self.insisted() => self.kill(why),
-                Phase::Asked { .. } => {}
                 Phase::Killed { until, .. } if self.clock.now() >= until => break,
-                Phase::Killed { .. } => {}
+                Phase::Asked { .. } | Phase::Killed { .. } => {}
             }
         }
         match self.phase {
