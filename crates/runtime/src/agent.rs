@@ -145,6 +145,7 @@ fn outcome(exit: Exit, limits: &Limits, tail: &str) -> TurnOutcome {
         Exit::Signal(signal) => TurnOutcome::Crashed { reason: because(format!("signal {signal}")) },
         Exit::Wall => TurnOutcome::TimedOut { after_ms: millis(limits.turn_time) },
         Exit::Idle => TurnOutcome::Idle { after_ms: millis(limits.idle_time) },
+        Exit::Terminal => TurnOutcome::Crashed { reason: "it wanted to use the terminal; start it without questions".to_owned() },
         Exit::Interrupted(_) => TurnOutcome::Interrupted,
     }
 }

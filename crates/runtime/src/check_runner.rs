@@ -144,6 +144,7 @@ fn outcome(check: &Check, exit: Exit) -> CheckOutcome {
         Exit::Code(code) => CheckOutcome::Failed { code },
         Exit::Signal(signal) => CheckOutcome::Signalled { signal },
         Exit::Wall | Exit::Idle => CheckOutcome::TimedOut { after_ms: check.timeout.duration().as_millis() as u64 },
+        Exit::Terminal => CheckOutcome::Unknown { reason: "it wanted to use the terminal".to_owned() },
         Exit::Interrupted(_) => CheckOutcome::Interrupted,
     }
 }

@@ -51,6 +51,7 @@ fn exits_become_outcomes() {
         ("no-such-tool --x", unknown("command not found (exit code 127): no-such-tool")),
         ("/dev/null", unknown("command not executable (exit code 126): /dev/null")),
         ("kill -KILL $$", CheckOutcome::Signalled { signal: 9 }),
+        ("kill -TTIN $$", unknown("it wanted to use the terminal")),
         ("  ", unknown("the command is empty")),
     ] {
         assert_eq!(run(&check("c", CheckOrigin::Story, command)).outcome, outcome, "{command}");
@@ -73,8 +74,8 @@ fn evidence_holds_the_digest_of_the_raw_and_the_end_of_the_redacted_output() {
     let redactor = Redactor::new([("API_TOKEN".to_owned(), "sesame-sesame".to_owned())]);
     let hostile = check("../unit: a/b", CheckOrigin::Gate(Stage::Quality), "seq 2000; echo sesame-sesame $VERDONE_RUN");
     let run = run_check(&hostile, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap();
-    let mut raw: String = (1..=2000).map(|n| format!("{n}\n")).collect();
-    raw.push_str("sesame-sesame r1\n");
+    let numbers: Vec<String> = (1..=2000).map(|n| n.to_string()).collect();
+    let raw = format!("{}\nsesame-sesame r1\n", numbers.join("\n"));
     assert_eq!(run.output_digest, verdone_core::id::digest(raw.as_bytes()));
     assert!(run.tail.ends_with("\n2000\n[redacted:API_TOKEN] r1\n") && run.tail.len() <= 4096, "{}", run.tail);
     let file = run.output.unwrap();

@@ -151,6 +151,29 @@ fn processes_that_were_there_before_are_spared() {
 }
 
 #[test]
+fn strays_of_a_dead_run_are_found_by_their_environment() {
+    let (_one, mark) = (alone(), mark());
+    let run = format!("run-{mark}");
+    let sleep = |run: &str| std::process::Command::new("sleep").arg(&mark).env("VERDONE_RUN", run).spawn().unwrap();
+    let (_stray, mut other) = (sleep(&run), sleep("another-run"));
+    assert_eq!(process::end_strays(&run.as_str().into(), Duration::from_secs(5), &Signals::none()), 1);
+    assert!(other.try_wait().unwrap().is_none());
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(!alive(&mark));
+}
+
+#[test]
+fn a_process_that_wants_the_terminal_is_ended_at_once() {
+    let (_one, redactor) = (alone(), Redactor::default());
+    for signal in ["TTIN", "TTOU"] {
+        let ended = run(&spawn(&format!("kill -{signal} $$; echo never mind"), &redactor));
+        assert_eq!(ended.exit, Exit::Terminal);
+        assert!(ended.duration < Duration::from_secs(10));
+    }
+}
+
+#[test]
 fn a_pipe_held_by_a_grandchild_does_not_hang_the_run() {
     let (_one, redactor, mark) = (alone(), Redactor::default(), mark());
     let begin = Instant::now();
