@@ -92,7 +92,7 @@ impl<'a> Capture<'a> {
 
     /// Brings the file up to date.
     pub(crate) fn flush(&mut self) {
-        self.kept.write(|file| file.flush());
+        self.kept.write(Write::flush);
     }
 
     pub(crate) fn finish(mut self, on: &mut dyn FnMut(Stream, &str)) -> Captured {

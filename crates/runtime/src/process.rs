@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use verdone_core::check::CommandSpec;
 use verdone_core::finish::StopSignal;
+use verdone_core::id::RunId;
 use verdone_core::redact::Redactor;
 
 use crate::output::{Captured, Stream};
@@ -73,6 +74,8 @@ pub enum Exit {
     Wall,
     /// Ended by us: silent for too long.
     Idle,
+    /// Ended by us: it was stopped because it wanted to use the terminal, and would have waited for ever.
+    Terminal,
     /// Ended by us, or not started: the run is being stopped.
     Interrupted(StopSignal),
 }
@@ -117,4 +120,10 @@ pub fn argv(command: &CommandSpec) -> Vec<OsString> {
 /// It also reaps children: no other thread may be waiting for one of its own at the same time.
 pub fn end_leftovers(keep: &[u32], grace: Duration, signals: &Signals) -> u32 {
     tree::end_leftovers(&tree::Spared { alone: keep.to_vec(), families: Vec::new() }, grace, signals)
+}
+
+/// Ends the processes of a run whose Verdone was killed and could not do it. They are known by `VERDONE_RUN`.
+/// Says how many there were.
+pub fn end_strays(run: &RunId, grace: Duration, signals: &Signals) -> u32 {
+    tree::end_marked("VERDONE_RUN", run.as_str(), grace, signals)
 }

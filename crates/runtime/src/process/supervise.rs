@@ -90,6 +90,8 @@ fn start(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
 enum Report {
     Output(Stream, Vec<u8>),
     Closed,
+    /// Stopped because a process in the background touched the terminal.
+    WantsTerminal,
     Exited,
     /// A signal arrived: look at [`Signals`].
     Woken,
@@ -179,9 +181,8 @@ impl<'w, 'a> Watch<'w, 'a> {
             match self.phase {
                 Phase::Running => self.watch_limits(),
                 Phase::Asked { why, until } if self.clock.now() >= until || self.insisted() => self.kill(why),
-                Phase::Asked { .. } => {}
                 Phase::Killed { until, .. } if self.clock.now() >= until => break,
-                Phase::Killed { .. } => {}
+                Phase::Asked { .. } | Phase::Killed { .. } => {}
             }
         }
         match self.phase {
@@ -199,6 +200,13 @@ impl<'w, 'a> Watch<'w, 'a> {
             None if over(self.spawn.wall, Duration::ZERO) => self.ask(Exit::Wall),
             None if over(self.spawn.idle, self.last_output) => self.ask(Exit::Idle),
             None => {}
+        }
+    }
+
+    fn refuse_terminal(&mut self) {
+        match self.phase {
+            Phase::Running => self.ask(Exit::Terminal),
+            Phase::Asked { .. } | Phase::Killed { .. } => {}
         }
     }
 
@@ -235,6 +243,7 @@ impl<'w, 'a> Watch<'w, 'a> {
                 self.capture.push(stream, &bytes, &mut |stream, text| (self.on)(Moment::Line { stream, text }));
             }
             Ok(Report::Closed) => self.open_pipes -= 1,
+            Ok(Report::WantsTerminal) => self.refuse_terminal(),
             Ok(Report::Exited) => self.exited = true,
             Ok(Report::Woken) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
@@ -295,7 +304,21 @@ fn read(pipe: Option<impl Read>, stream: Stream, to: &SyncSender<Report>) {
 }
 
 fn wait_without_reaping(pid: Pid, to: &SyncSender<Report>) {
-    while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {}
+    loop {
+        let events = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(pid), events) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(Some(status)) if status.stopped() => {
+                // Take this event away, or it would be reported again at once.
+                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+                let signal = status.stopping_signal();
+                if [Signal::TTIN, Signal::TTOU].iter().any(|wanted| signal == Some(wanted.as_raw())) {
+                    let _ = to.send(Report::WantsTerminal);
+                }
+            }
+            Ok(_) | Err(_) => break,
+        }
+    }
     let _ = to.send(Report::Exited);
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::signal::Signals;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{descendants, end_leftovers};
+pub(super) use linux::{descendants, end_leftovers, end_marked};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{descendants, end_leftovers};
+pub(super) use other::{descendants, end_leftovers, end_marked};
 
 pub(super) const CAN_WALK: bool = cfg!(target_os = "linux");
 
@@ -51,6 +51,10 @@ mod other {
     pub(in super::super) fn end_leftovers(_: &Spared, _: Duration, _: &Signals) -> u32 {
         0
     }
+
+    pub(in super::super) fn end_marked(_: &str, _: &str, _: Duration, _: &Signals) -> u32 {
+        0
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -80,18 +84,40 @@ mod linux {
     /// Ends all descendants but the spared ones; says how many there were.
     pub(in super::super) fn end_leftovers(spared: &Spared, grace: Duration, signals: &Signals) -> u32 {
         let me = std::process::id();
+        sweep(&|| if has_no_children() { Vec::new() } else { below(me, &all(), spared) }, grace, signals)
+    }
+
+    /// Ends every process that has this variable in its environment, but not us and those that we descend from.
+    pub(in super::super) fn end_marked(name: &str, value: &str, grace: Duration, signals: &Signals) -> u32 {
+        let mark = format!("{name}={value}").into_bytes();
+        sweep(&|| marked(&mark, &all()), grace, signals)
+    }
+
+    fn marked(mark: &[u8], all: &[Process]) -> Vec<Process> {
+        let mut above = HashSet::from([std::process::id()]);
+        while let Some(parent) = all.iter().find(|p| above.contains(&p.pid) && !above.contains(&p.parent)).map(|p| p.parent) {
+            above.insert(parent);
+        }
+        let has_mark = |process: &&Process| {
+            let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
+            environment.split(|&byte| byte == 0).any(|variable| variable == mark)
+        };
+        all.iter().filter(|process| !above.contains(&process.pid)).filter(has_mark).copied().collect()
+    }
+
+    /// TERM, grace, KILL, until `find` finds nobody.
+    fn sweep(find: &dyn Fn() -> Vec<Process>, grace: Duration, signals: &Signals) -> u32 {
+        let me = std::process::id();
         let insisted = || matches!(signals.stop(), Some(Stop::Insisted(_)));
         let begin = Instant::now();
-        let mut ended = HashSet::new();
-        let mut asked: HashSet<(u32, u64)> = HashSet::new();
-        while !has_no_children() && begin.elapsed() < grace + LONGEST {
-            let found = below(me, &all(), spared);
-            let (dead, alive): (Vec<Process>, Vec<Process>) = found.into_iter().partition(|process| process.zombie);
+        let mut ended: HashSet<(u32, u64)> = HashSet::new();
+        while begin.elapsed() < grace + LONGEST {
+            let (dead, alive): (Vec<Process>, Vec<Process>) = find().into_iter().partition(|process| process.zombie);
             for process in dead.iter().filter(|process| process.parent == me) {
                 let _ = waitpid(pid(process), WaitOptions::NOHANG);
             }
             if alive.is_empty() {
-                // Zombies of others go with their parents; those that were ours may have left children to adopt.
+                // Zombies of others go with their parents; ours are looked at once more, now that they are reaped.
                 if dead.iter().all(|process| process.parent != me) {
                     break;
                 }
@@ -100,13 +126,11 @@ mod linux {
             let in_grace = begin.elapsed() < grace && !insisted();
             let mut waiting: Vec<OwnedFd> = Vec::new();
             for process in alive.iter().take(BATCH) {
-                ended.insert((process.pid, process.start));
-                let signal = if in_grace { Signal::TERM } else { Signal::KILL };
-                let first_time = asked.insert((process.pid, process.start));
-                waiting.extend(send(process, (first_time || !in_grace).then_some(signal)));
+                let first_time = ended.insert((process.pid, process.start));
+                let signal = if in_grace { first_time.then_some(Signal::TERM) } else { Some(Signal::KILL) };
+                waiting.extend(send(process, signal));
             }
-            let patience = if in_grace { grace.saturating_sub(begin.elapsed()) } else { Duration::from_millis(200) };
-            wait_for_one(&waiting, patience.min(Duration::from_millis(50)));
+            wait_for_one(&waiting, Duration::from_millis(50));
         }
         u32::try_from(ended.len()).unwrap_or(u32::MAX)
     }

@@ -1,0 +1,151 @@
+//! One turn of an agent: start it with the prompt, supervise it, keep what it was told and what it said.
+//!
+//! What comes out says how the turn ended, never whether the story is done.
+
+mod command;
+pub mod scripted;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use verdone_core::agent::{TurnOutcome, Usage};
+use verdone_core::config::{Agents, Limits};
+use verdone_core::event::Place;
+use verdone_core::id::RunId;
+use verdone_core::redact::Redactor;
+use verdone_core::sanitise::sanitise_line;
+
+use crate::output::create_fresh;
+use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
+use crate::signal::Signals;
+
+/// Everything that a turn needs.
+#[derive(Debug)]
+pub struct TurnRequest<'a> {
+    pub agent: &'a Agents,
+    pub prompt: &'a str,
+    pub cwd: &'a Path,
+    /// Gets `turns/<number>-prompt.md` and `turns/<number>-output.txt`.
+    pub run_dir: &'a Path,
+    /// Counts the turns of the run, so that no file is written twice.
+    pub number: u32,
+    pub run: &'a RunId,
+    pub place: &'a Place,
+    pub iteration: u32,
+    pub plan: &'a Path,
+    pub limits: &'a Limits,
+    pub redactor: &'a Redactor,
+}
+
+#[derive(Debug)]
+pub struct TurnResult {
+    pub outcome: TurnOutcome,
+    pub usage: Usage,
+    pub duration: Duration,
+    /// Relative to the run's directory.
+    pub prompt_file: Option<String>,
+    /// Relative to the run's directory.
+    pub output_file: Option<String>,
+    pub leftovers: u32,
+    /// The redacted output, capped. Hostile: not made safe for a terminal.
+    pub said: String,
+}
+
+/// Runs one turn. Whatever goes wrong is an outcome; only our own files fail.
+pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<TurnResult> {
+    let prompt_file = format!("turns/{}-prompt.md", request.number);
+    let output_file = format!("turns/{}-output.txt", request.number);
+    let prompt_path = request.run_dir.join(&prompt_file);
+    create_fresh(&prompt_path)?.write_all(request.prompt.as_bytes())?;
+    let mut result = TurnResult {
+        outcome: TurnOutcome::Ended,
+        usage: Usage::default(),
+        duration: Duration::ZERO,
+        prompt_file: Some(prompt_file),
+        output_file: None,
+        leftovers: 0,
+        said: String::new(),
+    };
+    let (argv, stdin) = match start(request, &prompt_path) {
+        Ok(start) => start,
+        Err(reason) => {
+            result.outcome = TurnOutcome::NotRunnable { reason };
+            return Ok(result);
+        }
+    };
+    let limits = request.limits;
+    let spawn = Spawn {
+        argv,
+        cwd: request.cwd.to_owned(),
+        env: environment(request, &prompt_path),
+        stdin,
+        wall: limits.turn_time.limit(),
+        idle: limits.idle_time.limit(),
+        grace: limits.grace.duration(),
+        cap: limits.output_bytes,
+        keep: Some(request.run_dir.join(&output_file)),
+        redactor: request.redactor,
+    };
+    match process::run(&spawn, signals, on) {
+        Ok(ended) => {
+            result.outcome = outcome(ended.exit, limits, ended.output.tail(300));
+            result.duration = ended.duration;
+            result.output_file = spawn.keep.is_some_and(|path| path.exists()).then_some(output_file);
+            result.leftovers = ended.leftovers;
+            result.said = ended.output.text;
+        }
+        Err(SpawnError::Keep { source, .. }) => return Err(source),
+        Err(error) => result.outcome = TurnOutcome::NotRunnable { reason: error.to_string() },
+    }
+    Ok(result)
+}
+
+fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi::OsString>, Stdin), String> {
+    match request.agent.name.as_str() {
+        "command" => {
+            let run = request.agent.command.run.as_ref().filter(|run| !run.is_empty());
+            let run = run.ok_or("no command: set agent.command.run in .verdone/config.toml, or give --agent-command")?;
+            Ok(command::start(run, request.agent.command.prompt, request.prompt, prompt_path))
+        }
+        "scripted" => {
+            let script = request.agent.scripted.script.as_ref();
+            let script = script.ok_or("no script: set agent.scripted.script in .verdone/config.toml")?;
+            scripted::start(&request.cwd.join(script), request.prompt)
+        }
+        other => Err(format!("no agent is named {other:?}: there are command and scripted")),
+    }
+}
+
+fn environment(request: &TurnRequest<'_>, prompt_path: &Path) -> EnvPlan {
+    let place = request.place;
+    EnvPlan::default()
+        .with("VERDONE_RUN", request.run.as_str())
+        .with("VERDONE_STORY", place.story.as_str().replace('\0', "\u{fffd}"))
+        .with("VERDONE_ATTEMPT", place.attempt.to_string())
+        .with("VERDONE_TURN", place.turn.to_string())
+        .with("VERDONE_ITERATION", request.iteration.to_string())
+        .with("VERDONE_PLAN", absolute(request.plan, request.cwd))
+        .with("VERDONE_PROMPT_FILE", absolute(prompt_path, request.cwd))
+}
+
+fn absolute(path: &Path, cwd: &Path) -> PathBuf {
+    std::path::absolute(cwd.join(path)).unwrap_or_else(|_| path.to_owned())
+}
+
+fn outcome(exit: Exit, limits: &Limits, tail: &str) -> TurnOutcome {
+    let millis = |span: verdone_core::config::Span| span.duration().as_millis() as u64;
+    let last = tail.lines().map(|line| sanitise_line(line.trim())).rfind(|line| !line.is_empty());
+    let because = |what: String| last.as_ref().map_or_else(|| what.clone(), |line| format!("{what}: {line}"));
+    match exit {
+        Exit::Code(0) => TurnOutcome::Ended,
+        Exit::Code(127) => TurnOutcome::NotRunnable { reason: because("not found (exit code 127)".to_owned()) },
+        Exit::Code(126) => TurnOutcome::NotRunnable { reason: because("not executable (exit code 126)".to_owned()) },
+        Exit::Code(code) => TurnOutcome::Crashed { reason: because(format!("exit code {code}")) },
+        Exit::Signal(signal) => TurnOutcome::Crashed { reason: because(format!("signal {signal}")) },
+        Exit::Wall => TurnOutcome::TimedOut { after_ms: millis(limits.turn_time) },
+        Exit::Idle => TurnOutcome::Idle { after_ms: millis(limits.idle_time) },
+        Exit::Terminal => TurnOutcome::Crashed { reason: "it wanted to use the terminal; start it without questions".to_owned() },
+        Exit::Interrupted(_) => TurnOutcome::Interrupted,
+    }
+}

@@ -1,0 +1,82 @@
+//! The `command` agent: any executable, and three ways to hand it the prompt.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use verdone_core::agent::PromptVia;
+use verdone_core::check::CommandSpec;
+
+use crate::process::{self, Stdin};
+
+/// Linux refuses a longer argument (the limit includes the zero at its end).
+const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
+pub(super) fn start(run: &CommandSpec, via: PromptVia, prompt: &str, prompt_file: &Path) -> (Vec<OsString>, Stdin) {
+    match via {
+        PromptVia::Stdin => (process::argv(run), Stdin::Bytes(prompt.as_bytes().to_vec())),
+        PromptVia::File => (with_argument(run, prompt_file.into()), Stdin::Null),
+        PromptVia::Argument => (with_argument(run, argument(prompt, prompt_file)), Stdin::Null),
+    }
+}
+
+/// Who takes a prompt as an argument takes a sentence, too.
+fn argument(prompt: &str, prompt_file: &Path) -> OsString {
+    if prompt.len() < LONGEST_ARGUMENT {
+        return prompt.replace('\0', "\u{fffd}").into();
+    }
+    let mut sentence = OsString::from("Your instructions are in the file ");
+    sentence.push(prompt_file);
+    sentence.push(" : read the whole file and do what it says.");
+    sentence
+}
+
+fn with_argument(run: &CommandSpec, argument: OsString) -> Vec<OsString> {
+    match run {
+        CommandSpec::Argv(_) => process::argv(run).into_iter().chain([argument]).collect(),
+        CommandSpec::Shell(text) => {
+            // A command that says itself where the argument goes gets it there only.
+            let places_it = ["$1", "${1", "$@", "${@", "$*", "${*"].iter().any(|word| text.contains(word));
+            let text = if places_it { text.clone() } else { format!("{} \"$@\"", text.trim_end()) };
+            vec![process::SHELL.into(), "-c".into(), text.into(), "verdone".into(), argument]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(run: &CommandSpec, via: PromptVia, prompt: &str) -> Vec<String> {
+        let (argv, _) = start(run, via, prompt, Path::new("/r/turns/1-prompt.md"));
+        argv.into_iter().map(|word| word.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_prompt_goes_where_users_expect_it() {
+        let shell = |text: &str| CommandSpec::Shell(text.to_owned());
+        let list = CommandSpec::Argv(vec!["agent".to_owned(), "-p".to_owned()]);
+        for (run, via, expected) in [
+            (shell("agent -p"), PromptVia::Stdin, vec!["/bin/sh", "-c", "agent -p"]),
+            (shell("agent -p\n"), PromptVia::Argument, vec!["/bin/sh", "-c", "agent -p \"$@\"", "verdone", "do 'it'"]),
+            (
+                shell("agent -p \"$1\" | tee x"),
+                PromptVia::Argument,
+                vec!["/bin/sh", "-c", "agent -p \"$1\" | tee x", "verdone", "do 'it'"],
+            ),
+            (shell("agent"), PromptVia::File, vec!["/bin/sh", "-c", "agent \"$@\"", "verdone", "/r/turns/1-prompt.md"]),
+            (list.clone(), PromptVia::Stdin, vec!["agent", "-p"]),
+            (list.clone(), PromptVia::Argument, vec!["agent", "-p", "do 'it'"]),
+            (list, PromptVia::File, vec!["agent", "-p", "/r/turns/1-prompt.md"]),
+        ] {
+            assert_eq!(words(&run, via, "do 'it'"), expected, "{run:?} {via:?}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_fits_into_no_argument_goes_through_the_file() {
+        let run = CommandSpec::Argv(vec!["agent".to_owned()]);
+        assert_eq!(words(&run, PromptVia::Argument, &"x".repeat(LONGEST_ARGUMENT - 1))[1].len(), LONGEST_ARGUMENT - 1);
+        let sentence = &words(&run, PromptVia::Argument, &"x".repeat(LONGEST_ARGUMENT))[1];
+        assert!(sentence.contains("/r/turns/1-prompt.md") && sentence.len() < 200, "{sentence}");
+    }
+}
