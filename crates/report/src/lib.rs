@@ -11,7 +11,6 @@ mod log;
 mod markdown;
 mod plain;
 mod reference;
-mod sanitise;
 mod sink;
 mod status;
 mod story;

@@ -100,7 +100,7 @@ impl<W: Write> Reporter for Plain<W> {
             Update::Output { speaker: Speaker::Agent, line, stream: _ } if self.loudness == Loudness::Normal => {
                 self.say(vec![Line::quote(line)]);
             }
-            Update::Output { .. } => {}
+            Update::Output { .. } | Update::Checking { .. } => {}
             Update::Tick { now } => self.now = Some(now),
             Update::Notice { text } => self.say(vec![Line::top(Mark::Warn, clean(text))]),
         }

@@ -80,10 +80,7 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
                 }
                 self.draw(&[quote]);
             }
-            Speaker::Check(name) => {
-                self.heard = Some(Heard::Check { name: name.to_owned() });
-                self.draw(&[]);
-            }
+            Speaker::Check(_) => {}
         }
     }
 
@@ -126,6 +123,10 @@ impl<W: Write, F: FnMut() -> usize> Reporter for Terminal<W, F> {
         match update {
             Update::Event(recorded) => self.event(recorded),
             Update::Output { speaker, line, stream: _ } => self.output(speaker, line),
+            Update::Checking { name } => {
+                self.heard = Some(Heard::Check { name: name.to_owned() });
+                self.draw(&[]);
+            }
             Update::Tick { now } => {
                 self.now = Some(now);
                 self.draw(&[]);

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::sanitise::sanitise;
+use verdone_core::sanitise::sanitise_line;
 
 /// More of one foreign line than this is never looked at: enough for any terminal, and a bound for hostile input.
 const LONGEST_LINE: usize = 16 * 1024;
@@ -28,7 +28,7 @@ pub(crate) fn clean_line(text: &str) -> String {
         stacked = if c.width() == Some(0) { stacked + 1 } else { 0 };
         stacked <= MOST_COMBINING
     };
-    sanitise(&text[..end]).trim_end().chars().filter(tame).collect()
+    sanitise_line(&text[..end]).trim_end().chars().filter(tame).collect()
 }
 
 /// Cut to `limit` columns; a cut is shown.
