@@ -88,7 +88,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Demo(args) => demo::run(&args, context),
         Command::Config(command) => config::run(&command, context),
         Command::Completions(args) => completions::run(&args),
-        Command::Man(args) => man::run(&args),
+        Command::Man(args) => man::run(&args, context),
         Command::ScriptedAgent(args) => scripted_agent::run(&args, context),
     }
 }

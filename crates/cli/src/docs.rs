@@ -133,7 +133,7 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
             (None, true) => "required".to_owned(),
             (None, false) => "not set".to_owned(),
         };
-        let _ = writeln!(out, "| `{}` | {} | {default} | {} |", field.key, field.shape.words(), field.meaning);
+        let _ = writeln!(out, "| `{}` | {} | {default} | {}{} |", field.key, field.shape.words(), field.meaning, choices(field));
     }
     for field in fields.iter().filter(nested) {
         let path = if path.is_empty() { field.key.clone() } else { format!("{path}.{}", field.key) };
@@ -142,6 +142,12 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
             shape => config_table(shape, &path, &format!("`[{path}]`"), &field.meaning, out),
         }
     }
+}
+
+fn choices(field: &Field) -> String {
+    let Shape::Choice(choices) = &field.shape else { return String::new() };
+    let told = choices.iter().filter(|choice| !choice.meaning.is_empty());
+    told.map(|choice| ["<br>`", &choice.name, "`: ", &choice.meaning].concat()).collect()
 }
 
 fn compare(name: &str, fresh: &str) {

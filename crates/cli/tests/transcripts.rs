@@ -1,5 +1,7 @@
 //! The built binary, as a user or a script meets it: what goes to which stream, and with which exit code.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,8 +34,10 @@ impl Place {
 
     fn repository(files: &[(&str, &str)]) -> Self {
         let place = Self::bare();
-        let git = Command::new("git").args(["init", "-q"]).current_dir(&place.project).env("HOME", &place.home).status().unwrap();
-        assert!(git.success());
+        let mut git = Command::new("git");
+        git.args(["init", "-q"]).current_dir(&place.project).env_clear().env("HOME", &place.home);
+        git.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        assert!(git.status().unwrap().success());
         for (name, text) in files {
             place.write(name, text);
         }

@@ -19,7 +19,7 @@ use crate::verdict::RedPolicy;
 pub use flat::flatten;
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
 pub use problem::ConfigProblem;
-pub use shape::{Field, Shape};
+pub use shape::{Choice, Field, Shape};
 pub use span::Span;
 pub use suggest::nearest;
 pub use template::template;
@@ -45,7 +45,8 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
-    /// The agent to use: `command` or `scripted`.
+    /// The agent to use.
+    #[schemars(extend("enum" = AGENTS))]
     pub name: String,
     pub command: CommandAgent,
     pub scripted: ScriptedAgent,
@@ -64,7 +65,7 @@ pub struct CommandAgent {
     /// What to start: a string for `sh -c`, or a list of words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<CommandSpec>,
-    /// How it gets the prompt: stdin, argument or file.
+    /// How it gets the prompt.
     pub prompt: PromptVia,
 }
 

@@ -15,7 +15,7 @@ use crate::check::{CommandSpec, Gate, Stage};
 pub struct Listing {
     /// Paths relative to the project with `/`, folders with a final `/`: the top level and what lies in a few known folders.
     pub names: BTreeSet<String>,
-    /// The texts of the files that `wanted` names.
+    /// The texts of those files of `TEXTS` that exist.
     pub texts: BTreeMap<String, String>,
 }
 

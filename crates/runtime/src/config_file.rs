@@ -86,7 +86,7 @@ fn flag_layers(project: &Project, flags: &Flags) -> Vec<Layer> {
     let origin = |name: &str| Origin::Flag(name.to_owned());
     let mut layers = Vec::new();
     if let Some(plan) = &flags.plan {
-        layers.push(Layer::value(origin("PLAN"), "plan", project.from_start(plan)));
+        layers.push(Layer::value(origin("PLAN"), "plan", project.path_from_root(plan)));
     }
     if let Some(most) = flags.max_iterations {
         layers.push(Layer::value(origin("--max-iterations"), "limits.max_iterations", i64::from(most)));
@@ -148,7 +148,7 @@ impl Ralph {
             set("TIMEOUT_AGENT", "limits.turn_time", Span::from_secs(seconds).to_string().into());
         }
         if let Some(plan) = get("PLAN_PATH") {
-            set("PLAN_PATH", "plan", project.from_start(plan).into());
+            set("PLAN_PATH", "plan", project.path_from_root(plan).into());
         }
         let prd = number("PRD_NUMBER", u64::from(u32::MAX))?.and_then(|n| u32::try_from(n).ok());
         let progress = get("PROGRESS_PATH").map(|path| project.start.join(path));

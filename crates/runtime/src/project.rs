@@ -50,7 +50,7 @@ impl Project {
     }
 
     /// A path from the command line or a variable, as the settings spell it: relative to the root where that is possible.
-    pub fn from_start(&self, path: &str) -> String {
+    pub fn path_from_root(&self, path: &str) -> String {
         if self.start == self.root || Path::new(path).is_absolute() {
             return path.to_owned();
         }
@@ -129,10 +129,10 @@ mod tests {
     fn paths_from_a_subfolder_are_spelled_from_the_root() {
         let (_temp, root) = tree(&["a/b", ".verdone"]);
         let project = Project::find(&root.join("a/b"), &root).unwrap();
-        assert_eq!(project.from_start("plan.md"), "a/b/plan.md");
-        assert_eq!(project.from_start("/x/plan.md"), "/x/plan.md");
+        assert_eq!(project.path_from_root("plan.md"), "a/b/plan.md");
+        assert_eq!(project.path_from_root("/x/plan.md"), "/x/plan.md");
         let project = Project::find(&root, &root).unwrap();
-        assert_eq!(project.from_start("plan.md"), "plan.md");
+        assert_eq!(project.path_from_root("plan.md"), "plan.md");
         assert_eq!(project.config_name(), ".verdone/config.toml");
     }
 

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use clap::CommandFactory as _;
 
-use super::Outcome;
+use super::{Context, Outcome};
 use crate::args::{Cli, ManArgs};
 use crate::error::CliError;
 use crate::terminal::print;
 
-pub(super) fn run(args: &ManArgs) -> Outcome {
+pub(super) fn run(args: &ManArgs, context: &Context) -> Outcome {
     if let Some(dir) = &args.dir {
-        write_all(dir)?;
+        write_all(&context.start.join(dir))?;
     } else {
         let mut page = Vec::new();
         clap_mangen::Man::new(Cli::command()).render(&mut page)?;

@@ -150,10 +150,11 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             finding.hint = Some(format!("write \"{number}s\" for seconds or \"{number}m\" for minutes"));
             Some(finding)
         }
-        (Shape::Choice(names), Value::String(text)) if names.contains(text) => None,
-        (Shape::Choice(names), Value::String(text)) => {
+        (Shape::Choice(choices), Value::String(text)) if choices.iter().any(|choice| choice.name == *text) => None,
+        (Shape::Choice(choices), Value::String(text)) => {
             let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.words());
-            let hint = nearest(text, names.iter().map(String::as_str)).map(|name| format!("did you mean {name:?}?"));
+            let hint =
+                nearest(text, choices.iter().map(|choice| choice.name.as_str())).map(|name| format!("did you mean {name:?}?"));
             Some(Finding { path: path.clone(), on_key: false, message, hint })
         }
         (Shape::Whole { most }, Value::Integer(number)) => match u64::try_from(*number) {
@@ -199,14 +200,20 @@ fn in_table(table: &Table, fields: &[Field], path: &mut Vec<Step>, root: &Shape)
 
 fn unknown(key: &str, fields: &[Field], path: &[Step], root: &Shape) -> Finding {
     let here = spelled(&path[..path.len() - 1]);
-    let elsewhere = || whereabouts(key, root, "").map(|home| format!("did you mean `{home}`?"));
-    let near = || nearest(key, fields.iter().map(|field| field.key.as_str())).map(|name| format!("did you mean `{name}`?"));
     let list = || {
         let names: Vec<_> = fields.iter().map(|field| format!("`{}`", field.key)).collect();
-        Some(format!("known keys{}: {}", if here.is_empty() { String::new() } else { format!(" of `{here}`") }, names.join(", ")))
+        let of = if here.is_empty() { String::new() } else { format!(" of `{here}`") };
+        format!("Known keys{of}: {}", names.join(", "))
+    };
+    let near = || nearest(key, fields.iter().map(|field| field.key.as_str())).map(|name| format!("did you mean `{name}`?"));
+    // A common word such as `timeout` may live in a table that was not meant: the list of what is here goes with it.
+    let hint = match whereabouts(key, root, "") {
+        Some(home) if here.is_empty() => format!("did you mean `{home}`?"),
+        Some(home) => near().unwrap_or_else(|| format!("did you mean `{home}`? {}", list())),
+        None => near().unwrap_or_else(list),
     };
     let message = if here.is_empty() { format!("unknown key `{key}`") } else { format!("unknown key `{key}` in `{here}`") };
-    Finding { path: path.to_vec(), on_key: true, message, hint: elsewhere().or_else(near).or_else(list) }
+    Finding { path: path.to_vec(), on_key: true, message, hint: Some(hint) }
 }
 
 /// The full name of a key that exists, but in another table.

@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use super::diagnose::{Finding, locate, refused, spelled, unusable};
 use super::{Config, ConfigProblem};
-use crate::check::Gate;
+use crate::check::{CommandSpec, Gate, Stage};
 
 /// The agents that `agent.name` can name.
 pub const AGENTS: [&str; 2] = ["command", "scripted"];
@@ -76,12 +76,16 @@ impl Layer {
 
     /// Commands that become gates beside those of the config, as `--check` gives them.
     pub fn checks(origin: Origin, commands: &[String]) -> Self {
-        let gate = |command: &String| {
-            let (name, command) = (Value::String(gate_name(command)), Value::String(command.clone()));
-            Value::Table(Table::from_iter([("name".to_owned(), name), ("command".to_owned(), command)]))
+        let mut gates = Vec::new();
+        for command in commands {
+            let (name, command) = (gate_name(command), CommandSpec::Shell(command.clone()));
+            add_gate(&mut gates, Gate { name, stage: Stage::default(), command, timeout: None });
+        }
+        let table = |gate: Gate| {
+            let entry = |key: &str, value: String| (key.to_owned(), Value::String(value));
+            Value::Table(Table::from_iter([entry("name", gate.name), entry("command", gate.command.display())]))
         };
-        let gates = Value::Array(commands.iter().map(gate).collect());
-        Self { adds_gates: true, ..Self::value(origin, "gate", gates) }
+        Self { adds_gates: true, ..Self::value(origin, "gate", Value::Array(gates.into_iter().map(table).collect())) }
     }
 
     /// The layer's settings over the defaults, or what is wrong with them.
@@ -91,9 +95,8 @@ impl Layer {
             None => self.by_serde(&error),
         })?;
         match unusable(&config) {
-            // Repeating a `--check` is harmless: the gates are made unique when they are added.
-            Some(finding) if !(self.adds_gates && finding.message.starts_with("a second gate")) => Err(self.problem(finding)),
-            Some(_) | None => Ok(config),
+            Some(finding) => Err(self.problem(finding)),
+            None => Ok(config),
         }
     }
 

@@ -20,7 +20,7 @@ pub enum Shape {
     /// A string for `sh -c`, or a list of words.
     Command,
     Duration,
-    Choice(Vec<String>),
+    Choice(Vec<Choice>),
     /// A whole number from 0.
     Whole {
         most: u64,
@@ -28,6 +28,14 @@ pub enum Shape {
     Text,
     /// Something that this module has no words for; serde still checks it.
     Any,
+}
+
+/// One of the values that a key can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    pub name: String,
+    /// Empty where the name says it all.
+    pub meaning: String,
 }
 
 /// One key of a table.
@@ -64,8 +72,8 @@ impl Shape {
             },
             Self::Command => "a command: a string for `sh -c`, or a list of strings".to_owned(),
             Self::Duration => "a duration such as \"30m\", \"1h 30m\", \"45s\" or \"off\"".to_owned(),
-            Self::Choice(names) => {
-                format!("one of {}", names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "))
+            Self::Choice(choices) => {
+                format!("one of {}", choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect::<Vec<_>>().join(", "))
             }
             Self::Whole { .. } => "a whole number, 0 or more".to_owned(),
             Self::Text => "a string".to_owned(),
@@ -123,13 +131,16 @@ fn meaning(node: &Value, root: &Value) -> String {
     own.or_else(by_type).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn choices(node: &Value) -> Option<Vec<String>> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+fn choices(node: &Value) -> Option<Vec<Choice>> {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     if let Some(names) = node.get("enum").and_then(Value::as_array) {
-        return names.iter().map(text).collect();
+        return names.iter().map(|name| Some(Choice { name: text(Some(name))?, meaning: String::new() })).collect();
     }
     let variants = node.get("oneOf").and_then(Value::as_array)?;
-    variants.iter().map(|variant| variant.get("const").and_then(text)).collect()
+    let choice = |variant: &Value| {
+        Some(Choice { name: text(variant.get("const"))?, meaning: text(variant.get("description")).unwrap_or_default() })
+    };
+    variants.iter().map(choice).collect()
 }
 
 fn type_name(node: &Value) -> Option<&str> {
@@ -160,6 +171,17 @@ mod tests {
             Shape::List(item) => each(item, path, visit),
             Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Any => {}
         }
+    }
+
+    #[test]
+    fn the_schema_names_every_agent() {
+        let mut names = Vec::new();
+        each(&Shape::of_config(), "", &mut |path, field| {
+            if let (".agent.name", Shape::Choice(choices)) = (path, &field.shape) {
+                names.extend(choices.iter().map(|choice| choice.name.clone()));
+            }
+        });
+        assert_eq!(names, crate::config::AGENTS);
     }
 
     #[test]

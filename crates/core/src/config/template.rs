@@ -18,6 +18,7 @@ pub fn template(plan: Option<&str>, gates: &[Proposal]) -> String {
     out.push('\n');
     comment("Checks that every story has to pass, by stage: correctness, quality, security, adversarial.", &mut out);
     comment("A failing stage stops the later ones. A command is a string for `sh -c`, or a list of words.", &mut out);
+    comment("The key `timeout` of a gate replaces limits.check_time for that gate.", &mut out);
     if gates.is_empty() {
         out.push_str(EXAMPLE);
     }
@@ -46,6 +47,9 @@ fn table(shape: &Shape, path: &str, plan: Option<&str>, out: &mut String) {
             out.push('\n');
         }
         comment(&meaning(field), out);
+        for choice in choices(field) {
+            comment(&choice, out);
+        }
         match plan {
             Some(plan) if path.is_empty() && field.key == "plan" => out.push_str(&["plan = ", &quote(plan), "\n"].concat()),
             Some(_) | None => out.push_str(&["# ", &field.key, " = ", &shown(field), "\n"].concat()),
@@ -69,11 +73,25 @@ fn is_value(shape: &Shape) -> bool {
 
 fn meaning(field: &Field) -> String {
     match &field.shape {
-        Shape::Choice(_) => format!("{} {}.", field.meaning, capital(&field.shape.words())),
-        Shape::Table(_) | Shape::List(_) | Shape::Command | Shape::Duration | Shape::Whole { .. } | Shape::Text | Shape::Any => {
-            field.meaning.clone()
+        Shape::Choice(choices) if choices.iter().all(|choice| choice.meaning.is_empty()) => {
+            format!("{} {}.", field.meaning, capital(&field.shape.words()))
         }
+        Shape::Choice(_)
+        | Shape::Table(_)
+        | Shape::List(_)
+        | Shape::Command
+        | Shape::Duration
+        | Shape::Whole { .. }
+        | Shape::Text
+        | Shape::Any => field.meaning.clone(),
     }
+}
+
+/// One line for each choice that needs words.
+fn choices(field: &Field) -> Vec<String> {
+    let Shape::Choice(choices) = &field.shape else { return Vec::new() };
+    let told = choices.iter().filter(|choice| !choice.meaning.is_empty());
+    told.map(|choice| format!("- \"{}\": {}", choice.name, choice.meaning.replace('*', ""))).collect()
 }
 
 /// The default, or an example for a key that has none.
@@ -174,6 +192,18 @@ mod tests {
         config.agent.scripted.script = None;
         config.gate.clear();
         assert_eq!(config, Config::default());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_was_found_is_read_back(plan in "\\PC{1,30}", command in "\\PC{0,30}[a-z]", because in "(?s).{0,60}") {
+            let mut found = proposal("t", Stage::Security, &command);
+            found.because = because;
+            let text = template(Some(&plan), &[found]);
+            let config = resolve(&[Layer::from_toml("c", &text).unwrap()]).unwrap().config;
+            proptest::prop_assert_eq!(config.plan, Some(plan));
+            proptest::prop_assert_eq!(config.gate[0].command.display(), command);
+        }
     }
 
     #[test]

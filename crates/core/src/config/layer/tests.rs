@@ -1,7 +1,6 @@
 //! Layers over layers, and faults with their places.
 
 use super::*;
-use crate::check::CommandSpec;
 use crate::config::Span;
 
 fn file(text: &str) -> Layer {
@@ -72,7 +71,9 @@ fn every_fault_in_a_file_has_its_place_and_a_way_on() {
             (6, 1),
             "did you mean `command`?",
         ),
-        ("qqqqqq = 1\n", "unknown key `qqqqqq`", (1, 1), "known keys: `plan`, `red_check`"),
+        ("[agent]\nturns = 1\n", "unknown key `turns` in `agent`", (2, 1), "did you mean `limits.turns`? Known keys of `agent`:"),
+        ("[agent]\nrun = \"x\"\n", "unknown key `run` in `agent`", (2, 1), "did you mean `agent.command.run`?"),
+        ("qqqqqq = 1\n", "unknown key `qqqqqq`", (1, 1), "Known keys: `plan`, `red_check`"),
         ("[limits]\nturns = \"three\"\n", "`limits.turns` has to be a whole number, 0 or more, not a string", (2, 9), ""),
         ("[limits]\nturns = 1.5\n", "has to be a whole number, 0 or more, not 1.5", (2, 9), ""),
         ("[limits]\nturns = -1\n", "has to be a whole number, 0 or more, not -1", (2, 9), ""),
