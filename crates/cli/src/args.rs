@@ -70,8 +70,6 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     Completions(CompletionsArgs),
     Man(ManArgs),
-    #[command(hide = true)]
-    ScriptedAgent(ScriptedAgentArgs),
 }
 
 /// Find this project's checks and write `.verdone/config.toml`.
@@ -126,7 +124,7 @@ pub(crate) struct RunArgs {
     /// Use the plan of `.ralph/PRD-N/`.
     #[arg(long, value_name = "N", conflicts_with = "plan")]
     pub prd: Option<u32>,
-    /// `building` works stories off; `planning` lets the agent improve the plan itself.
+    /// `building` works stories off; `planning` lets the agent write a plan from a request (PLAN, or the prd.md of --prd).
     #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Building)]
     pub mode: Mode,
     #[command(flatten)]
@@ -303,12 +301,16 @@ pub(crate) struct LogArgs {
 /// Says what each check printed, which commit it became, and under which ref a rejected attempt is kept.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  verdone show US-003")]
+Examples:
+  verdone show US-003
+  verdone show US-003 --json")]
 pub(crate) struct ShowArgs {
     /// The story's id, as its plan spells it.
     #[arg(value_name = "STORY")]
     pub story: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Undo the last rollback or story commit.
@@ -344,13 +346,17 @@ pub(crate) struct ReportArgs {}
 
 /// Check that a run could start here.
 ///
-/// Looks at git, the identity for commits, the config, the plan, the agent, the programs of the checks, disk space and what an
-/// interrupted run left. Every fault comes with the command that mends it.
+/// Looks at git, the identity for commits, the config, the plan, the agent, the programs of the checks and disk space. Every fault comes with the command that mends it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  verdone doctor")]
-pub(crate) struct DoctorArgs {}
+Examples:
+  verdone doctor
+  verdone doctor --json")]
+pub(crate) struct DoctorArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Watch a run in a temporary repository: no agent, no account, no network.
 ///
@@ -429,17 +435,4 @@ pub(crate) struct ManArgs {
     /// Write `verdone.1`, `verdone-run.1` and so on into this folder.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
-}
-
-/// Play a script as if it were an agent.
-///
-/// What the `scripted` agent starts: reads the prompt on standard input and plays the steps of the script.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  verdone scripted-agent script.json < prompt.txt")]
-pub(crate) struct ScriptedAgentArgs {
-    /// The script.
-    #[arg(value_name = "SCRIPT", value_hint = ValueHint::FilePath)]
-    pub script: PathBuf,
 }

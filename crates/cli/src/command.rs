@@ -6,12 +6,12 @@ mod config;
 mod demo;
 mod doctor;
 mod init;
+mod latest;
 mod log;
 mod man;
 mod plan;
 mod report;
 mod run;
-mod scripted_agent;
 mod show;
 mod status;
 mod undo;
@@ -21,7 +21,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use verdone_runtime::agent::scripted;
 use verdone_runtime::config_file::{self, Environment, Flags, Settings};
+use verdone_runtime::plan_file::PlanRequest;
 use verdone_runtime::project::{Project, find_git_top};
 
 use crate::args::{Cli, ColorWhen, Command};
@@ -46,6 +48,20 @@ impl Context {
         Ok(Project::find(&self.start, &find_git_top(&self.start)?)?)
     }
 
+    /// Where to look for the plan: `plan` as named on the command line, else as the settings say.
+    pub(crate) fn plan_request(&self, project: &Project, settings: &Settings, plan: Option<&str>) -> PlanRequest {
+        let path = |name: &str| self.environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        PlanRequest {
+            root: project.root.clone(),
+            cwd: self.start.clone(),
+            named: plan.map(PathBuf::from),
+            prd: settings.prd,
+            configured: settings.resolved.config.plan.as_ref().map(PathBuf::from),
+            loop_dir: path("RALPH_LOOP_DIR"),
+            progress_path: settings.progress.clone(),
+        }
+    }
+
     /// The settings in force.
     pub(crate) fn settings(&self, project: &Project, flags: &Flags) -> Result<Settings, CliError> {
         Ok(config_file::load(project, &self.environment, flags)?)
@@ -54,7 +70,10 @@ impl Context {
 
 /// Runs the command that the arguments name.
 pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
-    // `verdone hook` will be looked for here, before clap is built: it answers in the time of starting a process.
+    // What other programs start is looked for before clap is built, so that it begins in the time of starting a process.
+    if arguments.get(1).is_some_and(|name| name == scripted::ARGUMENT) {
+        return scripted::main(&arguments[2..]);
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -89,7 +108,6 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Config(command) => config::run(&command, context),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, context),
-        Command::ScriptedAgent(args) => scripted_agent::run(&args, context),
     }
 }
 
@@ -102,9 +120,4 @@ fn start(directory: Option<PathBuf>) -> Result<PathBuf, CliError> {
 
 fn lossy(text: &OsString) -> String {
     text.to_string_lossy().into_owned()
-}
-
-/// The error of a command whose parts are not in this build.
-fn not_wired(name: &str) -> CliError {
-    CliError::error(format!("internal: `verdone {name}` is not wired yet"))
 }

@@ -1,5 +1,7 @@
 //! The one error of the command line: its kind gives the exit code, its hints the next command to type.
 
+mod runtime;
+
 use std::error::Error as StdError;
 use std::fmt::Write as _;
 use std::io;
@@ -19,10 +21,8 @@ pub(crate) enum Kind {
     /// Arguments, settings, plan or repository cannot be used as they are.
     Usage,
     /// A limit was reached.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for commands that are not wired yet"))]
     Limit,
     /// A human has to look.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for commands that are not wired yet"))]
     Human,
 }
 
@@ -62,7 +62,6 @@ impl CliError {
     }
 
     /// Arguments or settings that cannot be used.
-    #[expect(dead_code, reason = "for commands that are not wired yet")]
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, message)
     }

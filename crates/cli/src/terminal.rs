@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use rustix::fd::AsFd;
+use verdone_core::sanitise::sanitise;
 use verdone_runtime::config_file::Environment;
 
 use crate::args::ColorWhen;
@@ -43,12 +44,13 @@ pub(crate) struct Terminal {
     pub out: Paint,
     pub err: Paint,
     /// Whether somebody watches standard output, so that a live line makes sense.
-    #[expect(dead_code, reason = "for the live line")]
     pub live: bool,
     /// Whether a question can be asked and answered.
     pub can_ask: bool,
     /// Columns of standard output.
     pub width: usize,
+    /// Whether symbols outside ASCII can be shown.
+    pub unicode: bool,
 }
 
 impl Terminal {
@@ -60,7 +62,15 @@ impl Terminal {
             live: stdout.is_terminal(),
             can_ask: stdin.is_terminal() && stderr.is_terminal(),
             width: width(&stdout, environment),
+            unicode: speaks_unicode(environment),
         }
+    }
+}
+
+impl Terminal {
+    /// The same for the pages and reporters of the report crate.
+    pub(crate) fn report_style(&self) -> verdone_report::Style {
+        verdone_report::Style { color: self.out.colour, width: self.width, unicode: self.unicode }
     }
 }
 
@@ -76,13 +86,14 @@ pub(crate) fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Text without the characters that move the cursor, change colours or reorder what is read. Newlines and tabs stay.
+/// Foreign text made safe to print.
 pub(crate) fn printable(text: &str) -> String {
-    let hostile = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t'))
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if hostile(c) { '\u{fffd}' } else { c }).collect()
+    sanitise(text).into_owned()
+}
+
+/// Columns of standard output now: a terminal can be resized.
+pub(crate) fn stdout_width() -> usize {
+    width(&io::stdout(), &Environment::new())
 }
 
 fn use_colour(when: ColorWhen, is_terminal: bool, environment: &Environment) -> bool {
@@ -92,6 +103,13 @@ fn use_colour(when: ColorWhen, is_terminal: bool, environment: &Environment) -> 
         ColorWhen::Never => false,
         ColorWhen::Auto => is_terminal && !set("NO_COLOR") && environment.get("TERM").is_none_or(|term| term != "dumb"),
     }
+}
+
+/// By the locale, first of the variables that count; without any, yes.
+fn speaks_unicode(environment: &Environment) -> bool {
+    let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
+    locale.is_none_or(|locale| !matches!(locale.as_str(), "C" | "POSIX"))
 }
 
 fn width(stream: &impl AsFd, environment: &Environment) -> usize {

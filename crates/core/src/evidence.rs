@@ -80,13 +80,18 @@ impl Evidence {
         text
     }
 
+    /// The subject line from its template.
+    pub fn subject(&self, template: &str) -> String {
+        let subject = template.replace("{id}", &one_line(self.story.as_str())).replace("{title}", &one_line(&self.title));
+        if subject.trim().is_empty() { self.story.to_string() } else { subject.trim().to_owned() }
+    }
+
     /// The commit's message: the subject from the template, then trailers.
     pub fn commit_message(&self, subject: &str) -> String {
-        let subject = subject.replace("{id}", &one_line(self.story.as_str())).replace("{title}", &one_line(&self.title));
         let verified = if self.verdict > StoryVerdict::Unverified { "yes" } else { "no" };
         format!(
             "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\nVerdone-Verdict: {}\nVerdone-Verified: {verified}\nVerdone-Evidence: sha256:{}\n",
-            if subject.trim().is_empty() { "story" } else { subject.trim() },
+            self.subject(subject),
             one_line(self.story.as_str()),
             self.run,
             self.verdict.words(),

@@ -11,6 +11,7 @@ mod command;
 mod commit;
 mod error;
 mod files;
+mod head;
 mod index;
 mod note;
 mod path;

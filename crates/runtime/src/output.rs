@@ -9,15 +9,9 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use verdone_core::redact::{LineRedactor, Redactor};
+pub use verdone_core::update::Stream;
 
 pub(crate) use lines::Lines;
-
-/// Where a line came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    Stdout,
-    Stderr,
-}
 
 /// What is left of an output when its process has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use crate::agent::{TurnRequest, run_turn};
 use crate::approval::{ApprovalError, Approvals};
 use crate::atomic::write_atomically;
-use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
+use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
 use crate::process::{self, Moment};
 use crate::project::Project;
 use crate::signal::Signals;
@@ -77,7 +77,7 @@ pub fn write_plan(
     let root = &request.project.root;
     let git = Git::open(root)?;
     let (run, run_dir) = Store::of(root).create(Timestamp::now()).map_err(io_error("making the run's directory"))?;
-    let home: PathSet = repo_path(&git, &root.join(".verdone")).into_iter().collect();
+    let home: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
     let snapshot = |label: &str| {
         let limits = SnapshotLimits::default();
         git.checkpoint(&CheckpointRequest { chain: &run, label, extra: &[], skip: &home, limits })
@@ -165,10 +165,6 @@ fn template(root: &Path) -> Result<(String, String), PlanningError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(("built-in".to_owned(), prompt::PLANNING.to_owned())),
         Err(source) => Err(PlanningError::Io { doing: format!("reading {name}"), source }),
     }
-}
-
-fn repo_path(git: &Git, path: &Path) -> Option<RepoPath> {
-    path.strip_prefix(git.top()).ok().map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()))
 }
 
 fn io_error(doing: &str) -> impl FnOnce(io::Error) -> PlanningError + '_ {

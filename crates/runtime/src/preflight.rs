@@ -82,7 +82,7 @@ fn branch(status: &GitStatus) -> Finding {
 
 fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Vec<Finding> {
     let (untracked, changed): (Vec<_>, Vec<_>) =
-        status.entries.iter().filter(|entry| !ours(&entry.path.to_path())).partition(|entry| entry.is_untracked());
+        status.entries.iter().filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
     let names = |entries: &[&crate::git::Entry]| {
         let mut shown: Vec<String> = entries.iter().take(SHOWN).map(|entry| entry.path.to_string()).collect();
         if entries.len() > SHOWN {
@@ -173,7 +173,7 @@ pub fn checks<'a>(
     let bare: Vec<&str> =
         open().filter(|story| gates.is_empty() && own(&story.id).is_empty()).map(|story| story.id.as_str()).take(SHOWN).collect();
     if bare.is_empty() {
-        findings.push(Finding::good("checks", format!("{} for every story", verdone_core::text::plural(gates.len(), "gate", "gates"))));
+        findings.push(Finding::good("checks", format!("gates for every story: {}", gates.len())));
     } else if unverified {
         findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unverified", bare.join(", "))));
     } else {

@@ -7,7 +7,7 @@ use verdone_core::finish::Finish;
 use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
 
-use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, RepoPath, RestoreRules, SnapshotLimits};
+use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
 use crate::run::Ready;
 use crate::store::{Journal, JournalError, Store, StoredRun};
 
@@ -63,9 +63,7 @@ fn settle(git: &Git, ready: &Ready, stored: &StoredRun, state: &State, attempt: 
     }
     let place = attempt.place.clone();
     let extra = ready.plan.protected_paths();
-    let home = ready.request.project.root.join(".verdone");
-    let home = home.strip_prefix(git.top()).map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()));
-    let skip = home.into_iter().collect();
+    let skip: PathSet = git.repo_path(&ready.request.project.root.join(".verdone")).into_iter().collect();
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
     let limits = SnapshotLimits::default();
     let before = git.checkpoint(&CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits })?;

@@ -81,11 +81,11 @@ impl Ready {
     /// Reads everything that a run needs and looks at nothing else yet.
     pub fn read(request: RunRequest) -> Result<Self, RunError> {
         let git = Git::open(&request.project.root)?;
-        let plan = PlanFile::open(&plan_file::find(&request.plan)?)?;
+        let plan = PlanFile::open(plan_file::find(&request.plan)?)?;
         let gates = site::gates(&request.config);
         let frozen = freeze(plan.plan(), &request.config, &request.project.root);
         if let Some(only) = &request.only
-            && plan.story(only).is_none()
+            && plan.plan().story(only).is_none()
         {
             let known: Vec<&str> = plan.plan().stories.iter().map(|story| story.id.as_str()).take(20).collect();
             let message = format!("{} has no story {only:?}", site::shown(plan.path(), &request.project.start));
@@ -111,7 +111,7 @@ impl Ready {
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
         let approvals = Approvals::read(root)?;
-        findings.extend(preflight::approval(&approvals, &self.plan_name(), &self.plan.fingerprint()));
+        findings.extend(preflight::approval(&approvals, &self.plan_name(), &self.plan.document().fingerprint()));
         Ok(findings)
     }
 

@@ -77,12 +77,7 @@ impl Site {
 
     /// `.verdone/`, as git names it.
     fn home(&self) -> PathSet {
-        self.repo_path(&self.root.join(".verdone")).into_iter().collect()
-    }
-
-    /// A path below the top level, as git names it.
-    pub fn repo_path(&self, path: &Path) -> Option<RepoPath> {
-        path.strip_prefix(self.git.top()).ok().map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()))
+        self.git.repo_path(&self.root.join(".verdone")).into_iter().collect()
     }
 
     pub fn own_checks(&self, story: &StoryId) -> &[Check] {

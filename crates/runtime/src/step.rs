@@ -12,6 +12,7 @@ mod verify;
 use std::io;
 
 use verdone_core::machine::{Attempt, Input, State};
+use verdone_core::plan::progress::{LoopState, LoopStatus};
 use verdone_core::prompt::PromptError;
 
 use crate::git::GitError;
@@ -49,8 +50,16 @@ pub enum StepError {
 pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "checkpoint")?;
     (site.candidate, site.before_turn) = (None, None);
+    tell_iteration(site, state)?;
     let label = format!("{} attempt {}", attempt.place.story, attempt.place.attempt);
     Ok(Input::Checkpointed(site.checkpoint(&label)?))
+}
+
+/// Before the checkpoint, so that a rollback does not take it back.
+fn tell_iteration(site: &mut Site, state: &State) -> Result<(), StepError> {
+    let max_iterations = Some(site.config.limits.max_iterations).filter(|max| *max > 0);
+    site.plan.record_status(&LoopStatus { iteration: state.iteration, max_iterations, state: LoopState::InProgress })?;
+    Ok(())
 }
 
 fn attempt_of<'a>(state: &'a State, step: &'static str) -> Result<&'a Attempt, StepError> {

@@ -3,13 +3,15 @@
 mod journal;
 mod lock;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use verdone_core::event::Recorded;
-use verdone_core::id::RunId;
+use verdone_core::event::{Event, Recorded};
+use verdone_core::id::{RunId, StoryId};
+use verdone_core::verdict::StoryVerdict;
 
 pub use journal::{Journal, JournalError, read_journal};
 pub use lock::{Holder, LockError, RunLock};
@@ -90,6 +92,24 @@ impl Store {
         let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
         ids.last().map(|id| self.read(id)).transpose()
     }
+}
+
+/// What the journals know about a plan's stories: the best verdict of each that a run committed.
+pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdict>, JournalError> {
+    let mut proven = BTreeMap::new();
+    for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
+        let journal = store.read(&id)?.journal;
+        if !journal.iter().any(|line| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan)) {
+            continue;
+        }
+        for line in &journal {
+            if let Event::Committed { place, verdict, .. } = &line.event {
+                let best = proven.entry(place.story.clone()).or_insert(*verdict);
+                *best = (*best).max(*verdict);
+            }
+        }
+    }
+    Ok(proven)
 }
 
 /// Sortable by start time; the random part tells apart runs of the same second.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use verdone_core::event::{Checkpoint, Event, Recorded};
 use verdone_core::id::{Oid, StoryId};
 
-use crate::git::{CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
+use crate::git::{CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store};
 
 #[derive(Debug, thiserror::Error)]
@@ -52,12 +52,7 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     if status.head != target.expected_head {
         return Err(UndoError::MovedOn { story: target.story, kept: target.kept, commit: target.commit });
     }
-    let home: PathSet = root
-        .join(".verdone")
-        .strip_prefix(git.top())
-        .map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()))
-        .into_iter()
-        .collect();
+    let home: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
     let extra = git.extra_paths(&target.to)?;
     let label = format!("before undoing: {}", target.what);
     let limits = SnapshotLimits::default();

@@ -1,9 +1,128 @@
-//! `verdone demo`.
+//! `verdone demo`: a real run over a small real project in a repository of its own, with the scripted agent.
 
-use super::{Context, Outcome, not_wired};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use verdone_core::verdict::StoryVerdict;
+use verdone_core::view::RunView;
+use verdone_runtime::config_file::{self, Environment, Flags};
+use verdone_runtime::git::Git;
+use verdone_runtime::plan_file::PlanRequest;
+use verdone_runtime::project::Project;
+use verdone_runtime::run::{Ready, RunRequest};
+use verdone_runtime::signal::Signals;
+use verdone_runtime::store::Store;
+
+use super::run::reporter;
+use super::{Context, Outcome};
 use crate::args::DemoArgs;
+use crate::error::CliError;
+use crate::terminal::{print, printable};
+
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        [$(($path, include_str!(concat!("../../demo/project/", $path)))),*]
+    };
+}
+
+const PROJECT: [(&str, &str); 8] = files![
+    "PLAN.md",
+    "bin/version",
+    "tests/expect",
+    "tests/version",
+    "tests/greet",
+    "tests/add",
+    "tests/count",
+    "tests/largest",
+];
+const CONFIG: &str = include_str!("../../demo/config.toml");
+const SCRIPT: &str = include_str!("../../demo/script.toml");
 
 pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
-    let _ = (args, context);
-    Err(not_wired("demo"))
+    let temporary;
+    let dir = match &args.keep {
+        Some(dir) => kept_folder(&context.start.join(dir))?,
+        None => {
+            temporary = tempfile::Builder::new().prefix("verdone-demo-").tempdir()?;
+            temporary.path().canonicalize()?
+        }
+    };
+    set_up(&dir)?;
+    print("A small project, a plan of four stories, and an agent that is not always honest.\n\n")?;
+    let project = Project::find(&dir, &dir)?;
+    let settings = config_file::load(&project, &Environment::new(), &Flags::default())?;
+    let plan = PlanRequest { root: dir.clone(), cwd: dir.clone(), named: Some("PLAN.md".into()), ..PlanRequest::default() };
+    let config = settings.resolved.config;
+    let request = RunRequest { project, plan, config, only: None, red_baseline: false, unverified: false };
+    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let mut reporter = reporter(false, false, context);
+    let code = Ready::read(request)?.run(signals.clone(), reporter.as_mut())?;
+    drop(reporter);
+    if signals.requested().is_some() {
+        return Ok(code);
+    }
+    check(&dir)?;
+    tell(&dir, args.keep.is_some())?;
+    Ok(0)
+}
+
+/// The folder to leave the demo in: new, or empty.
+fn kept_folder(dir: &Path) -> Result<PathBuf, CliError> {
+    fs::create_dir_all(dir).map_err(|error| CliError::usage(format!("{}: {error}", dir.display())))?;
+    if fs::read_dir(dir)?.next().is_some() {
+        let message = format!("{} is not empty", dir.display());
+        return Err(CliError::usage(message).hint("name a new folder: the demo never writes over anything"));
+    }
+    Ok(dir.canonicalize()?)
+}
+
+fn set_up(dir: &Path) -> Result<(), CliError> {
+    for (path, text) in PROJECT {
+        write(&dir.join(path), text, !path.ends_with(".md"))?;
+    }
+    write(&dir.join(".verdone/script.toml"), SCRIPT, false)?;
+    write(&dir.join(".verdone/config.toml"), CONFIG, false)?;
+    Ok(Git::create(dir, "demo: a small project, its tests and its plan")?)
+}
+
+fn write(path: &Path, text: &str, executable: bool) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(path, text)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(if executable { 0o755 } else { 0o644 }))
+}
+
+/// The demo is over well when it went as its script says; the run itself ends blocked, because one story never passes.
+fn check(dir: &Path) -> Result<(), CliError> {
+    let stored = Store::of(dir).latest()?;
+    let view = stored.map(|stored| RunView::from_journal(&stored.journal)).unwrap_or_default();
+    let verdict = |id: &str| view.story(&id.into()).and_then(|story| story.verdict);
+    let done = ["US-001", "US-002", "US-003"].iter().all(|id| verdict(id) == Some(StoryVerdict::Verified));
+    let kept = view.story(&"US-004".into()).is_some_and(|story| story.kept().is_some());
+    if done && kept && verdict("US-004") == Some(StoryVerdict::Failed) && view.false_claims.nothing_changed == 1 {
+        return Ok(());
+    }
+    Err(CliError::error("the demo did not go as it should").hint("please report this, with the output above"))
+}
+
+fn tell(dir: &Path, kept: bool) -> Result<(), CliError> {
+    let text = if kept {
+        let dir = dir.display();
+        format!(
+            "\nThat went as it should: three stories verified, one lie caught, one story rolled back and kept.\n\
+             Look around in {dir}:\n\
+             \x20 verdone -C {dir} report         what happened, in Markdown\n\
+             \x20 verdone -C {dir} show US-004    why it failed, and where the attempt is kept\n\
+             \x20 git -C {dir} log --notes=verdone    the commits and their evidence\n"
+        )
+    } else {
+        "\nThat went as it should: three stories verified, one lie caught, one story rolled back and kept.\n\
+         To look around in the repository: verdone demo --keep DIR\n\
+         To use it on your own project: verdone init, then verdone run PLAN.md\n"
+            .to_owned()
+    };
+    Ok(print(&printable(&text))?)
 }

@@ -5,8 +5,15 @@ mod lint;
 mod new;
 mod show;
 
-use super::{Context, Outcome, not_wired};
+use verdone_runtime::config_file::Flags;
+use verdone_runtime::plan_file::{self, PlanFile};
+use verdone_runtime::project::Project;
+
+use super::{Context, Outcome};
 use crate::args::PlanCommand;
+use crate::error::CliError;
+
+pub(super) use new::plan_for;
 
 pub(super) fn run(command: &PlanCommand, context: &Context) -> Outcome {
     match command {
@@ -15,4 +22,12 @@ pub(super) fn run(command: &PlanCommand, context: &Context) -> Outcome {
         PlanCommand::Lint(args) => lint::run(args, context),
         PlanCommand::Show(args) => show::run(args, context),
     }
+}
+
+/// The plan that is named, else the one of the settings.
+fn open(plan: Option<&str>, context: &Context) -> Result<(Project, PlanFile), CliError> {
+    let project = context.project()?;
+    let settings = context.settings(&project, &Flags::default())?;
+    let location = plan_file::find(&context.plan_request(&project, &settings, plan))?;
+    Ok((project, PlanFile::open(location)?))
 }

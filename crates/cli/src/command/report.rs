@@ -1,16 +1,12 @@
 //! `verdone report`: Markdown for the morning after.
 
-use std::collections::BTreeSet;
-
 use jiff::tz::TimeZone;
-use verdone_core::id::StoryId;
 use verdone_core::plan::Status;
-use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::RunView;
 use verdone_report::{Extra, ListedStory, markdown};
 use verdone_runtime::plan_file::{self, PlanFile};
 use verdone_runtime::project::Project;
-use verdone_runtime::store::Store;
+use verdone_runtime::store::{Store, proven};
 
 use super::latest::{latest, view};
 use super::{Context, Outcome};
@@ -34,29 +30,15 @@ fn stories(context: &Context, project: &Project, view: &RunView) -> Result<(Vec<
     let path = project.root.join(&view.plan);
     let request = context.plan_request(project, &settings, Some(&path.to_string_lossy()));
     // A plan that is gone or broken by now takes nothing from what the journal knows.
-    let Ok(plan) = plan_file::find(&request).map_err(|_| ()).and_then(|at| PlanFile::open(&at).map_err(|_| ())) else {
+    let Ok(plan) = plan_file::find(&request).map_err(|_| ()).and_then(|at| PlanFile::open(at).map_err(|_| ())) else {
         return Ok((Vec::new(), Vec::new()));
     };
-    let proven = proven(project, &view.plan)?;
+    let proven = proven(&Store::of(&project.root), &view.plan)?;
     let list = |wanted: &dyn Fn(&verdone_core::plan::Story) -> bool| {
         let stories = plan.plan().stories.iter().filter(|story| wanted(story));
         stories.map(|story| ListedStory { id: story.id.clone(), title: story.title.clone() }).collect()
     };
-    let claimed = list(&|story| story.status == Status::Done && !proven.contains(&story.id));
+    let claimed = list(&|story| story.status == Status::Done && !proven.contains_key(&story.id));
     let open = list(&|story| story.status != Status::Done);
     Ok((claimed, open))
-}
-
-/// Stories of this plan that some run committed.
-fn proven(project: &Project, plan: &str) -> Result<BTreeSet<StoryId>, CliError> {
-    let store = Store::of(&project.root);
-    let mut proven = BTreeSet::new();
-    for id in store.ids()? {
-        let earlier = view(&store.read(&id)?);
-        if earlier.plan == plan {
-            let done = earlier.touched.iter().filter(|story| story.verdict.is_some_and(|v| v > StoryVerdict::Failed));
-            proven.extend(done.map(|story| story.id.clone()));
-        }
-    }
-    Ok(proven)
 }

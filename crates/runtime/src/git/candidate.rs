@@ -4,6 +4,7 @@
 //! the checkpoint stays the user's: it never enters, whatever the agent staged or wrote into `.gitignore`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use verdone_core::event::Checkpoint;
 use verdone_core::id::Oid;
@@ -76,6 +77,19 @@ pub enum Obstacle {
     },
     /// The agent committed, by itself, a file that must not be in a commit.
     Protected(RepoPath),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operation(operation) => write!(f, "a {operation} was begun and not finished"),
+            Self::Unmerged(path) => write!(f, "{path} has an unresolved conflict"),
+            Self::Submodule(path) => write!(f, "the submodule {path} was changed"),
+            Self::Nested(path) => write!(f, "a repository was made inside this one: {path}"),
+            Self::TooLarge { path, bytes } => write!(f, "{path} is too large to commit ({} MB)", bytes.div_ceil(1_000_000)),
+            Self::Protected(path) => write!(f, "{path} was committed, but is not part of the story"),
+        }
+    }
 }
 
 /// What changed since a candidate was made.

@@ -65,6 +65,13 @@ pub struct Blob {
     pub id: Oid,
 }
 
+impl Entry {
+    /// A file or repository that git does not know.
+    pub fn is_untracked(&self) -> bool {
+        matches!(self.kind, Kind::Untracked | Kind::Nested)
+    }
+}
+
 impl Status {
     /// Everything that is not as HEAD has it.
     pub fn is_clean(&self) -> bool {

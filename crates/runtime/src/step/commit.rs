@@ -3,6 +3,7 @@
 use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
 use verdone_core::machine::{Input, Phase, State};
+use verdone_core::plan::progress::StoryEntry;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
 
@@ -63,9 +64,22 @@ fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u
         let text = format!("the evidence note could not be written (the journal has it): {error}");
         reporter.report(Update::Notice { text: &text });
     }
-    site.plan.settle();
-    if let Err(error) = site.plan.record_story(evidence, &commit, &site.run_dir) {
+    if let Err(error) = site.plan.record_story(&entry(site, evidence, &commit)) {
         reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
     }
     Input::Committed { commit, tree, files, noted: noted.is_ok() }
+}
+
+/// The story's entry in a progress file.
+fn entry(site: &Site, evidence: &Evidence, commit: &Oid) -> StoryEntry {
+    StoryEntry {
+        at: jiff::Zoned::now().strftime("%Y-%m-%d %H:%M").to_string(),
+        story: evidence.story.clone(),
+        title: evidence.title.clone(),
+        thread: None,
+        run: site.run.to_string(),
+        run_log: Some(crate::site::shown(&site.run_dir.join("journal.jsonl"), &site.root)),
+        commit: Some(format!("{} {}", commit.short(), evidence.subject(&site.config.commit.subject))),
+        verification: evidence.after.iter().map(|proof| (proof.command.display(), proof.outcome.passed())).collect(),
+    }
 }

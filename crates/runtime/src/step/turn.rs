@@ -55,7 +55,7 @@ fn show(reporter: &mut dyn Reporter, moment: &Moment<'_>) {
 }
 
 fn prompt_of(site: &Site, state: &State, attempt: &Attempt) -> Result<String, StepError> {
-    let story = site.plan.story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
+    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
     build_prompt(site, story, Some(attempt), state.baseline.as_ref())
 }
 

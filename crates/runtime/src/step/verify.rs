@@ -31,13 +31,13 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
 }
 
 /// What the turn did to files that are not the agent's: kept beside the run, told, undone.
-pub(super) fn put_back(site: &Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
+pub(super) fn put_back(site: &mut Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
     let place = &attempt.place;
     let name = format!("{}-{}-{}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
     let aside = site.run_dir.join("undone").join(name);
     let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
     for edit in site.plan.foreign_edits()? {
-        if let Some(bytes) = &edit.found {
+        if let Some(bytes) = &edit.bytes_on_disk {
             let file = edit.path.file_name().unwrap_or_default();
             keep(&aside, Path::new(file), bytes).map_err(io_error("keeping an edit of the plan"))?;
         }
@@ -105,7 +105,7 @@ fn changed_by_agent(site: &Site, candidate: &Candidate) -> u32 {
     if site.before_turn.as_ref() == Some(&candidate.tree) {
         return 0;
     }
-    let ours: PathSet = site.plan.protected_paths().iter().filter_map(|path| site.repo_path(path)).collect();
+    let ours: PathSet = site.plan.protected_paths().iter().filter_map(|path| site.git.repo_path(path)).collect();
     candidate.changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32
 }
 

@@ -1,9 +1,49 @@
-//! `verdone plan approve`.
+//! `verdone plan approve`: shows every command of an agent's plan and asks once.
 
-use super::{Context, Outcome, not_wired};
+use std::io::{self, BufRead as _};
+
+use verdone_report::plural;
+use verdone_runtime::approval::Approvals;
+use verdone_runtime::site::shown;
+
+use super::{Context, Outcome, open};
 use crate::args::PlanApproveArgs;
+use crate::error::CliError;
+use crate::terminal::{print, printable, say};
 
 pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
-    let _ = (args, context);
-    Err(not_wired("plan approve"))
+    let (project, plan) = open(args.plan.as_deref(), context)?;
+    let name = shown(plan.path(), &project.root);
+    let fingerprint = plan.document().fingerprint();
+    let mut approvals = Approvals::read(&project.root)?;
+    if approvals.missing(&name, &fingerprint).is_none() {
+        print(&printable(&format!("{name} needs no approval: it is your own, or approved as it is.\n")))?;
+        return Ok(0);
+    }
+    let mut out = String::new();
+    let mut commands = 0;
+    for story in &plan.plan().stories {
+        for check in story.checks.iter().map(|check| check.display()).chain(story.maybe_checks.iter().cloned()) {
+            commands += 1;
+            out.push_str(&format!("{:<10} {check}\n", story.id.as_str()));
+        }
+    }
+    out.push_str(&format!("{name} would run {}.\n", plural(commands, "command", "commands")));
+    print(&printable(&out))?;
+    if !args.yes && !confirmed(context)? {
+        return Ok(4);
+    }
+    approvals.approve(&name, &fingerprint)?;
+    print("Approved as it is now.\n")?;
+    Ok(0)
+}
+
+fn confirmed(context: &Context) -> Result<bool, CliError> {
+    if !context.terminal.can_ask {
+        return Err(CliError::usage("there is no terminal to ask on").hint("read the commands above, then add --yes"));
+    }
+    say("Run these commands unattended? [y/N] ");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -1,9 +1,78 @@
-//! `verdone plan new`.
+//! `verdone plan new`, and `verdone run --mode planning`, which is the same from another side.
 
-use super::{Context, Outcome, not_wired};
-use crate::args::PlanNewArgs;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use verdone_report::plural;
+use verdone_runtime::config_file::Flags;
+use verdone_runtime::planning::{PlanningRequest, write_plan};
+use verdone_runtime::signal::Signals;
+use verdone_runtime::site::shown;
+
+use super::{Context, Outcome};
+use crate::args::{PlanNewArgs, RunArgs};
+use crate::command::run::reporter;
+use crate::error::CliError;
+use crate::terminal::{print, printable};
+
+/// A longer request is no request.
+const LONGEST: u64 = 1024 * 1024;
 
 pub(super) fn run(args: &PlanNewArgs, context: &Context) -> Outcome {
-    let _ = (args, context);
-    Err(not_wired("plan new"))
+    let request = read_request(&args.request, context)?;
+    let flags = Flags { agent: args.agent.agent.clone(), agent_command: args.agent.agent_command.clone(), ..Flags::default() };
+    plan(&request, &context.start.join(&args.output), &flags, false, context)
+}
+
+/// Planning mode of `run`: the request is the file named as PLAN, or the `prd.md` of `--prd N`.
+pub(in crate::command) fn plan_for(args: &RunArgs, context: &Context) -> Outcome {
+    let project = context.project()?;
+    let (source, output) = match (&args.plan, args.prd) {
+        (_, Some(number)) => {
+            let folder = project.root.join(format!(".ralph/PRD-{number}"));
+            (folder.join("prd.md"), folder.join("plan.md"))
+        }
+        (Some(request), None) => (context.start.join(request), context.start.join("PLAN.md")),
+        (None, None) => {
+            let error = CliError::usage("planning needs a request: a file with what you want, or --prd N");
+            return Err(error.hint("verdone plan new 'TEXT' takes it from the command line"));
+        }
+    };
+    let request = read_file(&source)?;
+    plan(&request, &output, &Flags { plan: None, ..args.flags() }, args.json, context)
+}
+
+fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Context) -> Outcome {
+    let project = context.project()?;
+    let settings = context.settings(&project, flags)?;
+    let config = &settings.resolved.config;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let mut reporter = reporter(json, false, context);
+    let request = PlanningRequest { project: &project, config, request, output, force: false };
+    let written = write_plan(&request, &signals, reporter.as_mut())?;
+    drop(reporter);
+    let name = shown(output, &project.start);
+    let stories = plural(written.stories, "story", "stories");
+    print(&printable(&format!("Wrote {name}: {stories}. Read it, then: verdone plan approve {name}\n")))?;
+    Ok(0)
+}
+
+/// Text as it is, unless it is `-` or names a file.
+fn read_request(request: &str, context: &Context) -> Result<String, CliError> {
+    if request == "-" {
+        let mut text = String::new();
+        let read = io::stdin().lock().take(LONGEST).read_to_string(&mut text);
+        return read.map(|_| text).map_err(|error| CliError::usage(format!("standard input cannot be read: {error}")));
+    }
+    let path: PathBuf = context.start.join(request);
+    if path.is_file() { read_file(&path) } else { Ok(request.to_owned()) }
+}
+
+fn read_file(path: &Path) -> Result<String, CliError> {
+    let read = fs::File::open(path).and_then(|file| {
+        let mut text = String::new();
+        file.take(LONGEST).read_to_string(&mut text).map(|_| text)
+    });
+    read.map_err(|error| CliError::usage(format!("{}: {error}", path.display())))
 }

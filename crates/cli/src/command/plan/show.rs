@@ -1,9 +1,50 @@
 //! `verdone plan show`.
 
-use super::{Context, Outcome, not_wired};
+use verdone_core::plan::{Progress, Selection, Status, select};
+use verdone_report::plural;
+use verdone_runtime::site::shown;
+
+use super::{Context, Outcome, open};
 use crate::args::PlanShowArgs;
+use crate::terminal::{Style, print, printable};
 
 pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
-    let _ = (args, context);
-    Err(not_wired("plan show"))
+    let (project, file) = open(args.plan.as_deref(), context)?;
+    let plan = file.plan();
+    let next = match select(plan, &Progress::default(), None) {
+        Selection::Story { index } => Some(index),
+        Selection::AllDone | Selection::NothingRunnable { .. } => None,
+    };
+    let name = shown(file.path(), &project.root);
+    if args.json {
+        let next = next.map(|index| &plan.stories[index].id);
+        print(&format!("{:#}\n", serde_json::json!({ "file": name, "next": next, "plan": plan })))?;
+        return Ok(0);
+    }
+    let paint = context.terminal.out;
+    let widest = plan.stories.iter().map(|story| story.id.as_str().chars().count()).max().unwrap_or(0).min(24);
+    let mut out = String::new();
+    for (index, story) in plan.stories.iter().enumerate() {
+        let status = match story.status {
+            Status::Open => "open       ",
+            Status::InProgress => "in progress",
+            Status::Done => "done       ",
+        };
+        let (id, title) = (printable(story.id.as_str()), printable(&story.title));
+        let mark = if next == Some(index) { ">" } else { " " };
+        out.push_str(&format!("{mark} {status}  {id:<widest$}  {}\n", title.replace('\n', " ")));
+        let detail = |out: &mut String, text: String| out.push_str(&format!("{:16}{}\n", "", paint.style(Style::Dim, &printable(&text))));
+        if !story.depends_on.is_empty() {
+            let ids: Vec<&str> = story.depends_on.iter().map(|id| id.as_str()).collect();
+            detail(&mut out, format!("after {}", ids.join(", ")));
+        }
+        for check in &story.checks {
+            detail(&mut out, format!("check {}", check.display()));
+        }
+    }
+    let open = plan.open().count();
+    let stories = plural(plan.stories.len(), "story", "stories");
+    out.push_str(&format!("{}: {stories}, {open} open\n", printable(&name)));
+    print(&out)?;
+    Ok(0)
 }

@@ -1,0 +1,197 @@
+//! Where errors of the other crates become advice: each gets its kind, its place and the next command to type.
+
+use std::fs;
+
+use verdone_core::plan::{PlanError, Problem};
+use verdone_core::prompt::PromptError;
+use verdone_runtime::approval::ApprovalError;
+use verdone_runtime::git::GitError;
+use verdone_runtime::plan_file::{FindError, PlanFileError};
+use verdone_runtime::planning::PlanningError;
+use verdone_runtime::preflight::Finding;
+use verdone_runtime::recover::RecoverError;
+use verdone_runtime::run::RunError;
+use verdone_runtime::step::StepError;
+use verdone_runtime::store::{JournalError, LockError};
+use verdone_runtime::undo::UndoError;
+
+use super::{CliError, Kind, Place};
+
+/// How many faults of a plan are printed; the first ones are the ones to mend.
+const SHOWN: usize = 20;
+
+impl From<RunError> for CliError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Refused(finding) => finding.into(),
+            RunError::Find(error) => error.into(),
+            RunError::Plan(error) => error.into(),
+            RunError::Git(error) => error.into(),
+            RunError::Lock(error) => error.into(),
+            RunError::Journal(error) => error.into(),
+            RunError::Approval(error) => error.into(),
+            RunError::Recover(error) => error.into(),
+            RunError::Io { .. } => Self::caused(Kind::Error, error),
+        }
+    }
+}
+
+impl From<Finding> for CliError {
+    fn from(finding: Finding) -> Self {
+        finding.hints.into_iter().fold(Self::usage(finding.message), Self::hint)
+    }
+}
+
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        let kind = match &error {
+            GitError::Missing
+            | GitError::TooOld
+            | GitError::NotARepository { .. }
+            | GitError::Bare { .. }
+            | GitError::NotAWorkTree { .. }
+            | GitError::NoIdentity { .. }
+            | GitError::TooLarge { .. } => Kind::Usage,
+            GitError::Failed { .. }
+            | GitError::TimedOut { .. }
+            | GitError::Unexpected { .. }
+            | GitError::Locked { .. }
+            | GitError::NotACheckpoint { .. }
+            | GitError::NewerCheckpoint { .. }
+            | GitError::Unsettled { .. }
+            | GitError::Io { .. } => Kind::Error,
+        };
+        let hint = error.hint();
+        let made = Self::new(kind, error.to_string());
+        hint.into_iter().fold(made, Self::hint)
+    }
+}
+
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> Self {
+        let hint = error.hint();
+        Self::usage(error.to_string()).hint(hint)
+    }
+}
+
+impl From<PlanFileError> for CliError {
+    fn from(error: PlanFileError) -> Self {
+        match error {
+            PlanFileError::Plan(error) => error.into(),
+            PlanFileError::Read { .. }
+            | PlanFileError::NotAFile { .. }
+            | PlanFileError::TooLarge { .. }
+            | PlanFileError::NoSuchStory(_) => Self::usage(error.to_string()),
+            PlanFileError::Write { .. } => Self::error(error.to_string()),
+        }
+    }
+}
+
+impl From<PlanError> for CliError {
+    fn from(error: PlanError) -> Self {
+        let more = error.problems.len().saturating_sub(SHOWN);
+        let shown = PlanError { name: error.name.clone(), problems: error.problems.iter().take(SHOWN).cloned().collect() };
+        let mut made = Self::usage(shown.to_string());
+        if let [only] = &error.problems[..] {
+            made.place = place(&error.name, only);
+        }
+        if more > 0 {
+            made = made.hint(format!("and {more} more"));
+        }
+        let mut hints: Vec<String> = error.problems.into_iter().filter_map(|problem| problem.hint).collect();
+        hints.dedup();
+        hints.into_iter().take(3).fold(made, Self::hint)
+    }
+}
+
+/// The line of the fault, where the file is still there to be read.
+fn place(name: &str, problem: &Problem) -> Option<Place> {
+    let bytes = fs::read(name).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.lines().nth(problem.line.checked_sub(1)? as usize)?.to_owned();
+    Some(Place { line: problem.line, column: problem.column, text })
+}
+
+impl From<LockError> for CliError {
+    fn from(error: LockError) -> Self {
+        match &error {
+            LockError::Held { .. } => Self::error(error.to_string()).hint("wait for it (verdone log --follow), or stop it first"),
+            LockError::Io { .. } => Self::error(error.to_string()),
+        }
+    }
+}
+
+impl From<JournalError> for CliError {
+    fn from(error: JournalError) -> Self {
+        match &error {
+            JournalError::Newer { .. } => Self::error(error.to_string()).hint("use the newer verdone that wrote it"),
+            JournalError::Io { .. } | JournalError::Broken { .. } => Self::error(error.to_string()),
+        }
+    }
+}
+
+impl From<RecoverError> for CliError {
+    fn from(error: RecoverError) -> Self {
+        Self::error(error.to_string()).hint("nothing was changed; verdone checkpoints lists what is kept")
+    }
+}
+
+impl From<UndoError> for CliError {
+    fn from(error: UndoError) -> Self {
+        match error {
+            UndoError::Git(error) => error.into(),
+            UndoError::Journal(error) => error.into(),
+            UndoError::Lock(error) => error.into(),
+            UndoError::Nothing => Self::usage(error.to_string()),
+            UndoError::MovedOn { ref kept, ref commit, .. } => {
+                let hint = match (kept, commit) {
+                    (Some(kept), _) => Some(format!("the attempt is kept: git show {}", kept.short())),
+                    (None, Some(commit)) => Some(format!("take it back with a new commit: git revert {}", commit.short())),
+                    (None, None) => None,
+                };
+                hint.into_iter().fold(Self::new(Kind::Human, error.to_string()), Self::hint)
+            }
+        }
+    }
+}
+
+impl From<StepError> for CliError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Git(error) => error.into(),
+            StepError::Plan(error) => error.into(),
+            StepError::Prompt(error) => error.into(),
+            StepError::Io { .. } | StepError::NoAttempt(_) => Self::error(error.to_string()),
+        }
+    }
+}
+
+impl From<PromptError> for CliError {
+    fn from(error: PromptError) -> Self {
+        Self::usage(error.to_string()).hint("mend the template, or remove it to use the built-in one")
+    }
+}
+
+impl From<ApprovalError> for CliError {
+    fn from(error: ApprovalError) -> Self {
+        Self::error(error.to_string())
+    }
+}
+
+impl From<PlanningError> for CliError {
+    fn from(error: PlanningError) -> Self {
+        match error {
+            PlanningError::Git(error) => error.into(),
+            PlanningError::Approval(error) => error.into(),
+            PlanningError::Prompt(error) => error.into(),
+            PlanningError::Exists(_) => Self::usage(error.to_string()).hint("choose another file with --output"),
+            PlanningError::EmptyRequest => Self::usage(error.to_string()).hint("say what you want: verdone plan new 'TEXT'"),
+            PlanningError::NotAPlan { ref source, .. } => {
+                let why = source.problems.first().map(|problem| format!("line {}: {}", problem.line, problem.message));
+                why.into_iter().fold(Self::new(Kind::Human, error.to_string()), Self::hint)
+            }
+            PlanningError::NoIds { .. } => Self::new(Kind::Human, error.to_string()),
+            PlanningError::Turn(_) | PlanningError::Io { .. } => Self::error(error.to_string()),
+        }
+    }
+}
