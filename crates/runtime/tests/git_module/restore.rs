@@ -14,10 +14,11 @@ fn comes_back(repo: &Repo, attempt: impl FnOnce(&Repo)) {
     attempt(repo);
     let attempted = (repo.work_tree(), repo.index());
     let undo = repo.checkpoint();
-    repo.restore(&checkpoint);
+    let restored = repo.restore(&checkpoint);
+    assert!(restored.aside.is_empty(), "{restored:?}");
     assert_eq!((repo.work_tree(), repo.index(), others()), before);
     assert_eq!(repo.git.operation_in_progress(), None);
-    repo.restore(&undo);
+    assert!(repo.restore(&undo).aside.is_empty());
     assert_eq!((repo.work_tree(), repo.index()), attempted, "the rollback undone");
 }
 
@@ -179,7 +180,11 @@ fn ignored_files_are_left_alone_whatever_the_agent_does_to_the_ignore_rules() {
     repo.write("old.log", "changed");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "agent"]);
-    repo.restore(&checkpoint);
+    let mut aside = repo.restore(&checkpoint).aside;
+    aside.sort();
+    // Hidden from every checkpoint by the agent's own rules, so neither kept in place nor deleted.
+    assert_eq!(aside, [repo.home().join("aside/hidden/by-agent"), repo.home().join("aside/mine")]);
+    assert_eq!(fs::read_to_string(&aside[1]).unwrap(), "changed although ignored now");
     let mut after = repo.work_tree();
     assert_eq!(after["old.log".as_ref() as &std::ffi::OsStr].1, b"changed");
     after.insert("old.log".into(), before["old.log".as_ref() as &std::ffi::OsStr].clone());
