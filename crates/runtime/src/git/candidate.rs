@@ -171,7 +171,7 @@ impl Git {
         let mut changed = Vec::new();
         if tracked(&before.status) != tracked(&now.status) || before.files.iter().any(touched) {
             let mut rules = rules.clone();
-            new_untracked.iter().for_each(|path| rules.excluded.insert(path.clone()));
+            rules.excluded.extend(new_untracked.iter().cloned());
             let snapshot = self.snapshot(&candidate.since.id)?;
             let tree = self.write_tree(&self.copy_index()?, &self.plan(&now.status, &snapshot, &rules)?)?;
             if tree != candidate.tree {
@@ -239,10 +239,9 @@ impl Git {
                     }
                 }
                 // Out of the index: gone from the tree too, unless it is also listed as a new file.
-                Kind::Tracked { staged: Change::Deleted, .. } => {}
-                // Told apart from a change here, because git would refuse a path below what is now a symbolic link.
+                Kind::Tracked { staged: Change::Deleted, .. } | Kind::Tracked { work: Change::None, .. } | Kind::Ignored => {}
+                // Told apart from a change, because git would refuse a path below what is now a symbolic link.
                 Kind::Tracked { work: Change::Deleted, .. } => plan.set(path, None),
-                Kind::Tracked { work: Change::None, .. } => {}
                 Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } => plan.take(path),
                 Kind::Submodule { staged, head } => {
                     plan.obstacles.push(Obstacle::Submodule(path.clone()));
@@ -254,7 +253,7 @@ impl Git {
                     plan.obstacles.push(Obstacle::Unmerged(path.clone()));
                     if self.is_file(path)?.is_some() { plan.take(path) } else { plan.set(path, None) }
                 }
-                Kind::Untracked if excluded(path) || snapshot.protects(path) => {}
+                Kind::Untracked | Kind::Nested if excluded(path) || snapshot.protects(path) => {}
                 Kind::Untracked => match self.is_file(path)? {
                     Some(bytes) if bytes > rules.largest_file => {
                         plan.obstacles.push(Obstacle::TooLarge { path: path.clone(), bytes });
@@ -262,9 +261,7 @@ impl Git {
                     Some(_) => plan.take(path),
                     None => {}
                 },
-                Kind::Nested if excluded(path) || snapshot.protects(path) => {}
                 Kind::Nested => plan.obstacles.push(Obstacle::Nested(path.clone())),
-                Kind::Ignored => {}
             }
         }
         Ok(plan)

@@ -90,6 +90,12 @@ impl PathSet {
     }
 }
 
+impl Extend<RepoPath> for PathSet {
+    fn extend<I: IntoIterator<Item = RepoPath>>(&mut self, paths: I) {
+        self.0.extend(paths);
+    }
+}
+
 impl FromIterator<RepoPath> for PathSet {
     fn from_iter<I: IntoIterator<Item = RepoPath>>(paths: I) -> Self {
         Self(paths.into_iter().collect())

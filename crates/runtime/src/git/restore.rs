@@ -1,10 +1,11 @@
 //! Rollback: the work tree, index and branch as they were at a checkpoint.
 //!
-//! The caller has taken a checkpoint of the present state first; that is what makes every deletion here undoable. HEAD and index
-//! go back first, so that git itself then says which files differ; passes are repeated until it says none do. Interrupted
-//! halfway, the same call finishes the work.
+//! The caller has taken a checkpoint of the present state first; that is what makes every deletion here undoable. What such a
+//! checkpoint cannot hold, because ignore rules of the attempt hide it, is moved aside and not deleted. HEAD and index go back
+//! first, so that git itself then says which files differ; passes are repeated until it says none do. Interrupted halfway, a new
+//! checkpoint and the same call finish the work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,8 @@ const REFLOG: &str = "verdone: restore checkpoint";
 pub struct RestoreRules {
     /// Paths that are left as they are.
     pub skip: PathSet,
-    /// Where repositories made by the attempt, and ignored files that stand in the way, are moved. On the same file system.
+    /// Where repositories made by the attempt, and ignored files that cannot stay, are moved. On the same file system, and not
+    /// visible to git: ignored, or in `skip`.
     pub aside: PathBuf,
 }
 
@@ -46,9 +48,11 @@ impl Git {
     pub fn restore(&self, to: &Checkpoint, rules: &RestoreRules) -> Result<Restored, GitError> {
         let snapshot = self.snapshot(&to.id)?;
         self.forget_operation()?;
-        self.put_back_head(&snapshot.checkpoint, &self.status()?)?;
+        let now = self.status()?;
+        let saved = self.saved_by_a_checkpoint(&now)?;
+        self.put_back_head(&snapshot.checkpoint, &now)?;
         self.put_back_index(&snapshot)?;
-        let mut work = Work { git: self, snapshot: &snapshot, rules, touched: BTreeSet::new(), aside: Vec::new() };
+        let mut work = Work { git: self, snapshot: &snapshot, rules, saved, touched: BTreeSet::new(), aside: Vec::new() };
         let mut last = BTreeSet::new();
         for _ in 0..PASSES {
             last = work.pass()?;
@@ -79,6 +83,13 @@ impl Git {
             }
         }
         Ok(())
+    }
+
+    /// Paths whose present content a checkpoint or a commit holds: everything that git tracks or reports.
+    fn saved_by_a_checkpoint(&self, now: &Status) -> Result<HashSet<RepoPath>, GitError> {
+        let tracked = self.plumbing("ls-files").args(["-z"]).run()?;
+        let tracked = tracked.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(RepoPath::new);
+        Ok(tracked.chain(now.entries.iter().map(|entry| entry.path.clone())).collect())
     }
 
     fn put_back_head(&self, to: &Checkpoint, now: &Status) -> Result<(), GitError> {
@@ -130,6 +141,7 @@ struct Work<'a> {
     git: &'a Git,
     snapshot: &'a Snapshot,
     rules: &'a RestoreRules,
+    saved: HashSet<RepoPath>,
     touched: BTreeSet<RepoPath>,
     aside: Vec<PathBuf>,
 }
@@ -153,14 +165,12 @@ impl Work<'_> {
             }
             match kind {
                 Kind::Untracked => {
-                    if files::remove(&self.git.top, path).map_err(GitError::io(path.as_path()))? {
+                    if self.give_way(path)? {
                         repaired.insert(path.clone());
                     }
                 }
                 Kind::Nested => {
-                    let moved = files::set_aside(&self.git.top, path, &self.rules.aside).map_err(GitError::io(path.as_path()))?;
-                    files::prune(&self.git.top, path);
-                    self.aside.push(moved);
+                    self.set_aside(path)?;
                     repaired.insert(path.clone());
                 }
                 Kind::Tracked { .. } | Kind::Submodule { .. } | Kind::Unmerged { .. } | Kind::Ignored => {}
@@ -189,10 +199,11 @@ impl Work<'_> {
     }
 
     fn put_back_kept(&mut self, repaired: &mut BTreeSet<RepoPath>) -> Result<(), GitError> {
-        let kept = || self.snapshot.entries.values().filter(|kept| !self.rules.skip.contains(&kept.path));
+        let (snapshot, rules) = (self.snapshot, self.rules);
+        let kept = || snapshot.entries.values().filter(|kept| !rules.skip.contains(&kept.path));
         // Removals first: a file may stand where a directory has to be.
         for absent in kept().filter(|kept| matches!(kept.state, State::Absent)) {
-            if files::remove(&self.git.top, &absent.path).map_err(GitError::io(absent.path.as_path()))? {
+            if self.give_way(&absent.path)? {
                 repaired.insert(absent.path.clone());
             }
         }
@@ -201,7 +212,7 @@ impl Work<'_> {
             match &kept.state {
                 State::File { file, stat } => {
                     let meta = files::stat(&self.git.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
-                    if !meta.is_some_and(|meta| self.snapshot.untouched(stat, &Stat::of(&meta))) {
+                    if !meta.is_some_and(|meta| snapshot.untouched(stat, &Stat::of(&meta))) {
                         suspects.push((kept, *file, stat.size));
                     }
                 }
@@ -209,16 +220,17 @@ impl Work<'_> {
                 State::Absent => {}
             }
         }
-        self.git.each_kept(&self.snapshot.checkpoint.id, suspects, |kept, bytes| {
+        self.git.each_kept(&snapshot.checkpoint.id, suspects, |kept, bytes| {
             let found = files::read(&self.git.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
             let place = self.git.top.join(kept.path.as_path());
             let repair = Repair::of(kept, &found, &bytes);
             if repair == Repair::Nothing {
                 return Ok(());
             }
-            if let Some(moved) = files::clear_way(&self.git.top, &kept.path, &self.rules.aside).map_err(GitError::io(&place))? {
-                self.aside.push(moved);
+            if !self.saved.contains(&kept.path) && repair.replaces() && !matches!(found, Found::Nothing) {
+                self.set_aside(&kept.path)?;
             }
+            self.clear_way(&kept.path)?;
             repair.perform(&place, &bytes)?;
             repaired.insert(kept.path.clone());
             Ok(())
@@ -254,6 +266,25 @@ impl Work<'_> {
         Ok(written)
     }
 
+    /// Removes a file whose content is saved, moves any other aside.
+    fn give_way(&mut self, path: &RepoPath) -> Result<bool, GitError> {
+        if self.saved.contains(path) {
+            return files::remove(&self.git.top, path).map_err(GitError::io(path.as_path()));
+        }
+        let there = files::stat(&self.git.top, path).map_err(GitError::io(path.as_path()))?.is_some_and(|meta| !meta.is_dir());
+        if there {
+            self.set_aside(path)?;
+        }
+        Ok(there)
+    }
+
+    fn set_aside(&mut self, path: &RepoPath) -> Result<(), GitError> {
+        let moved = files::set_aside(&self.git.top, path, &self.rules.aside).map_err(GitError::io(path.as_path()))?;
+        files::prune(&self.git.top, path);
+        self.aside.push(moved);
+        Ok(())
+    }
+
     fn clear_way(&mut self, path: &RepoPath) -> Result<(), GitError> {
         let moved = files::clear_way(&self.git.top, path, &self.rules.aside).map_err(GitError::io(path.as_path()))?;
         self.aside.extend(moved);
@@ -285,6 +316,11 @@ impl Repair {
             (State::Symlink { .. }, Found::Symlink { target }) if target == bytes => Self::Nothing,
             (State::Symlink { .. }, Found::Nothing | Found::File { .. } | Found::Symlink { .. }) => Self::Symlink,
         }
+    }
+
+    /// True when the old content would be gone.
+    fn replaces(self) -> bool {
+        matches!(self, Self::File(_) | Self::Symlink)
     }
 
     fn perform(self, place: &Path, bytes: &[u8]) -> Result<(), GitError> {

@@ -64,7 +64,6 @@ pub(super) struct Snapshot {
     pub(super) checkpoint: Checkpoint,
     pub(super) manifest: Manifest,
     pub(super) entries: BTreeMap<RepoPath, Kept>,
-    pub(super) untracked: PathSet,
     pub(super) ignored: PathSet,
     pub(super) nested: PathSet,
 }
@@ -74,7 +73,6 @@ impl Snapshot {
         Self {
             checkpoint: Checkpoint { id, head: manifest.head.clone(), branch: manifest.branch.clone() },
             entries: manifest.entries.iter().map(|kept| (kept.path.clone(), kept.clone())).collect(),
-            untracked: manifest.entries.iter().filter(|kept| kept.untracked).map(|kept| kept.path.clone()).collect(),
             ignored: manifest.ignored.iter().cloned().collect(),
             nested: manifest.nested.iter().cloned().collect(),
             manifest,
@@ -83,7 +81,7 @@ impl Snapshot {
 
     /// The user's, not the attempt's: untracked, ignored or a nested repository when the checkpoint was taken.
     pub(super) fn protects(&self, path: &RepoPath) -> bool {
-        self.untracked.contains(path) || self.ignored.contains(path) || self.nested.contains(path)
+        self.entries.get(path).is_some_and(|kept| kept.untracked) || self.ignored.contains(path) || self.nested.contains(path)
     }
 
     /// Whether a file is the one that was kept. A file that was young at the checkpoint is not trusted by its times.

@@ -1,0 +1,13 @@
+//! The git module against real git in temporary repositories.
+
+#![expect(clippy::unwrap_used, reason = "fixtures outside test functions")]
+
+mod candidate;
+mod chain;
+mod checkpoint;
+mod commit;
+mod cost;
+mod history;
+mod opening;
+mod repo;
+mod restore;

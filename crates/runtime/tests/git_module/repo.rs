@@ -1,0 +1,194 @@
+//! A temporary repository that sees nothing of the machine's git config.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use verdone_core::event::Checkpoint;
+use verdone_core::id::{Oid, RunId};
+use verdone_runtime::git::{
+    Candidate, CandidateRules, CheckpointRequest, Commit, CommitError, Git, GitError, PathSet, RestoreRules, Restored,
+    SnapshotLimits,
+};
+
+pub(crate) struct Repo {
+    home: tempfile::TempDir,
+    top: PathBuf,
+    pub(crate) git: Git,
+    pub(crate) run: RunId,
+}
+
+/// Path to what stands there: mode and content, or a link's target.
+pub(crate) type WorkTree = BTreeMap<OsString, (u32, Vec<u8>)>;
+
+impl Repo {
+    /// One commit with `a.txt`, `dir/b.txt`, `run.sh` (executable), `link` and `.gitignore` (`*.log`, `target/`).
+    pub(crate) fn new() -> Self {
+        let repo = Self::unborn(&[]);
+        repo.write("a.txt", "one\n");
+        repo.write("dir/b.txt", "two\n");
+        repo.write("run.sh", "#!/bin/sh\n");
+        repo.chmod("run.sh", 0o755);
+        symlink("a.txt", repo.path("link")).unwrap();
+        repo.write(".gitignore", "*.log\ntarget/\n");
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-qm", "start"]);
+        repo
+    }
+
+    pub(crate) fn unborn(options: &[&str]) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let top = home.path().join("work");
+        fs::create_dir(&top).unwrap();
+        let init = [&["init", "-q", "-b", "main"], options].concat();
+        run_git(home.path(), &top, &init);
+        Self::at(home, top)
+    }
+
+    fn at(home: tempfile::TempDir, top: PathBuf) -> Self {
+        let git = Git::open_with(&top, &environment(home.path())).unwrap();
+        Self { home, top, git, run: RunId::from("20261115-020338-5f3a") }
+    }
+
+    /// The same repository in a linked work tree on a new branch.
+    pub(crate) fn linked(self) -> Self {
+        let top = self.home.path().join("linked");
+        self.git(&["worktree", "add", "-q", "-b", "side", top.to_str().unwrap()]);
+        Self::at(self.home, top)
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.top.join(name.as_ref())
+    }
+
+    pub(crate) fn write(&self, name: impl AsRef<OsStr>, text: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        fs::remove_file(self.path(name)).unwrap();
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        fs::symlink_metadata(self.path(name)).is_ok()
+    }
+
+    pub(crate) fn chmod(&self, name: &str, mode: u32) {
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        run_git(self.home.path(), &self.top, args)
+    }
+
+    pub(crate) fn hook(&self, name: &str, script: &str) {
+        let path = self.git.common_dir().join("hooks").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    pub(crate) fn head(&self) -> Oid {
+        Oid(self.git(&["rev-parse", "HEAD"]))
+    }
+
+    pub(crate) fn index(&self) -> Option<Vec<u8>> {
+        fs::read(self.git.git_dir().join("index")).ok()
+    }
+
+    /// Every file and link outside `.git`, and no empty directories.
+    pub(crate) fn work_tree(&self) -> WorkTree {
+        let mut out = WorkTree::new();
+        collect(&self.top, &self.top, &mut out);
+        out
+    }
+
+    pub(crate) fn try_checkpoint(&self, extra: &[PathBuf], limits: SnapshotLimits) -> Result<Checkpoint, GitError> {
+        let skip = PathSet::default();
+        self.git.checkpoint(&CheckpointRequest { chain: &self.run, label: "before US-001", extra, skip: &skip, limits })
+    }
+
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        self.try_checkpoint(&[], SnapshotLimits::default()).unwrap()
+    }
+
+    pub(crate) fn candidate(&self, since: &Checkpoint) -> Candidate {
+        self.git.candidate(since, &CandidateRules::default()).unwrap()
+    }
+
+    pub(crate) fn commit(&self, candidate: &Candidate) -> Result<Commit, CommitError> {
+        self.git.commit(candidate, "feat(US-001): title\n\nVerdone-Run: x\n", Duration::from_mins(1))
+    }
+
+    /// A restore as the loop does it: after a checkpoint, and without anything remembered from the first one.
+    pub(crate) fn restore(&self, to: &Checkpoint) -> Restored {
+        self.checkpoint();
+        let rules = RestoreRules { skip: PathSet::default(), aside: self.home.path().join("aside") };
+        self.git.restore(to, &rules).unwrap()
+    }
+
+    pub(crate) fn files_of(&self, tree: &Oid) -> Vec<String> {
+        let out = self.git(&["ls-tree", "-r", "--name-only", tree.as_str()]);
+        out.lines().map(str::to_owned).collect()
+    }
+}
+
+pub(crate) fn odd_names() -> Vec<OsString> {
+    let names: [&[u8]; 8] =
+        [b"new\nline", b"quo\"te'", b"not-utf8-\xff\xfe", b"-rf", b" lead and trail ", b"tab\there", b"\\back", b"*glob?[x]"];
+    names.iter().map(|name| OsString::from_vec(name.to_vec())).collect()
+}
+
+fn collect(top: &Path, dir: &Path, out: &mut WorkTree) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(top).unwrap().as_os_str().to_owned();
+        if name == ".git" {
+            continue;
+        }
+        let meta = fs::symlink_metadata(&path).unwrap();
+        if meta.is_symlink() {
+            out.insert(name, (0o120_000, fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()));
+        } else if meta.is_dir() {
+            collect(top, &path, out);
+        } else {
+            out.insert(name, (meta.permissions().mode() & 0o7777, fs::read(&path).unwrap()));
+        }
+    }
+}
+
+pub(crate) fn environment(home: &Path) -> Vec<(OsString, OsString)> {
+    let fixed = [
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_AUTHOR_NAME", "Ada"),
+        ("GIT_AUTHOR_EMAIL", "ada@example.org"),
+        ("GIT_COMMITTER_NAME", "Ada"),
+        ("GIT_COMMITTER_EMAIL", "ada@example.org"),
+        ("GIT_CEILING_DIRECTORIES", ""),
+    ];
+    let mut all: Vec<(OsString, OsString)> = fixed.map(|(name, value)| (name.into(), value.into())).into();
+    all.push(("HOME".into(), home.into()));
+    all.push(("XDG_CONFIG_HOME".into(), home.join(".config").into()));
+    all
+}
+
+pub(crate) fn run_git(home: &Path, dir: &Path, args: &[&str]) -> String {
+    let output = Command::new("git").current_dir(dir).args(args).envs(environment(home)).env("LC_ALL", "C").output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}

@@ -1,0 +1,279 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::repo::{Repo, odd_names};
+
+/// Takes a checkpoint, lets `attempt` loose, restores, and compares everything that must be the same.
+fn comes_back(repo: &Repo, attempt: impl FnOnce(&Repo)) {
+    let others = || {
+        let all = repo.git(&["for-each-ref", "refs/stash", "refs/tags", "refs/heads/main", "refs/remotes"]);
+        (all, repo.git(&["symbolic-ref", "HEAD"]))
+    };
+    let before = (repo.work_tree(), repo.index(), others());
+    let checkpoint = repo.checkpoint();
+    attempt(repo);
+    let attempted = (repo.work_tree(), repo.index());
+    let undo = repo.checkpoint();
+    let restored = repo.restore(&checkpoint);
+    assert!(restored.aside.is_empty(), "{restored:?}");
+    assert_eq!((repo.work_tree(), repo.index(), others()), before);
+    assert_eq!(repo.git.operation_in_progress(), None);
+    assert!(repo.restore(&undo).aside.is_empty());
+    assert_eq!((repo.work_tree(), repo.index()), attempted, "the rollback undone");
+}
+
+#[test]
+fn edits_new_files_deletions_modes_and_links_come_back() {
+    comes_back(&Repo::new(), |repo| {
+        repo.write("a.txt", "changed");
+        repo.remove("dir/b.txt");
+        repo.chmod("run.sh", 0o644);
+        repo.remove("link");
+        symlink("elsewhere", repo.path("link")).unwrap();
+        repo.write("deep/er/new", "x");
+        for name in odd_names() {
+            repo.write(&name, "odd");
+        }
+    });
+}
+
+#[test]
+fn a_dirty_start_comes_back_byte_for_byte() {
+    let repo = Repo::new();
+    repo.write("a.txt", "my edit\r\nmixed\n");
+    repo.write("dir/b.txt", "staged");
+    repo.git(&["add", "dir/b.txt"]);
+    repo.write("dir/b.txt", "and more");
+    repo.remove("run.sh");
+    repo.write("mine", "untracked");
+    repo.chmod("mine", 0o600);
+    symlink("mine", repo.path("mylink")).unwrap();
+    repo.write("intended", "later");
+    repo.git(&["add", "-N", "intended"]);
+    repo.git(&["rm", "-q", "--cached", "link"]);
+    for name in odd_names() {
+        repo.write(&name, "odd");
+    }
+    comes_back(&repo, |repo| {
+        repo.write("a.txt", "agent");
+        repo.write("run.sh", "#!/bin/sh\n");
+        repo.chmod("run.sh", 0o755);
+        repo.remove("mine");
+        repo.remove("mylink");
+        repo.write("mylink", "a file");
+        repo.git(&["add", "-A"]);
+        for name in odd_names() {
+            fs::remove_file(repo.path(&name)).unwrap();
+        }
+    });
+}
+
+#[test]
+fn files_and_directories_that_swap_places_come_back() {
+    let repo = Repo::new();
+    repo.write("loose/one", "untracked");
+    repo.write("plain", "untracked");
+    comes_back(&repo, |repo| {
+        fs::remove_dir_all(repo.path("dir")).unwrap();
+        repo.write("dir", "a file now");
+        repo.remove("a.txt");
+        repo.write("a.txt/x/y", "a directory now");
+        fs::remove_dir_all(repo.path("loose")).unwrap();
+        repo.write("loose", "a file now");
+        repo.remove("plain");
+        repo.write("plain/x", "a directory now");
+    });
+}
+
+#[test]
+fn a_link_out_of_the_tree_is_not_followed() {
+    let repo = Repo::new();
+    repo.write("loose/one", "untracked");
+    let outside = repo.home().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("b.txt"), "not ours").unwrap();
+    fs::write(outside.join("one"), "not ours").unwrap();
+    comes_back(&repo, |repo| {
+        for dir in ["dir", "loose"] {
+            fs::remove_dir_all(repo.path(dir)).unwrap();
+            symlink(&outside, repo.path(dir)).unwrap();
+        }
+    });
+    assert_eq!(fs::read_to_string(outside.join("b.txt")).unwrap(), "not ours");
+    assert_eq!(fs::read_to_string(outside.join("one")).unwrap(), "not ours");
+}
+
+#[test]
+fn commits_amends_resets_and_switches_of_the_agent_are_taken_back() {
+    let moves: [&[&[&str]]; 6] = [
+        &[&["add", "-A"], &["commit", "-qm", "agent"]],
+        &[&["commit", "-qa", "--amend", "-m", "amended"]],
+        &[&["reset", "-q", "--hard", "HEAD~1"]],
+        &[&["checkout", "-q", "-b", "elsewhere"], &["commit", "-qam", "there"]],
+        &[&["checkout", "-q", "--detach"], &["commit", "-qam", "nowhere"]],
+        &[&["checkout", "-q", "-b", "elsewhere"], &["branch", "-q", "-D", "main"]],
+    ];
+    for steps in moves {
+        let repo = Repo::new();
+        repo.git(&["tag", "mark"]);
+        repo.write("a.txt", "to stash");
+        repo.git(&["stash", "-q"]);
+        repo.write("a.txt", "second");
+        repo.git(&["commit", "-qam", "second"]);
+        comes_back(&repo, |repo| {
+            repo.write("a.txt", "agent");
+            repo.write("agent.txt", "agent");
+            for step in steps {
+                repo.git(step);
+            }
+        });
+    }
+}
+
+#[test]
+fn an_unborn_branch_comes_back_unborn() {
+    for options in [&[][..], &["--object-format=sha256"]] {
+        let repo = Repo::unborn(options);
+        repo.write("mine", "untracked");
+        comes_back(&repo, |repo| {
+            repo.write("a.txt", "x");
+            repo.git(&["add", "a.txt"]);
+            repo.git(&["commit", "-qm", "root"]);
+            repo.write("a.txt", "y");
+        });
+    }
+}
+
+#[test]
+fn a_half_done_merge_is_forgotten() {
+    let repo = Repo::new();
+    let checkpoint = repo.checkpoint();
+    let before = (repo.work_tree(), repo.index());
+    repo.git(&["checkout", "-q", "-b", "other"]);
+    repo.write("a.txt", "theirs");
+    repo.git(&["commit", "-qam", "theirs"]);
+    repo.git(&["checkout", "-q", "main"]);
+    repo.write("a.txt", "ours");
+    repo.git(&["commit", "-qam", "ours"]);
+    for (start, sign) in [("merge", "MERGE_HEAD"), ("cherry-pick", "CHERRY_PICK_HEAD"), ("rebase", "rebase-merge")] {
+        let head = repo.head();
+        let conflict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| repo.git(&[start, "other"])));
+        assert!(conflict.is_err() && repo.git.git_dir().join(sign).exists(), "{start}");
+        repo.restore(&checkpoint);
+        assert_eq!((repo.work_tree(), repo.index()), before, "{start}");
+        assert_eq!(repo.git.operation_in_progress(), None);
+        repo.git(&["reset", "-q", "--hard", head.as_str()]);
+    }
+}
+
+#[test]
+fn ignored_files_are_left_alone_whatever_the_agent_does_to_the_ignore_rules() {
+    let repo = Repo::new();
+    repo.write("old.log", "ignored at the checkpoint");
+    repo.write("target/out", "ignored directory");
+    repo.write("mine", "untracked");
+    let before = repo.work_tree();
+    let checkpoint = repo.checkpoint();
+    repo.write(".gitignore", "hidden/\nmine\n");
+    repo.write("hidden/by-agent", "x");
+    repo.write("mine", "changed although ignored now");
+    repo.write("old.log", "changed");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "agent"]);
+    let mut aside = repo.restore(&checkpoint).aside;
+    aside.sort();
+    // Hidden from every checkpoint by the agent's own rules, so neither kept in place nor deleted.
+    assert_eq!(aside, [repo.home().join("aside/hidden/by-agent"), repo.home().join("aside/mine")]);
+    assert_eq!(fs::read_to_string(&aside[1]).unwrap(), "changed although ignored now");
+    let mut after = repo.work_tree();
+    assert_eq!(after["old.log".as_ref() as &std::ffi::OsStr].1, b"changed");
+    after.insert("old.log".into(), before["old.log".as_ref() as &std::ffi::OsStr].clone());
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_repository_made_by_the_attempt_is_moved_aside_and_an_old_one_is_not_touched() {
+    let repo = Repo::new();
+    repo.git(&["init", "-q", "old"]);
+    repo.write("old/file", "x");
+    let checkpoint = repo.checkpoint();
+    repo.git(&["init", "-q", "made/inner"]);
+    repo.write("made/inner/file", "y");
+    repo.write("old/file", "changed");
+    let restored = repo.restore(&checkpoint);
+    assert!(!repo.exists("made"));
+    assert_eq!(restored.aside, [repo.home().join("aside/made/inner")]);
+    assert_eq!(fs::read_to_string(restored.aside[0].join("file")).unwrap(), "y");
+    assert_eq!(repo.read("old/file"), "changed");
+}
+
+#[test]
+fn ignored_files_in_the_way_are_moved_aside() {
+    let repo = Repo::new();
+    let checkpoint = repo.checkpoint();
+    repo.remove("a.txt");
+    repo.write("a.txt/precious.log", "ignored");
+    let restored = repo.restore(&checkpoint);
+    assert_eq!(repo.read("a.txt"), "one\n");
+    assert_eq!(fs::read_to_string(restored.aside[0].join("precious.log")).unwrap(), "ignored");
+}
+
+#[test]
+fn filters_apply_to_clean_files_and_not_to_kept_ones() {
+    let repo = Repo::new();
+    repo.git(&["config", "core.autocrlf", "true"]);
+    repo.remove("a.txt");
+    repo.git(&["checkout", "-q", "a.txt"]);
+    assert_eq!(repo.read("a.txt"), "one\r\n");
+    repo.write("dir/b.txt", "mixed\r\nends\n");
+    comes_back(&repo, |repo| {
+        repo.write("a.txt", "other\n");
+        repo.write("dir/b.txt", "other\n");
+    });
+}
+
+#[test]
+fn only_files_that_differ_are_written() {
+    let repo = Repo::new();
+    for number in 0..20 {
+        repo.write(format!("untracked-{number}"), "x");
+    }
+    let checkpoint = repo.checkpoint();
+    let inode = |name: &str| std::os::unix::fs::MetadataExt::ino(&fs::metadata(repo.path(name)).unwrap());
+    let before = (inode("untracked-1"), inode("a.txt"));
+    repo.write("untracked-0", "y");
+    repo.write("dir/b.txt", "y");
+    repo.write("new", "y");
+    assert_eq!(repo.restore(&checkpoint).files, 3);
+    assert_eq!((inode("untracked-1"), inode("a.txt")), before);
+    assert_eq!(repo.restore(&checkpoint).files, 0);
+}
+
+#[test]
+fn linked_work_trees_are_restored_without_touching_the_main_one() {
+    let repo = Repo::new();
+    let main_tree = repo.work_tree();
+    let main_top = repo.path("");
+    let repo = repo.linked();
+    let checkpoint = repo.checkpoint();
+    repo.write("a.txt", "agent");
+    repo.git(&["commit", "-qam", "agent"]);
+    repo.restore(&checkpoint);
+    assert_eq!(repo.work_tree().len(), main_tree.len());
+    assert_eq!(repo.git(&["rev-parse", "side"]), repo.git(&["rev-parse", "main"]));
+    assert_eq!(fs::read_to_string(main_top.join("a.txt")).unwrap(), "one\n");
+}
+
+#[test]
+fn an_edit_in_the_same_instant_as_the_index_is_not_hidden_by_the_restored_one() {
+    let repo = Repo::new();
+    repo.git(&["update-index", "--refresh"]);
+    repo.write("a.txt", "two\n");
+    repo.git(&["add", "a.txt"]);
+    repo.write("a.txt", "six\n");
+    let checkpoint = repo.checkpoint();
+    repo.write("dir/b.txt", "agent");
+    repo.git(&["add", "dir/b.txt"]);
+    repo.restore(&checkpoint);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "MM a.txt");
+}
