@@ -62,7 +62,7 @@ impl Details {
                 }
                 match (label::split(first), block.mark) {
                     (Some((label, value)), None) => self.labelled(label, value, block.content.start, block.depth, scope),
-                    (Some(_), Some(_)) | (None, _) => self.item(first, block, scope),
+                    (Some(_), Some(_)) | (None, _) => self.item(first, block, *scope),
                 }
                 self.lines(scan, rest..block.content.end, block.depth, scope);
             }
@@ -70,7 +70,7 @@ impl Details {
     }
 
     /// An item without a label: what it is depends on the label above it, or on its box.
-    fn item(&mut self, text: &str, block: &Block, scope: &Scope) {
+    fn item(&mut self, text: &str, block: &Block, scope: Scope) {
         let ticked = block.mark.map(|mark| mark.status == super::Status::Done);
         match scope.map(|(label, _)| label) {
             Some(Label::Verification) => self.read_check(text, block.content.start),
@@ -269,8 +269,8 @@ fn is_simple_command(line: &str) -> bool {
         && program.starts_with(|c: char| c.is_ascii_lowercase() || matches!(c, '.' | '/' | '~'))
         && !program.ends_with('.')
         && !line.contains(['|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '*', '?', '!', '—', '→', ','])
-        && line.matches('"').count() % 2 == 0
-        && line.matches('\'').count() % 2 == 0
+        && line.matches('"').count().is_multiple_of(2)
+        && line.matches('\'').count().is_multiple_of(2)
         && !words.any(|word| SMALL_WORDS.contains(&word.to_ascii_lowercase().as_str()) || word.ends_with(':'))
         && !(line.ends_with('.') && !line.ends_with(" .") && !line.ends_with("/..."))
 }
