@@ -1,1 +1,1 @@
-
+pub mod plan_file;

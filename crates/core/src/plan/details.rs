@@ -257,10 +257,10 @@ fn may_be_command(span: &str) -> bool {
 /// Whether a plain line reads like a program and its arguments rather than like English. Programs such as `make`, `test` or
 /// `find` begin sentences too, so small words give a sentence away.
 fn is_simple_command(line: &str) -> bool {
-    const SMALL_WORDS: [&str; 38] = [
+    const SMALL_WORDS: [&str; 37] = [
         "the", "that", "a", "an", "is", "are", "be", "should", "must", "sure", "and", "or", "to", "of", "with", "works",
         "passes", "pass", "when", "it", "if", "in", "on", "for", "no", "not", "by", "as", "from", "into", "after", "before",
-        "manually", "all", "each", "every", "this", "still",
+        "manually", "each", "every", "this", "still",
     ];
     let mut words = line.split_whitespace().skip_while(|word| word.split_once('=').is_some_and(|(name, _)| is_name(name)));
     let Some(program) = words.next() else { return false };
@@ -290,6 +290,7 @@ mod tests {
             ("./scripts/test --quick", true),
             ("RUST_LOG=debug cargo test", true),
             ("go test ./...", true),
+            ("make all", true),
             ("ls .", true),
             ("pytest -k 'two words'", true),
             ("make sure that it works", false),
