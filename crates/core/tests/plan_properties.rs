@@ -39,7 +39,7 @@ impl Builder {
     }
 
     fn push(&mut self, text: &str) {
-        self.generated.pieces.last_mut().unwrap().push_str(text);
+        self.generated.pieces.last_mut().expect("there is always a piece").push_str(text);
     }
 
     fn line(&mut self, text: &str) {
@@ -54,7 +54,7 @@ impl Builder {
 
     fn finish(mut self, stories: usize, trailing: bool) -> Generated {
         if !trailing {
-            let last = self.generated.pieces.last_mut().unwrap();
+            let last = self.generated.pieces.last_mut().expect("there is always a piece");
             last.truncate(last.trim_end_matches(['\r', '\n']).len());
         }
         self.generated.stories = stories;

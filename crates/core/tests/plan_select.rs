@@ -14,6 +14,9 @@ fn progress(attempts: &[(&str, u32)], failed: &[&str]) -> Progress {
     }
 }
 
+/// A plan, what was tried, the one story asked for, and the answer.
+type Row<'a> = (&'a str, Progress, Option<&'a str>, Result<&'a str, &'a str>);
+
 #[test]
 fn the_next_story_is_in_progress_then_by_priority_then_first_and_untouched() {
     let two = "## Priority 2\n- [ ] A1: a\n- [ ] A2: b\n## Priority 1\n- [ ] A3: c\n- [ ] A4: d\n## Other\n- [ ] A5: e\n";
@@ -22,7 +25,7 @@ fn the_next_story_is_in_progress_then_by_priority_then_first_and_untouched() {
     let half = chain.replace("- [ ] A2", "- [x] A2");
     let done = "- [x] A1: a\n- [x] A2: b\n";
     #[rustfmt::skip]
-    let table: &[(&str, Progress, Option<&str>, Result<&str, &str>)] = &[
+    let table: &[Row<'_>] = &[
         (two, progress(&[], &[]), None, Ok("A3")),
         (&begun, progress(&[], &[]), None, Ok("A5")),
         (two, progress(&[("A3", 1)], &[]), None, Ok("A4")),

@@ -35,12 +35,12 @@ pub(super) fn top_boxes(scan: &Scan<'_>) -> Vec<usize> {
     let mut covered = 0;
     let mut found = Vec::new();
     for (index, named) in boxes.into_iter().zip(named) {
-        let span = &scan.blocks[index].span;
-        let next_named = named_starts.get(named_starts.partition_point(|start| *start <= span.start));
-        if span.start < covered || (!named && next_named.is_some_and(|start| *start < span.end)) {
+        let block = &scan.blocks[index].span;
+        let next_named = named_starts.get(named_starts.partition_point(|start| *start <= block.start));
+        if block.start < covered || (!named && next_named.is_some_and(|start| *start < block.end)) {
             continue;
         }
-        covered = span.end;
+        covered = block.end;
         found.push(index);
     }
     found

@@ -62,7 +62,7 @@ impl Details {
                 }
                 match (label::split(first), block.mark) {
                     (Some((label, value)), None) => self.labelled(label, value, block.content.start, block.depth, scope),
-                    (Some(_), Some(_)) | (None, _) => self.item(first, block, scope),
+                    (Some(_), Some(_)) | (None, _) => self.item(first, block, *scope),
                 }
                 self.lines(scan, rest..block.content.end, block.depth, scope);
             }
@@ -70,7 +70,7 @@ impl Details {
     }
 
     /// An item without a label: what it is depends on the label above it, or on its box.
-    fn item(&mut self, text: &str, block: &Block, scope: &Scope) {
+    fn item(&mut self, text: &str, block: &Block, scope: Scope) {
         let ticked = block.mark.map(|mark| mark.status == super::Status::Done);
         match scope.map(|(label, _)| label) {
             Some(Label::Verification) => self.read_check(text, block.content.start),
@@ -257,10 +257,10 @@ fn may_be_command(span: &str) -> bool {
 /// Whether a plain line reads like a program and its arguments rather than like English. Programs such as `make`, `test` or
 /// `find` begin sentences too, so small words give a sentence away.
 fn is_simple_command(line: &str) -> bool {
-    const SMALL_WORDS: [&str; 38] = [
+    const SMALL_WORDS: [&str; 37] = [
         "the", "that", "a", "an", "is", "are", "be", "should", "must", "sure", "and", "or", "to", "of", "with", "works",
         "passes", "pass", "when", "it", "if", "in", "on", "for", "no", "not", "by", "as", "from", "into", "after", "before",
-        "manually", "all", "each", "every", "this", "still",
+        "manually", "each", "every", "this", "still",
     ];
     let mut words = line.split_whitespace().skip_while(|word| word.split_once('=').is_some_and(|(name, _)| is_name(name)));
     let Some(program) = words.next() else { return false };
@@ -269,8 +269,8 @@ fn is_simple_command(line: &str) -> bool {
         && program.starts_with(|c: char| c.is_ascii_lowercase() || matches!(c, '.' | '/' | '~'))
         && !program.ends_with('.')
         && !line.contains(['|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '*', '?', '!', '—', '→', ','])
-        && line.matches('"').count() % 2 == 0
-        && line.matches('\'').count() % 2 == 0
+        && line.matches('"').count().is_multiple_of(2)
+        && line.matches('\'').count().is_multiple_of(2)
         && !words.any(|word| SMALL_WORDS.contains(&word.to_ascii_lowercase().as_str()) || word.ends_with(':'))
         && !(line.ends_with('.') && !line.ends_with(" .") && !line.ends_with("/..."))
 }
@@ -290,6 +290,7 @@ mod tests {
             ("./scripts/test --quick", true),
             ("RUST_LOG=debug cargo test", true),
             ("go test ./...", true),
+            ("make all", true),
             ("ls .", true),
             ("pytest -k 'two words'", true),
             ("make sure that it works", false),

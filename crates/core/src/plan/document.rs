@@ -260,7 +260,7 @@ fn is_json(name: &str, text: &str) -> bool {
 
 fn parse_json(text: &str) -> Result<Parsed, Fault> {
     let root = json::read(text)?;
-    if feature_list::recognises(&root) { feature_list::parse(text, &root) } else { prd_json::parse(text, &root) }
+    if feature_list::recognises(&root) { Ok(feature_list::parse(text, &root)) } else { prd_json::parse(text, &root) }
 }
 
 fn parse_markdown(name: &str, text: &str) -> Parsed {

@@ -10,7 +10,7 @@ pub(super) fn recognises(root: &Node) -> bool {
     matches!(root.value, Value::List(_)) || (root.get("features").is_some() && root.get("userStories").is_none())
 }
 
-pub(super) fn parse(text: &str, root: &Node) -> Result<Parsed, Fault> {
+pub(super) fn parse(text: &str, root: &Node) -> Parsed {
     let mut parsed = Parsed::new(Format::FeatureList);
     let features = root.get("features").unwrap_or(root);
     read_all(text, features, &mut parsed);
@@ -25,5 +25,5 @@ pub(super) fn parse(text: &str, root: &Node) -> Result<Parsed, Fault> {
         let message = format!("`total_features` is {spelled}, but there are {}", parsed.drafts.len());
         parsed.warnings.push(Fault::new(node.span.start, message));
     }
-    Ok(parsed)
+    parsed
 }

@@ -38,7 +38,7 @@ fn items(scan: &Scan<'_>, boxes: &[usize], parsed: &mut Parsed) -> Vec<Range<usi
 }
 
 fn headings(scan: &Scan<'_>, parsed: &mut Parsed) -> Vec<Range<usize>> {
-    let sections = sections(scan, |scan, block| is_numbered(scan, block));
+    let sections = sections(scan, is_numbered);
     for (position, section) in sections.iter().enumerate() {
         let heading = &scan.blocks[section.heading];
         let content = scan.content(heading);
@@ -62,7 +62,7 @@ fn move_refs(draft: &mut Draft) {
         let shorter = title[..start].trim_end().to_owned();
         if !shorter.is_empty() {
             draft.story.title = shorter;
-            draft.story.body = format!("Refs: {refs}\n{}", draft.story.body).trim_end().to_owned();
+            draft.story.body.insert_str(0, &format!("Refs: {refs}\n"));
         }
     }
 }

@@ -210,7 +210,7 @@ fn first_line(text: &str) -> Option<String> {
 }
 
 /// The value of a number that is whole, however it is spelled (`3`, `3.0`, `30e-1`).
-#[expect(clippy::cast_sign_loss, clippy::float_cmp, reason = "the range and the fraction are checked first")]
+#[expect(clippy::cast_sign_loss, reason = "the range and the fraction are checked first")]
 fn whole(spelled: &str) -> Option<u32> {
     let value: f64 = spelled.parse().ok()?;
     (value >= 0.0 && value <= f64::from(u32::MAX) && value.fract() == 0.0).then_some(value as u32)

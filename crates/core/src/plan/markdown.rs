@@ -131,8 +131,8 @@ impl Scanner<'_> {
     fn start(&mut self, tag: &Tag<'_>, range: Range<usize>) {
         match tag {
             Tag::Item => {
-                let content = range.start..range.start;
-                self.open(BlockKind::Item, range, content);
+                let start = item_start(self.text, &range);
+                self.open(BlockKind::Item, start..range.end, start..start);
                 self.items.push(true);
             }
             Tag::Paragraph => {
@@ -159,7 +159,6 @@ impl Scanner<'_> {
                 self.close_text();
                 self.skipped += 1;
             }
-            Tag::List(_) => self.close_text(),
             Tag::Emphasis
             | Tag::Strong
             | Tag::Strikethrough
@@ -169,7 +168,8 @@ impl Scanner<'_> {
             | Tag::Image { .. } => {
                 self.inline(&range);
             }
-            Tag::FootnoteDefinition(_)
+            Tag::List(_)
+            | Tag::FootnoteDefinition(_)
             | Tag::DefinitionList
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition
@@ -215,7 +215,7 @@ impl Scanner<'_> {
         self.close_text();
         if self.skipped == 0 {
             self.target = Some(self.blocks.len());
-            self.blocks.push(Block { kind, depth: self.items.len() as i32, span, content, mark: None });
+            self.blocks.push(Block { kind, depth: self.items.len().try_into().unwrap_or(i32::MAX), span, content, mark: None });
         }
     }
 
@@ -289,14 +289,17 @@ fn finish(text: &str, block: &mut Block) {
     }
 }
 
+/// Where an item's bullet is. The parser counts a tab as several bytes, so that its range may begin at the line end before.
+fn item_start(text: &str, range: &Range<usize>) -> usize {
+    let bytes = text.as_bytes();
+    let blank = |at: &usize| bytes.get(*at).is_some_and(u8::is_ascii_whitespace) || !text.is_char_boundary(*at);
+    (range.start..range.end).find(|at| !blank(at)).unwrap_or(range.end)
+}
+
 /// Where an item's text begins: behind its bullet or number.
 fn after_bullet(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = start;
-    // An item that is indented by a tab begins at the tab.
-    while matches!(bytes.get(at), Some(b' ' | b'\t')) {
-        at += 1;
-    }
     while bytes.get(at).is_some_and(u8::is_ascii_digit) {
         at += 1;
     }

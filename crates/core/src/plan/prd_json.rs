@@ -41,6 +41,6 @@ fn append_list(root: &Node, key: &str, context: &mut String) {
     let texts: String = texts.collect();
     if !texts.is_empty() {
         let gap = if context.is_empty() { "" } else { "\n\n" };
-        context.push_str(&format!("{gap}{key}:{texts}"));
+        context.extend([gap, key, ":", &texts]);
     }
 }

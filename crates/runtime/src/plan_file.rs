@@ -1,0 +1,336 @@
+//! The plan on disk: finding it, marking it, and putting back what an agent did to it.
+//!
+//! The document is kept in memory and written through; the file is parsed again only when its bytes changed. Files that belong to
+//! the plan (a PRD beside it, progress files) are kept the same way.
+
+mod find;
+mod held;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use verdone_core::check::CommandSpec;
+use verdone_core::id::StoryId;
+use verdone_core::plan::progress::{self, LoopStatus, StoryEntry};
+use verdone_core::plan::{Document, Plan, PlanError, Status, Story, Undo};
+
+use held::{Held, ReadError};
+
+pub use find::{FindError, Home, PlanLocation, PlanRequest, find};
+
+/// Larger files are no plans.
+pub const LARGEST_PLAN: u64 = 64 * 1024 * 1024;
+
+/// An open plan.
+#[derive(Debug)]
+pub struct PlanFile {
+    location: PlanLocation,
+    held: Held,
+    document: Document,
+    companion: Option<Companion>,
+    progress_md: Option<ProgressFile>,
+    progress_txt: Option<ProgressFile>,
+    context: Option<String>,
+    notes: Vec<String>,
+    last_mark: Option<LastMark>,
+}
+
+/// `prd.md` beside a `plan.md`: the same story is ticked there too. Protected even if it cannot be read as a plan.
+#[derive(Debug)]
+struct Companion {
+    held: Held,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Plan(Box<Document>),
+    Bytes(Vec<u8>),
+}
+
+#[derive(Debug)]
+struct ProgressFile {
+    held: Held,
+    /// Nothing while there is no such file.
+    text: Option<String>,
+}
+
+#[derive(Debug)]
+struct LastMark {
+    plan: Undo,
+    companion: Option<Undo>,
+}
+
+/// A protected file that is not as we left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignEdit {
+    pub path: PathBuf,
+    /// Nothing if the file is gone or is no file any more.
+    pub bytes_on_disk: Option<Vec<u8>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlanFileError {
+    #[error("cannot read {path}: {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{path} is not a file")]
+    NotAFile { path: PathBuf },
+    #[error("{path} has {bytes} bytes; a plan has at most {LARGEST_PLAN}")]
+    TooLarge { path: PathBuf, bytes: u64 },
+    #[error("cannot write {path}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("there is no story {0} in this plan")]
+    NoSuchStory(StoryId),
+}
+
+impl PlanFile {
+    pub fn open(location: PlanLocation) -> Result<Self, PlanFileError> {
+        let (held, bytes) = read(&location.plan)?;
+        let document = Document::parse(&location.plan.display().to_string(), &bytes)?;
+        let mut notes = Vec::new();
+        let companion = match location.companion() {
+            Some(path) => open_companion(&path, &mut notes)?,
+            None => None,
+        };
+        let progress_md = location.progress_md().map(|path| open_progress(&path)).transpose()?;
+        let progress_txt = location.progress_txt().map(|path| open_progress(&path)).transpose()?;
+        let context = match location.prompt() {
+            Some(path) if path.is_file() => Some(String::from_utf8_lossy(&read(&path)?.1).into_owned()),
+            Some(_) | None => None,
+        };
+        Ok(Self { location, held, document, companion, progress_md, progress_txt, context, notes, last_mark: None })
+    }
+
+    pub fn plan(&self) -> &Plan {
+        self.document.plan()
+    }
+
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    pub fn location(&self) -> &PlanLocation {
+        &self.location
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.location.plan
+    }
+
+    /// Text of a prompt file beside the plan: belongs into every prompt.
+    pub fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+
+    /// What is odd about the files beside the plan.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Files that an agent may not change: the plan, its companion and its progress files.
+    pub fn protected_paths(&self) -> Vec<PathBuf> {
+        self.files().into_iter().map(|(held, _)| held.path.clone()).collect()
+    }
+
+    /// Reads again what changed on disk; says whether anything did. On an error nothing is taken over.
+    pub fn refresh(&mut self) -> Result<bool, PlanFileError> {
+        let mut changed = false;
+        if !self.held.confirm(Some(self.document.text().as_bytes()))? {
+            let (held, bytes) = read(&self.location.plan)?;
+            self.document = Document::parse(self.document.name(), &bytes)?;
+            self.held = held;
+            changed = true;
+        }
+        if let Some(path) = self.location.companion() {
+            let same = match &mut self.companion {
+                Some(Companion { held, content }) => held.confirm(Some(content.bytes()))?,
+                None => !path.exists(),
+            };
+            if !same {
+                self.notes.clear();
+                self.companion = open_companion(&path, &mut self.notes)?;
+                changed = true;
+            }
+        }
+        for file in [&mut self.progress_md, &mut self.progress_txt].into_iter().flatten() {
+            let bytes = file.text.as_ref().map(String::as_bytes);
+            if !file.held.confirm(bytes)? {
+                *file = open_progress(&file.held.path)?;
+                changed = true;
+            }
+        }
+        if changed {
+            self.last_mark = None;
+        }
+        Ok(changed)
+    }
+
+    /// Marks a story in memory and on disk. On an error the plan is as it was.
+    pub fn mark(&mut self, id: &StoryId, status: Status) -> Result<(), PlanFileError> {
+        let Some(index) = self.plan().place(id) else { return Err(PlanFileError::NoSuchStory(id.clone())) };
+        let undo = self.document.mark(index, status).map_err(|_| PlanFileError::NoSuchStory(id.clone()))?;
+        if let Err(error) = self.held.write(self.document.text().as_bytes()) {
+            self.document.undo(undo);
+            return Err(error);
+        }
+        let companion = match self.companion.as_mut().map(|companion| companion.mark(id, status)).transpose() {
+            Ok(companion) => companion.flatten(),
+            Err(error) => {
+                self.document.undo(undo);
+                self.held.write(self.document.text().as_bytes())?;
+                return Err(error);
+            }
+        };
+        self.last_mark = Some(LastMark { plan: undo, companion });
+        Ok(())
+    }
+
+    /// Takes the last mark back, byte for byte; says whether there was one.
+    pub fn unmark(&mut self) -> Result<bool, PlanFileError> {
+        let Some(last) = self.last_mark.take() else { return Ok(false) };
+        self.document.undo(last.plan);
+        if let (Some(companion), Some(undo)) = (&mut self.companion, last.companion)
+            && let Content::Plan(document) = &mut companion.content
+        {
+            document.undo(undo);
+            companion.held.write(document.text().as_bytes())?;
+        }
+        self.held.write(self.document.text().as_bytes())?;
+        Ok(true)
+    }
+
+    /// Protected files that differ on disk from what we hold.
+    pub fn foreign_edits(&self) -> Result<Vec<ForeignEdit>, PlanFileError> {
+        let mut edits = Vec::new();
+        for (held, bytes) in self.files() {
+            if held.is_unchanged(bytes).map_err(|error| held.error(error))? {
+                continue;
+            }
+            let bytes_on_disk = match held.read_again() {
+                Ok((_, bytes)) => Some(bytes),
+                Err(ReadError::Missing | ReadError::NotAFile | ReadError::TooLarge(_)) => None,
+                Err(ReadError::Io(source)) => return Err(PlanFileError::Read { path: held.path.clone(), source }),
+            };
+            edits.push(ForeignEdit { path: held.path.clone(), bytes_on_disk });
+        }
+        Ok(edits)
+    }
+
+    /// Rewrites our bytes where something else is on disk, and removes progress files that we did not write.
+    pub fn put_back(&mut self) -> Result<(), PlanFileError> {
+        self.held.put_back(Some(self.document.text().as_bytes()))?;
+        if let Some(companion) = &mut self.companion {
+            let Companion { held, content } = companion;
+            held.put_back(Some(content.bytes()))?;
+        }
+        for file in [&mut self.progress_md, &mut self.progress_txt].into_iter().flatten() {
+            file.held.put_back(file.text.as_ref().map(String::as_bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Appends an entry to `progress.md`, where the plan has one.
+    pub fn record_story(&mut self, entry: &StoryEntry) -> Result<(), PlanFileError> {
+        let Some(file) = &mut self.progress_md else { return Ok(()) };
+        file.replace(|text| progress::append_entry(text, entry))
+    }
+
+    /// Sets the header lines of `progress.txt`, where the plan has one.
+    pub fn record_status(&mut self, status: &LoopStatus) -> Result<(), PlanFileError> {
+        let Some(file) = &mut self.progress_txt else { return Ok(()) };
+        file.replace(|text| progress::edit_status(text, status))
+    }
+
+    /// Progress files that may have been written: they ride with the next commit.
+    pub fn progress_paths(&self) -> Vec<PathBuf> {
+        [&self.progress_md, &self.progress_txt].into_iter().flatten().map(|file| file.held.path.clone()).collect()
+    }
+
+    /// Every file with the bytes it should have.
+    fn files(&self) -> Vec<(&Held, Option<&[u8]>)> {
+        let mut files = vec![(&self.held, Some(self.document.text().as_bytes()))];
+        files.extend(self.companion.iter().map(|companion| (&companion.held, Some(companion.content.bytes()))));
+        let progress = [&self.progress_md, &self.progress_txt].into_iter().flatten();
+        files.extend(progress.map(|file| (&file.held, file.text.as_ref().map(String::as_bytes))));
+        files
+    }
+}
+
+/// A story's checks: those in backticks, and plain lines whose program exists.
+pub fn resolve_checks(story: &Story, program_exists: impl Fn(&str) -> bool) -> Vec<CommandSpec> {
+    let program = |line: &str| line.split_whitespace().find(|word| !word.contains('=')).map(str::to_owned);
+    let plain = story.maybe_checks.iter().filter(|line| program(line).is_some_and(|program| program_exists(&program)));
+    story.checks.iter().cloned().chain(plain.map(|line| CommandSpec::Shell(line.clone()))).collect()
+}
+
+impl Companion {
+    fn mark(&mut self, id: &StoryId, status: Status) -> Result<Option<Undo>, PlanFileError> {
+        let Content::Plan(document) = &mut self.content else { return Ok(None) };
+        let Some(index) = document.plan().place(id).filter(|index| document.plan().stories[*index].explicit_id) else {
+            return Ok(None);
+        };
+        let Ok(undo) = document.mark(index, status) else { return Ok(None) };
+        if let Err(error) = self.held.write(document.text().as_bytes()) {
+            document.undo(undo);
+            return Err(error);
+        }
+        Ok(Some(undo))
+    }
+}
+
+impl Content {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Plan(document) => document.text().as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl ProgressFile {
+    fn replace(&mut self, edit: impl FnOnce(&str) -> String) -> Result<(), PlanFileError> {
+        let before = self.text.as_deref().unwrap_or_default();
+        let after = edit(before);
+        if self.text.as_deref() != Some(&after) {
+            self.held.write(after.as_bytes())?;
+            self.text = Some(after);
+        }
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Result<(Held, Vec<u8>), PlanFileError> {
+    Held::open(path).map_err(|error| held::named(path, error))
+}
+
+fn open_companion(path: &Path, notes: &mut Vec<String>) -> Result<Option<Companion>, PlanFileError> {
+    let (held, bytes) = match Held::open(path) {
+        Ok(opened) => opened,
+        Err(ReadError::Missing) => return Ok(None),
+        Err(error @ (ReadError::NotAFile | ReadError::TooLarge(_) | ReadError::Io(_))) => return Err(held::named(path, error)),
+    };
+    let content = match Document::parse(&path.display().to_string(), &bytes) {
+        Ok(document) => Content::Plan(Box::new(document)),
+        Err(error) => {
+            notes.push(format!("stories are not ticked here: {error}"));
+            Content::Bytes(bytes)
+        }
+    };
+    Ok(Some(Companion { held, content }))
+}
+
+fn open_progress(path: &Path) -> Result<ProgressFile, PlanFileError> {
+    match Held::open(path) {
+        Ok((held, bytes)) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(ProgressFile { held, text: Some(text) }),
+            Err(_) => Err(PlanFileError::Read {
+                path: path.to_owned(),
+                source: io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"),
+            }),
+        },
+        Err(ReadError::Missing) => Ok(ProgressFile { held: Held::absent(path), text: None }),
+        Err(error @ (ReadError::NotAFile | ReadError::TooLarge(_) | ReadError::Io(_))) => Err(held::named(path, error)),
+    }
+}

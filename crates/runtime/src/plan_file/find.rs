@@ -1,0 +1,250 @@
+//! Which plan is meant: the one that is named, else the only one that a project has.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use verdone_core::plan::Document;
+
+use super::LARGEST_PLAN;
+
+/// What the user said about the plan. Paths are relative to `cwd` where the command line names them, else to `root`.
+#[derive(Debug, Clone, Default)]
+pub struct PlanRequest {
+    /// The project: where `.verdone/`, `.ralph/` and the usual plan files are.
+    pub root: PathBuf,
+    pub cwd: PathBuf,
+    /// The argument: a file or a folder.
+    pub named: Option<PathBuf>,
+    /// `--prd N`.
+    pub prd: Option<u32>,
+    /// The config's plan, or `PLAN_PATH`.
+    pub configured: Option<PathBuf>,
+    /// `RALPH_LOOP_DIR`.
+    pub loop_dir: Option<PathBuf>,
+    /// `PROGRESS_PATH`.
+    pub progress_path: Option<PathBuf>,
+}
+
+/// Where a plan is and which loop's files it lives among.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanLocation {
+    pub plan: PathBuf,
+    pub home: Home,
+    /// A `progress.md` that was asked for.
+    pub progress: Option<PathBuf>,
+}
+
+/// The folder's conventions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// `.ralph/PRD-N/`: `prd.md` and `progress.md` beside the plan.
+    Prd,
+    /// `ralph-loops/<name>/`: `progress.txt` and `RALPH_PROMPT.md` beside the plan.
+    RalphLoop,
+    /// None: progress files only where they already exist.
+    Plain,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    #[error("there is no plan at {path}")]
+    Missing { path: PathBuf },
+    #[error("there is no plan in {path}")]
+    EmptyFolder { path: PathBuf },
+    #[error("there are several plans:{}", list(candidates))]
+    Several { candidates: Vec<Candidate> },
+    #[error("there is no plan in this project")]
+    Nothing,
+}
+
+/// A plan that could be meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub path: PathBuf,
+    /// Open stories; nothing if it cannot be read as a plan.
+    pub open: Option<usize>,
+}
+
+impl FindError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } | Self::EmptyFolder { .. } | Self::Nothing => {
+                "name a plan (`verdone run PLAN.md`), or make one with `verdone plan new`"
+            }
+            Self::Several { .. } => "name one of them, or use `--prd N`",
+        }
+    }
+}
+
+/// Names that a plan usually has, first the ones that are nothing else.
+const USUAL: [&str; 7] =
+    ["PLAN.md", "plan.md", "IMPLEMENTATION_PLAN.md", "prd.json", "feature_list.json", "prd.md", "scripts/ralph/prd.json"];
+
+/// Finds the plan: argument, `--prd`, config, `RALPH_LOOP_DIR`, then the usual names in the project.
+pub fn find(request: &PlanRequest) -> Result<PlanLocation, FindError> {
+    let progress = request.progress_path.as_ref().map(|path| normal(&request.root.join(path)));
+    let plan = if let Some(named) = &request.named {
+        file_or_folder(&normal(&request.cwd.join(named)))?
+    } else if let Some(number) = request.prd {
+        file_or_folder(&request.root.join(format!(".ralph/PRD-{number}")))?
+    } else if let Some(configured) = &request.configured {
+        file_or_folder(&normal(&request.root.join(configured)))?
+    } else if let Some(folder) = &request.loop_dir {
+        let plan = file_or_folder(&normal(&request.root.join(folder).join("feature_list.json")))?;
+        return Ok(PlanLocation { plan, home: Home::RalphLoop, progress });
+    } else {
+        choose(project(&request.root))?.ok_or(FindError::Nothing)?
+    };
+    Ok(PlanLocation { home: home(&plan), plan, progress })
+}
+
+impl PlanLocation {
+    /// The location of a plan that is known to be a file.
+    pub fn of(plan: PathBuf) -> Self {
+        Self { home: home(&plan), plan, progress: None }
+    }
+
+    pub(super) fn companion(&self) -> Option<PathBuf> {
+        let is_plan = self.plan.file_name().is_some_and(|name| name.eq_ignore_ascii_case("plan.md"));
+        match self.home {
+            Home::Prd => is_plan.then(|| self.beside("prd.md")),
+            Home::RalphLoop | Home::Plain => None,
+        }
+    }
+
+    pub(super) fn progress_md(&self) -> Option<PathBuf> {
+        let usual = match self.home {
+            Home::Prd => Some(self.beside("progress.md")),
+            Home::RalphLoop | Home::Plain => None,
+        };
+        self.progress.clone().or(usual)
+    }
+
+    pub(super) fn progress_txt(&self) -> Option<PathBuf> {
+        let path = self.beside("progress.txt");
+        let is_list = self.plan.file_name().is_some_and(|name| name == "feature_list.json");
+        match self.home {
+            Home::RalphLoop => Some(path),
+            Home::Prd => None,
+            Home::Plain => (is_list && path.is_file()).then_some(path),
+        }
+    }
+
+    pub(super) fn prompt(&self) -> Option<PathBuf> {
+        let is_list = self.plan.file_name().is_some_and(|name| name == "feature_list.json");
+        is_list.then(|| self.beside("RALPH_PROMPT.md"))
+    }
+
+    fn beside(&self, name: &str) -> PathBuf {
+        self.plan.with_file_name(name)
+    }
+}
+
+fn file_or_folder(path: &Path) -> Result<PathBuf, FindError> {
+    if !path.is_dir() {
+        return if path.exists() { Ok(path.to_owned()) } else { Err(FindError::Missing { path: path.to_owned() }) };
+    }
+    choose(in_folder(path))?.ok_or_else(|| FindError::EmptyFolder { path: path.to_owned() })
+}
+
+fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = USUAL.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect();
+    // A prd.md beside a plan.md is its companion, not a second plan.
+    if found.iter().any(|path| path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("plan.md"))) {
+        found.retain(|path| path.file_name().is_none_or(|name| name != "prd.md"));
+    }
+    distinct(found)
+}
+
+fn project(root: &Path) -> Vec<PathBuf> {
+    let mut found = in_folder(root);
+    let is_prd = |name: &str| name.strip_prefix("PRD-").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    for folder in children(&root.join(".ralph")).into_iter().filter(|path| has_name(path, is_prd)) {
+        found.extend(in_folder(&folder));
+    }
+    for folder in children(&root.join(".claude/data/ralph-loops")) {
+        found.extend(Some(folder.join("feature_list.json")).filter(|path| path.is_file()));
+    }
+    let is_task = |name: &str| name.starts_with("prd-") && name.ends_with(".json");
+    found.extend(children(&root.join(".agents/tasks")).into_iter().filter(|path| path.is_file() && has_name(path, is_task)));
+    distinct(found)
+}
+
+/// The only candidate, or the only one with open stories. More than one is a question for the user.
+fn choose(found: Vec<PathBuf>) -> Result<Option<PathBuf>, FindError> {
+    if found.len() < 2 {
+        return Ok(found.into_iter().next());
+    }
+    let candidates: Vec<Candidate> = found.into_iter().map(|path| Candidate { open: count_open(&path), path }).collect();
+    // A file that cannot be read may be the one that is meant, unless it is no plan at all beside one that is.
+    let plans = candidates.iter().filter(|candidate| candidate.open.is_some()).count();
+    let mut open = candidates.iter().filter(|candidate| candidate.open.is_some_and(|open| open > 0));
+    match (open.next(), open.next()) {
+        (Some(only), None) => Ok(Some(only.path.clone())),
+        (None, None) if plans == 1 => {
+            Ok(candidates.into_iter().find(|candidate| candidate.open.is_some()).map(|found| found.path))
+        }
+        (Some(_) | None, _) => Err(FindError::Several { candidates }),
+    }
+}
+
+fn count_open(path: &Path) -> Option<usize> {
+    let metadata = fs::metadata(path).ok().filter(|metadata| metadata.is_file() && metadata.len() <= LARGEST_PLAN)?;
+    let bytes = fs::read(path).ok().filter(|_| metadata.is_file())?;
+    Document::parse(&path.display().to_string(), &bytes).ok().map(|document| document.plan().open().count())
+}
+
+fn home(plan: &Path) -> Home {
+    let folder = plan.parent();
+    let name = folder.and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
+    let above = folder.and_then(Path::parent).and_then(Path::file_name);
+    let is_list = plan.file_name().is_some_and(|name| name == "feature_list.json");
+    if name.starts_with("PRD-") && above.is_some_and(|above| above == ".ralph") {
+        Home::Prd
+    } else if is_list && above.is_some_and(|above| above == "ralph-loops") {
+        Home::RalphLoop
+    } else {
+        Home::Plain
+    }
+}
+
+/// Folders in the order of their names, numbers by value.
+fn children(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    let number = |path: &PathBuf| -> u64 {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(u64::MAX)
+    };
+    found.sort_by(|a, b| (number(a), a).cmp(&(number(b), b)));
+    found
+}
+
+fn has_name(path: &Path, right: impl Fn(&str) -> bool) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(right)
+}
+
+/// On a file system that ignores case, `PLAN.md` and `plan.md` are one file.
+fn distinct(found: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    found.into_iter().filter(|path| fs::metadata(path).is_ok_and(|file| seen.insert((file.dev(), file.ino())))).collect()
+}
+
+/// A path without `.`; `..` stays, because what it means depends on links.
+fn normal(path: &Path) -> PathBuf {
+    path.components().filter(|component| *component != Component::CurDir).collect()
+}
+
+fn list(candidates: &[Candidate]) -> String {
+    candidates.iter().fold(String::new(), |mut out, candidate| {
+        let _ = match candidate.open {
+            Some(open) => write!(out, "\n  {} ({open} open)", candidate.path.display()),
+            None => write!(out, "\n  {} (not readable as a plan)", candidate.path.display()),
+        };
+        out
+    })
+}
