@@ -85,7 +85,8 @@ impl Redactor {
                 let mut label = self.names[hit.pattern().as_usize()].as_str();
                 found.retain(|other| {
                     let apart = other.range.end <= range.start || range.end <= other.range.start;
-                    if !apart && !(range.start <= other.range.start && other.range.end <= range.end) {
+                    let within = range.start <= other.range.start && other.range.end <= range.end;
+                    if !apart && !within {
                         range = range.start.min(other.range.start)..range.end.max(other.range.end);
                         label = other.label;
                     }
