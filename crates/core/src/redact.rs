@@ -76,19 +76,23 @@ impl Redactor {
         if cut == 0 { text.len() } else { cut }
     }
 
-    /// Every secret, in order, without overlaps. A known value beats a shape.
+    /// Every secret, in order, without overlaps: what overlaps is one secret, named after the wider one.
     fn find<'s>(&'s self, text: &str) -> Vec<Secret<'s>> {
         let mut found: Vec<Secret<'s>> = shape::find(text).collect();
         if let Some(values) = &self.values {
             for hit in values.find_iter(text) {
-                let range = hit.start()..hit.end();
-                let label = self.names[hit.pattern().as_usize()].as_str();
-                found.retain(|other| other.range.end <= range.start || range.end <= other.range.start || other.covers(&range));
-                if !found.iter().any(|other| other.covers(&range)) {
-                    found.push(Secret { range, label });
-                } else if let Some(same) = found.iter_mut().find(|other| other.range == range) {
-                    same.label = label;
-                }
+                let mut range = hit.start()..hit.end();
+                let mut label = self.names[hit.pattern().as_usize()].as_str();
+                found.retain(|other| {
+                    let apart = other.range.end <= range.start || range.end <= other.range.start;
+                    let within = range.start <= other.range.start && other.range.end <= range.end;
+                    if !apart && !within {
+                        range = range.start.min(other.range.start)..range.end.max(other.range.end);
+                        label = other.label;
+                    }
+                    apart
+                });
+                found.push(Secret { range, label });
             }
         }
         found.sort_by_key(|secret| secret.range.start);
@@ -107,12 +111,6 @@ impl fmt::Debug for Redactor {
 struct Secret<'s> {
     range: Range<usize>,
     label: &'s str,
-}
-
-impl Secret<'_> {
-    fn covers(&self, range: &Range<usize>) -> bool {
-        self.range.start <= range.start && range.end <= self.range.end
-    }
 }
 
 const SECRET_WORDS: [&str; 12] = [
@@ -183,6 +181,7 @@ mod tests {
             ("  bGluZSB0d28gb2YgdGhlIGtleQ", "  [redacted:SIGNING_PRIVATE_KEY]"),
             ("Bearer hunter2-hunter2", "Bearer [redacted:DEPLOY_TOKEN]"),
             ("Bearer xx-hunter2-hunter2-and-more", "Bearer [redacted:token]"),
+            ("p=pässwörd mit Leerzeichenhunter2-hunter2", "p=[redacted:DB_PASSWORD][redacted:DEPLOY_TOKEN]"),
         ] {
             assert_eq!(redactor.redact(text), expected);
         }
@@ -207,6 +206,24 @@ mod tests {
             let joined = format!("{}{}", redactor.redact(&text[..cut]), redactor.redact(&text[cut..]));
             assert!(joined.contains("[redacted:DEPLOY_TOKEN]"), "{before}: {joined}");
             assert!(cut > 0);
+        }
+    }
+
+    static REDACTOR: std::sync::LazyLock<Redactor> = std::sync::LazyLock::new(redactor);
+
+    proptest::proptest! {
+        #[test]
+        fn a_known_value_never_survives(before in "[\\PC:/@ .-]{0,40}", after in "[\\PC:/@ .-]{0,40}") {
+            let text = format!("{before}hunter2-hunter2{after}");
+            let redacted = REDACTOR.redact(&text).into_owned();
+            proptest::prop_assert!(!redacted.contains("hunter2-hunter2"), "{}", redacted);
+        }
+
+        #[test]
+        fn any_text_is_taken(text in "(\\PC|\n|-----BEGIN PRIVATE KEY-----|Bearer |sk-|://a:){0,20}") {
+            let _ = REDACTOR.redact(&text);
+            let cut = REDACTOR.safe_cut(&text);
+            proptest::prop_assert!(text.is_char_boundary(cut) && (cut > 0 || text.is_empty()));
         }
     }
 

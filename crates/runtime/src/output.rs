@@ -212,6 +212,20 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn lines_do_not_depend_on_how_the_bytes_arrive(
+            bytes in proptest::collection::vec(proptest::sample::select(b"ab\r\n\xe2\x82\xac\xf0\x9f\xff\0".as_slice()), 0..60),
+            size in 1..10usize,
+        ) {
+            let whole = capture(1000, &[&bytes]);
+            let pieces = capture(1000, &bytes.chunks(size).collect::<Vec<_>>());
+            proptest::prop_assert_eq!(&whole, &pieces);
+            let plain = String::from_utf8_lossy(&bytes).replace("\r\n", "\n").replace('\r', "\n");
+            proptest::prop_assert_eq!(whole.1, plain.lines().map(str::to_owned).collect::<Vec<_>>());
+        }
+    }
+
     #[test]
     fn a_tail_begins_at_a_line() {
         assert_eq!(tail("first\nsecond\nthird\n", 10), "third\n");
