@@ -166,6 +166,19 @@ fn a_terminal_has_the_asked_size_and_shows_what_is_typed() {
     let screen = terminal.wait_for("got hello there", SOON);
     assert!(screen.lines().count() <= 24, "{screen}");
     assert_eq!(terminal.wait_for_exit(SOON), 5);
+    sandbox.assert_no_survivors(SOON);
+}
+
+#[test]
+fn keys_of_a_terminal_signal_the_program() {
+    let sandbox = Sandbox::new();
+    let script = "trap 'echo caught; exit 130' INT; echo ready; while :; do sleep 0.05; done";
+    let terminal = Tmux::start(&sandbox, 200, 50, ["sh", "-c", script]);
+    terminal.wait_for("ready", SOON);
+    assert_eq!((terminal.exit_code(), sandbox.survivors().is_empty()), (None, false));
+    terminal.send_keys(&["C-c"]);
+    assert_eq!(terminal.wait_for_exit(SOON), 130);
+    terminal.wait_for("caught", SOON);
 }
 
 #[test]

@@ -88,6 +88,8 @@ fn number(text: &str) -> Result<usize, String> {
 enum Case {
     /// An empty program, linked as ours is.
     Empty,
+    /// `sh -c true`: what an iteration pays for the agent, and again for each check, whoever starts them.
+    Shell,
     /// `verdone run --dry-run`.
     DryRun(usize),
     /// The Bash loop, asked for no iteration.
@@ -103,7 +105,7 @@ enum Case {
 impl Case {
     fn repeats(self) -> usize {
         match self {
-            Self::Empty | Self::DryRun(_) | Self::LoopStart(_) => CHEAP_REPEATS,
+            Self::Empty | Self::Shell | Self::DryRun(_) | Self::LoopStart(_) => CHEAP_REPEATS,
             Self::Bare(_) | Self::Loop(_) | Self::Run(_) => 1,
         }
     }
@@ -113,7 +115,7 @@ type Samples = BTreeMap<Case, Vec<Duration>>;
 
 fn measure(settings: &Settings) -> Result<String, String> {
     let mut bench = Bench::prepare(settings);
-    let mut schedule = vec![Case::Empty; Case::Empty.repeats()];
+    let mut schedule = [Case::Empty, Case::Shell].repeat(CHEAP_REPEATS);
     for &size in &settings.sizes {
         for case in [Case::DryRun(size), Case::LoopStart(size), Case::Bare(size), Case::Loop(size), Case::Run(size)] {
             schedule.extend(vec![case; case.repeats()]);
@@ -166,6 +168,11 @@ impl<'a> Bench<'a> {
         let count = iterations.to_string();
         match case {
             Case::Empty => timed(self.sandbox.command(&self.settings.empty), &[0]),
+            Case::Shell => {
+                let mut command = self.sandbox.command("/bin/sh");
+                command.args(["-c", "true"]);
+                timed(command, &[0])
+            }
             Case::DryRun(size) => {
                 let mut command = self.command(&self.settings.verdone, &self.templates[&size]);
                 command.args(["run", PLAN, "--dry-run", "--agent-command", AGENT, "--check", "true"]);
@@ -263,10 +270,11 @@ fn write_report(text: &mut String, settings: &Settings, samples: &Samples) -> st
     let empty = median(Case::Empty);
 
     writeln!(text, "Start-up, in ms ({} samples each)", settings.rounds * CHEAP_REPEATS)?;
-    writeln!(text, "{:<34} {:>9} {:>9} {:>9}", "", "median", "p99", "x empty")?;
+    writeln!(text, "{:<40} {:>9} {:>9} {:>9}", "", "median", "p99", "x empty")?;
     let mut start =
-        |name: &str, case| writeln!(text, "{name:<34} {:>9.2} {:>9.2} {:>9.1}", median(case), p99(case), median(case) / empty);
+        |name: &str, case| writeln!(text, "{name:<40} {:>9.2} {:>9.2} {:>9.1}", median(case), p99(case), median(case) / empty);
     start("empty process", Case::Empty)?;
+    start("sh -c true", Case::Shell)?;
     for &size in &settings.sizes {
         start(&format!("run --dry-run, {size} stories"), Case::DryRun(size))?;
         start(&format!("Bash loop, {size} stories"), Case::LoopStart(size))?;
@@ -274,7 +282,7 @@ fn write_report(text: &mut String, settings: &Settings, samples: &Samples) -> st
 
     let iterations = settings.iterations as f64;
     writeln!(text, "\nOne iteration, in ms: (total - start-up) / {iterations}  ({} samples each)", settings.rounds)?;
-    writeln!(text, "{:<34} {:>9} {:>9} {:>9} {:>9}", "", "median", "p99", "x bare", "x Bash")?;
+    writeln!(text, "{:<40} {:>9} {:>9} {:>9} {:>9}", "", "median", "p99", "x bare", "x Bash")?;
     for &size in &settings.sizes {
         let bare = median(Case::Bare(size)) / iterations;
         let each = |quantile: f64, start: f64| (quantile - start) / iterations;
@@ -287,7 +295,7 @@ fn write_report(text: &mut String, settings: &Settings, samples: &Samples) -> st
         for (name, case, start) in rows {
             let (middle, high) = (each(median(case), start), each(p99(case), start));
             let name = format!("{name}, {size} stories");
-            writeln!(text, "{name:<34} {middle:>9.2} {high:>9.2} {:>9.2} {:>9.2}", middle / bare, middle / bash)?;
+            writeln!(text, "{name:<40} {middle:>9.2} {high:>9.2} {:>9.2} {:>9.2}", middle / bare, middle / bash)?;
         }
     }
     writeln!(text, "\nAims: start-up 5 ms; an iteration 30 ms with 10 stories, and at most 1.5 x bare above that.")
