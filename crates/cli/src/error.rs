@@ -20,8 +20,6 @@ pub(crate) enum Kind {
     Error,
     /// Arguments, settings, plan or repository cannot be used as they are.
     Usage,
-    /// A limit was reached.
-    Limit,
     /// A human has to look.
     Human,
 }
@@ -31,7 +29,6 @@ impl Kind {
         match self {
             Self::Error => 1,
             Self::Usage => 2,
-            Self::Limit => 3,
             Self::Human => 4,
         }
     }
@@ -181,7 +178,7 @@ mod tests {
 
     #[test]
     fn kinds_have_the_documented_exit_codes() {
-        for (kind, code) in [(Kind::Error, 1), (Kind::Usage, 2), (Kind::Limit, 3), (Kind::Human, 4)] {
+        for (kind, code) in [(Kind::Error, 1), (Kind::Usage, 2), (Kind::Human, 4)] {
             assert_eq!(CliError::new(kind, "x").exit_code(), code, "{kind:?}");
         }
     }

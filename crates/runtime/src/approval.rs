@@ -39,9 +39,7 @@ impl Approvals {
     pub fn read(root: &Path) -> Result<Self, ApprovalError> {
         let path = root.join(".verdone/approvals.json");
         let plans = match fs::read(&path) {
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|source| ApprovalError::Broken { path: path.clone(), source })?
-            }
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| ApprovalError::Broken { path: path.clone(), source })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(source) => return Err(ApprovalError::Io { path, source }),
         };

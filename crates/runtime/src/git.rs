@@ -9,6 +9,7 @@ mod chain;
 mod checkpoint;
 mod command;
 mod commit;
+mod create;
 mod error;
 mod files;
 mod head;

@@ -144,8 +144,8 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, said: &str) -> Result<P
     let kept = run_dir.join("plan-answer.md");
     fs::write(&kept, said).map_err(io_error("keeping the agent's answer"))?;
     let name = request.output.file_name().unwrap_or_default().to_string_lossy();
-    let document = Document::parse(&name, text.as_bytes())
-        .map_err(|source| PlanningError::NotAPlan { kept: kept.clone(), source })?;
+    let document =
+        Document::parse(&name, text.as_bytes()).map_err(|source| PlanningError::NotAPlan { kept: kept.clone(), source })?;
     if !document.plan().stories.iter().any(|story| story.explicit_id) {
         return Err(PlanningError::NoIds { kept });
     }

@@ -8,7 +8,9 @@ use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
 
 use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
+use crate::process;
 use crate::run::Ready;
+use crate::signal::Signals;
 use crate::store::{Journal, JournalError, Store, StoredRun};
 
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +22,7 @@ pub enum RecoverError {
 }
 
 /// Puts the last run in order where it died. Answers whether the work tree was changed.
-pub fn recover(store: &Store, ready: &Ready, reporter: &mut dyn Reporter) -> Result<bool, RecoverError> {
+pub fn recover(store: &Store, ready: &Ready, signals: &Signals, reporter: &mut dyn Reporter) -> Result<bool, RecoverError> {
     let Some(stored) = store.latest()? else { return Ok(false) };
     let mut state = State::default();
     stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
@@ -29,6 +31,10 @@ pub fn recover(store: &Store, ready: &Ready, reporter: &mut dyn Reporter) -> Res
     }
     let text = format!("run {} did not end properly; putting things in order", stored.id);
     reporter.report(Update::Notice { text: &text });
+    let strays = process::end_strays(&stored.id, ready.request.config.limits.grace.duration(), signals);
+    if strays > 0 {
+        reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
+    }
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut events = Vec::new();
     if let Some(attempt) = state.open_attempt() {

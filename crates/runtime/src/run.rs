@@ -156,7 +156,7 @@ impl Ready {
         let mut lock = RunLock::take(self.git.git_dir())?;
         let store = Store::of(&self.request.project.root);
         let mut ready = self;
-        if recover::recover(&store, &ready, reporter)? {
+        if recover::recover(&store, &ready, &signals, reporter)? {
             ready.plan.refresh()?;
         }
         for finding in ready.examine()? {

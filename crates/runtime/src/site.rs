@@ -116,12 +116,7 @@ fn show(reporter: &mut dyn Reporter, moment: &CheckMoment<'_>) {
 pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
     commands
         .into_iter()
-        .map(|command| Check {
-            name: command.display(),
-            origin: CheckOrigin::Story,
-            command,
-            timeout: config.limits.check_time,
-        })
+        .map(|command| Check { name: command.display(), origin: CheckOrigin::Story, command, timeout: config.limits.check_time })
         .collect()
 }
 

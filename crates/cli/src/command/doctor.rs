@@ -37,7 +37,8 @@ fn examine(context: &Context) -> Result<Vec<Finding>, CliError> {
     let settings = context.settings(&project, &verdone_runtime::config_file::Flags::default())?;
     let plan = context.plan_request(&project, &settings, None);
     let config = settings.resolved.config;
-    let mut findings = vec![Finding::good("config", if settings.has_file { ".verdone/config.toml" } else { "defaults, no file" })];
+    let mut findings =
+        vec![Finding::good("config", if settings.has_file { ".verdone/config.toml" } else { "defaults, no file" })];
     let request = RunRequest { project, plan, config, only: None, red_baseline: false, unverified: false };
     let ready = Ready::read(request)?;
     findings.push(Finding::good("plan", format!("{}, {} stories", ready.plan_name(), ready.plan.plan().stories.len())));

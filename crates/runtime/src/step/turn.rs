@@ -34,7 +34,8 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         plan: &plan,
         redactor: &site.redactor,
     };
-    let result = run_turn(&request, &site.signals, &mut |moment| show(reporter, &moment)).map_err(io_error("keeping the turn"))?;
+    let result =
+        run_turn(&request, &site.signals, &mut |moment| show(reporter, &moment)).map_err(io_error("keeping the turn"))?;
     Ok(Input::TurnEnded(TurnReport {
         outcome: result.outcome,
         duration_ms: result.duration.as_millis() as u64,

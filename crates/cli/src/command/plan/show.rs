@@ -33,7 +33,8 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
         let (id, title) = (printable(story.id.as_str()), printable(&story.title));
         let mark = if next == Some(index) { ">" } else { " " };
         out.push_str(&format!("{mark} {status}  {id:<widest$}  {}\n", title.replace('\n', " ")));
-        let detail = |out: &mut String, text: String| out.push_str(&format!("{:16}{}\n", "", paint.style(Style::Dim, &printable(&text))));
+        let detail =
+            |out: &mut String, text: String| out.push_str(&format!("{:16}{}\n", "", paint.style(Style::Dim, &printable(&text))));
         if !story.depends_on.is_empty() {
             let ids: Vec<&str> = story.depends_on.iter().map(|id| id.as_str()).collect();
             detail(&mut out, format!("after {}", ids.join(", ")));

@@ -26,7 +26,7 @@ pub(super) struct Turn {
 pub(super) enum Step {
     Say(String),
     Claim(String),
-    Create { path: String, text: String },
+    Create { path: String, text: String, executable: bool },
     Append { path: String, text: String },
     Edit { path: String, find: String, replace: String },
     Delete(String),
@@ -137,6 +137,7 @@ struct RawStep {
     say: Option<String>,
     claim: Option<String>,
     create: Option<String>,
+    executable: Option<bool>,
     append: Option<String>,
     edit: Option<String>,
     delete: Option<String>,
@@ -178,7 +179,8 @@ impl RawStep {
         ];
         actions.extend(simple.into_iter().flatten());
         if let Some(path) = self.create.take() {
-            actions.push(Step::Create { path, text: self.text.take().unwrap_or_default() });
+            let executable = self.executable.take().unwrap_or_default();
+            actions.push(Step::Create { path, text: self.text.take().unwrap_or_default(), executable });
         }
         if let Some(path) = self.append.take() {
             actions.push(Step::Append { path, text: self.text.take().ok_or("append needs text")? });

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub(super) enum Next {
 pub(super) fn perform(step: &Step) -> Result<Next, String> {
     match step {
         Step::Say(text) | Step::Claim(text) => say(text),
-        Step::Create { path, text } => create(path, text)?,
+        Step::Create { path, text, executable } => create(path, text, *executable)?,
         Step::Append { path, text } => append(path, text)?,
         Step::Edit { path, find, replace } => edit(path, find, replace)?,
         Step::Delete(path) => delete(path)?,
@@ -38,11 +39,17 @@ pub(super) fn perform(step: &Step) -> Result<Next, String> {
     Ok(Next::Step)
 }
 
-fn create(path: &str, text: &str) -> Result<(), String> {
+fn create(path: &str, text: &str, executable: bool) -> Result<(), String> {
     let file = inside(path)?;
     say(&format!("create {path}"));
     let parent = file.parent().map_or(Ok(()), fs::create_dir_all);
-    parent.and_then(|()| fs::write(&file, text)).map_err(|error| format!("create {path}: {error}"))
+    let written = parent.and_then(|()| fs::write(&file, text)).and_then(|()| {
+        if !executable {
+            return Ok(());
+        }
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755))
+    });
+    written.map_err(|error| format!("create {path}: {error}"))
 }
 
 fn append(path: &str, text: &str) -> Result<(), String> {
