@@ -42,12 +42,11 @@ const SCRIPT: &str = include_str!("../../demo/script.toml");
 
 pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     let temporary;
-    let dir = match &args.keep {
-        Some(dir) => kept_folder(&context.start.join(dir))?,
-        None => {
-            temporary = tempfile::Builder::new().prefix("verdone-demo-").tempdir()?;
-            temporary.path().canonicalize()?
-        }
+    let dir = if let Some(dir) = &args.keep {
+        kept_folder(&context.start.join(dir))?
+    } else {
+        temporary = tempfile::Builder::new().prefix("verdone-demo-").tempdir()?;
+        temporary.path().canonicalize()?
     };
     set_up(&dir)?;
     print("A small project, a plan of four stories, and an agent that is not always honest.\n\n")?;

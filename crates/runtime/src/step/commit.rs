@@ -30,7 +30,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     if commit.tree == *tree {
         return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
     }
-    verify_again(site, state, *verdict, commit, candidate.head.clone(), files, reporter)
+    verify_again(site, state, *verdict, commit, candidate.head.as_ref(), files, reporter)
 }
 
 /// A git hook rewrote files, so the commit is not what was verified: only checks on the new tree count.
@@ -39,7 +39,7 @@ fn verify_again(
     state: &State,
     verdict: StoryVerdict,
     Commit { id: commit, tree, .. }: Commit,
-    parent: Option<Oid>,
+    parent: Option<&Oid>,
     files: u32,
     reporter: &mut dyn Reporter,
 ) -> Result<Input, StepError> {
@@ -52,7 +52,7 @@ fn verify_again(
         let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
         return Ok(record(site, &evidence, commit, tree, files, reporter));
     }
-    site.git.uncommit(&commit, parent.as_ref())?;
+    site.git.uncommit(&commit, parent)?;
     site.plan.unmark()?;
     let failed = verdone_core::machine::Feedback::from_runs(&runs).reason;
     Ok(Input::CommitRefused { message: format!("a git hook changed files, and the result does not pass: {failed}") })

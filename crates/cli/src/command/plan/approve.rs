@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _};
 
+use verdone_core::check::CommandSpec;
 use verdone_report::plural;
 use verdone_runtime::approval::Approvals;
 use verdone_runtime::site::shown;
@@ -23,7 +24,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let mut out = String::new();
     let mut commands = 0;
     for story in &plan.plan().stories {
-        for check in story.checks.iter().map(|check| check.display()).chain(story.maybe_checks.iter().cloned()) {
+        for check in story.checks.iter().map(CommandSpec::display).chain(story.maybe_checks.iter().cloned()) {
             commands += 1;
             out.push_str(&format!("{:<10} {check}\n", story.id.as_str()));
         }

@@ -1,5 +1,6 @@
 //! `verdone plan show`.
 
+use verdone_core::id::StoryId;
 use verdone_core::plan::{Progress, Selection, Status, select};
 use verdone_report::plural;
 use verdone_runtime::site::shown;
@@ -36,7 +37,7 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
         let detail =
             |out: &mut String, text: String| out.push_str(&format!("{:16}{}\n", "", paint.style(Style::Dim, &printable(&text))));
         if !story.depends_on.is_empty() {
-            let ids: Vec<&str> = story.depends_on.iter().map(|id| id.as_str()).collect();
+            let ids: Vec<&str> = story.depends_on.iter().map(StoryId::as_str).collect();
             detail(&mut out, format!("after {}", ids.join(", ")));
         }
         for check in &story.checks {
