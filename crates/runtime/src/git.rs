@@ -136,7 +136,13 @@ impl Git {
             ("sequencer", "cherry-pick"),
             ("BISECT_LOG", "bisect"),
         ];
-        SIGNS.iter().find(|(sign, _)| self.git_dir.join(sign).exists()).map(|(_, operation)| *operation)
+        // With the reftable format, signs that are refs are no files.
+        let refs_in_tables = self.git_dir.join("reftable").exists();
+        let is_there = |sign: &str| {
+            let in_table = || refs_in_tables && sign.ends_with("_HEAD") && matches!(self.resolve(sign), Ok(Some(_)));
+            self.git_dir.join(sign).exists() || in_table()
+        };
+        SIGNS.iter().find(|(sign, _)| is_there(sign)).map(|(_, operation)| *operation)
     }
 
     /// Who the user's commits are by: `Name <mail>`. An error when git would refuse to commit for want of it.

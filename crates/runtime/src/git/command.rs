@@ -296,3 +296,48 @@ pub(super) fn tail_of(file: &mut File, most: u64) -> io::Result<String> {
     file.take(most).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, deadline: Duration) -> Call {
+        Call::plumbing(Path::new("/"), "-c", deadline).args([&format!("alias.x=!{script}"), "x"])
+    }
+
+    #[test]
+    fn a_git_that_hangs_is_ended_with_everything_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid = dir.path().join("pid");
+        let script = format!("echo $$ > '{}'; sleep 60 & sleep 60", pid.display());
+        let started = Instant::now();
+        let error = shell(&script, Duration::from_millis(300)).run().unwrap_err();
+        assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
+        assert!(started.elapsed() < Duration::from_secs(30));
+        let pid: i32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+        let pid = Pid::from_raw(pid).unwrap();
+        while rustix::process::test_kill_process(pid).is_ok() {
+            assert!(started.elapsed() < Duration::from_secs(30), "still there");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn streams_closed_early_do_not_stop_the_deadline() {
+        let error = shell("exec >&- 2>&-; sleep 60", Duration::from_millis(300)).run().unwrap_err();
+        assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
+    }
+
+    #[test]
+    fn large_input_and_output_do_not_block_each_other() {
+        let bytes = vec![b'x'; 3_000_000];
+        let output = shell("cat", Duration::from_mins(1)).stdin(bytes.clone()).run().unwrap();
+        assert_eq!(output, bytes);
+    }
+
+    #[test]
+    fn a_failure_carries_what_git_said() {
+        let error = shell("echo no >&2; exit 3", Duration::from_mins(1)).stdin(vec![b'x'; 1_000_000]).run().unwrap_err();
+        assert!(matches!(&error, GitError::Failed { code: Some(3), message, .. } if message == "no"), "{error:?}");
+    }
+}

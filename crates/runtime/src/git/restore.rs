@@ -5,7 +5,7 @@
 //! first, so that git itself then says which files differ; passes are repeated until it says none do. Interrupted halfway, a new
 //! checkpoint and the same call finish the work.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use super::{Git, is_object_id};
 
 /// One pass does the work, a second one finds what an ignore rule of the attempt had hidden, a third one sees that all is well.
 const PASSES: u32 = 6;
+const CHECKOUTS: u32 = 2;
 const REFLOG: &str = "verdone: restore checkpoint";
 
 #[derive(Debug)]
@@ -52,7 +53,15 @@ impl Git {
         let saved = self.saved_by_a_checkpoint(&now)?;
         self.put_back_head(&snapshot.checkpoint, &now)?;
         self.put_back_index(&snapshot)?;
-        let mut work = Work { git: self, snapshot: &snapshot, rules, saved, touched: BTreeSet::new(), aside: Vec::new() };
+        let mut work = Work {
+            git: self,
+            snapshot: &snapshot,
+            rules,
+            saved,
+            checked_out: BTreeMap::new(),
+            touched: BTreeSet::new(),
+            aside: Vec::new(),
+        };
         let mut last = BTreeSet::new();
         for _ in 0..PASSES {
             last = work.pass()?;
@@ -142,6 +151,8 @@ struct Work<'a> {
     snapshot: &'a Snapshot,
     rules: &'a RestoreRules,
     saved: HashSet<RepoPath>,
+    /// How often each file was written by git.
+    checked_out: BTreeMap<RepoPath, u32>,
     touched: BTreeSet<RepoPath>,
     aside: Vec<PathBuf>,
 }
@@ -152,8 +163,8 @@ impl Work<'_> {
         let status = self.git.status()?;
         let mut repaired = BTreeSet::new();
         self.remove_new(&status, &mut repaired)?;
-        self.check_out_clean(&status, &mut repaired)?;
         self.put_back_kept(&mut repaired)?;
+        self.check_out_clean(&status, &mut repaired)?;
         self.touched.extend(repaired.iter().cloned());
         Ok(repaired)
     }
@@ -181,18 +192,26 @@ impl Work<'_> {
 
     /// Files that were clean at the checkpoint come from git, so that the user's filters apply.
     fn check_out_clean(&mut self, status: &Status, repaired: &mut BTreeSet<RepoPath>) -> Result<(), GitError> {
-        let mut list = Vec::new();
+        // Attributes say how the other files are written, so they come first.
+        let (mut attributes, mut others) = (Vec::new(), Vec::new());
         for Entry { path, kind } in &status.entries {
             let differs = matches!(kind, Kind::Tracked { work, .. } if *work != Change::None);
             if !differs || self.snapshot.entries.contains_key(path) || self.rules.skip.contains(path) {
                 continue;
             }
+            let times = self.checked_out.entry(path.clone()).or_default();
+            *times += 1;
+            // Some files differ from their blob however often git writes them (line ends committed against the attributes).
+            if *times > CHECKOUTS {
+                continue;
+            }
             self.clear_way(path)?;
+            let list = if path.as_bytes().ends_with(b".gitattributes") { &mut attributes } else { &mut others };
             list.extend_from_slice(path.as_bytes());
             list.push(0);
             repaired.insert(path.clone());
         }
-        if !list.is_empty() {
+        for list in [attributes, others].into_iter().filter(|list| !list.is_empty()) {
             self.git.plumbing("checkout-index").args(["-f", "-q", "-z", "--stdin"]).stdin(list).run()?;
         }
         Ok(())

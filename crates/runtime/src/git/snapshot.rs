@@ -178,3 +178,33 @@ pub(super) fn nanoseconds(time: SystemTime) -> i64 {
 pub(super) fn time_of(nanoseconds: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(nanoseconds.max(0).unsigned_abs())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_trusted_only_of_files_that_were_old_at_the_checkpoint() {
+        const SECOND: i64 = 1_000_000_000;
+        let manifest = Manifest {
+            version: VERSION,
+            label: String::new(),
+            head: None,
+            branch: None,
+            taken_ns: 10 * SECOND,
+            index_ns: None,
+            entries: Vec::new(),
+            extra: Vec::new(),
+            nested: Vec::new(),
+            submodules: Vec::new(),
+            ignored: Vec::new(),
+        };
+        let snapshot = Snapshot::new("a".into(), manifest);
+        let changed_at = |ctime_ns| Stat { dev: 1, ino: 2, size: 3, mode: 0o644, mtime_ns: 0, ctime_ns };
+        for (kept, now, untouched) in
+            [(9 * SECOND, 9 * SECOND, true), (9 * SECOND, 9 * SECOND + 1, false), (10 * SECOND - 1000, 10 * SECOND - 1000, false)]
+        {
+            assert_eq!(snapshot.untouched(&changed_at(kept), &changed_at(now)), untouched, "{kept} {now}");
+        }
+    }
+}

@@ -218,3 +218,18 @@ fn a_sparse_checkout_keeps_what_is_not_checked_out() {
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert!(!repo.exists("dir/b.txt"));
 }
+
+#[test]
+fn tracked_files_in_an_ignored_directory_are_tracked() {
+    let repo = Repo::new();
+    repo.write("target/kept", "x");
+    repo.write("target/built", "x");
+    repo.git(&["add", "-f", "target/kept"]);
+    repo.git(&["commit", "-qm", "forced"]);
+    let since = repo.checkpoint();
+    repo.write("target/kept", "changed");
+    repo.write("target/more", "built");
+    let candidate = repo.candidate(&since);
+    assert_eq!(changes(&candidate), ["M target/kept"]);
+    assert!(candidate.obstacles.is_empty(), "{:?}", candidate.obstacles);
+}

@@ -108,7 +108,7 @@ fn visible(repo: &Repo) -> WorkTree {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 50, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 50, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_restore_brings_back_every_byte_that_was_not_ignored(

@@ -155,10 +155,11 @@ fn a_half_done_merge_is_forgotten() {
     repo.git(&["checkout", "-q", "main"]);
     repo.write("a.txt", "ours");
     repo.git(&["commit", "-qam", "ours"]);
-    for (start, sign) in [("merge", "MERGE_HEAD"), ("cherry-pick", "CHERRY_PICK_HEAD"), ("rebase", "rebase-merge")] {
+    for start in ["merge", "cherry-pick", "rebase"] {
         let head = repo.head();
         let conflict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| repo.git(&[start, "other"])));
-        assert!(conflict.is_err() && repo.git.git_dir().join(sign).exists(), "{start}");
+        assert!(conflict.is_err(), "{start}");
+        assert_eq!(repo.git.operation_in_progress(), Some(start));
         repo.restore(&checkpoint);
         assert_eq!((repo.work_tree(), repo.index()), before, "{start}");
         assert_eq!(repo.git.operation_in_progress(), None);
@@ -265,15 +266,113 @@ fn linked_work_trees_are_restored_without_touching_the_main_one() {
 }
 
 #[test]
-fn an_edit_in_the_same_instant_as_the_index_is_not_hidden_by_the_restored_one() {
+fn an_edit_in_the_same_instant_as_the_index_is_not_hidden_by_a_copy_of_it() {
     let repo = Repo::new();
-    repo.git(&["update-index", "--refresh"]);
+    let instant = std::time::UNIX_EPOCH + std::time::Duration::from_hours(24);
+    let stamp = |path: std::path::PathBuf| fs::File::options().write(true).open(path).unwrap().set_modified(instant).unwrap();
+    repo.git(&["config", "core.trustctime", "false"]);
     repo.write("a.txt", "two\n");
+    stamp(repo.path("a.txt"));
     repo.git(&["add", "a.txt"]);
+    stamp(repo.git.git_dir().join("index"));
     repo.write("a.txt", "six\n");
+    stamp(repo.path("a.txt"));
     let checkpoint = repo.checkpoint();
+    let candidate = repo.candidate(&checkpoint);
+    assert_eq!(repo.git(&["show", &format!("{}:a.txt", candidate.tree)]), "six");
     repo.write("dir/b.txt", "agent");
     repo.git(&["add", "dir/b.txt"]);
     repo.restore(&checkpoint);
     assert_eq!(repo.git(&["status", "--porcelain"]), "MM a.txt");
+}
+
+#[test]
+fn staged_content_outlives_the_index_that_named_it() {
+    let repo = Repo::new();
+    repo.write("a.txt", "staged");
+    repo.git(&["add", "a.txt"]);
+    repo.write("a.txt", "and changed again");
+    let checkpoint = repo.checkpoint();
+    repo.git(&["add", "a.txt"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    repo.restore(&checkpoint);
+    assert_eq!(repo.git(&["show", ":a.txt"]), "staged");
+    assert_eq!(repo.read("a.txt"), "and changed again");
+}
+
+#[test]
+fn many_files_come_back() {
+    let repo = Repo::new();
+    let name = |kind: &str, number: usize| format!("some/long/directory/name/{kind}-{}-{number}", "x".repeat(60));
+    for number in 0..400 {
+        repo.write(name("tracked", number), "x");
+        repo.write(name("edited", number), "x");
+    }
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "many"]);
+    for number in 0..400 {
+        repo.write(name("edited", number), number.to_string());
+        repo.write(name("untracked", number), number.to_string());
+    }
+    comes_back(&repo, |repo| {
+        for number in 0..400 {
+            repo.write(name("tracked", number), "agent");
+            repo.remove(&name("edited", number));
+            repo.write(name("untracked", number), "agent");
+            repo.write(name("new", number), "agent");
+        }
+        let candidate = repo.candidate(&repo.checkpoint());
+        assert_eq!(candidate.changes.len(), 800);
+    });
+}
+
+#[test]
+fn a_split_index_comes_back() {
+    let repo = Repo::new();
+    repo.git(&["config", "core.splitIndex", "true"]);
+    repo.git(&["update-index", "--split-index"]);
+    repo.write("a.txt", "staged");
+    repo.git(&["add", "a.txt"]);
+    comes_back(&repo, |repo| {
+        repo.write("dir/b.txt", "agent");
+        let since = repo.checkpoint();
+        repo.write("new", "agent");
+        repo.commit(&repo.candidate(&since)).unwrap();
+        assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    });
+}
+
+#[test]
+fn a_file_that_git_always_calls_modified_does_not_keep_a_restore_from_ending() {
+    let repo = Repo::new();
+    repo.write("crlf.txt", "one\r\n");
+    // Old enough that git trusts the times in its index and does not look inside.
+    let file = fs::File::options().write(true).open(repo.path("crlf.txt")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_hours(24)).unwrap();
+    repo.git(&["add", "crlf.txt"]);
+    repo.write(".gitattributes", "*.txt text\n");
+    repo.git(&["add", ".gitattributes"]);
+    repo.git(&["commit", "-qm", "line ends against the attributes"]);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    let checkpoint = repo.checkpoint();
+    let before = repo.work_tree();
+    repo.write("crlf.txt", "agent");
+    repo.write(".gitattributes", "*.txt -text\n");
+    repo.restore(&checkpoint);
+    assert_eq!(repo.work_tree(), before);
+    assert_eq!(repo.git(&["status", "--porcelain"]), " M crlf.txt");
+}
+
+#[test]
+fn a_submodule_made_by_the_attempt_is_moved_aside() {
+    let repo = Repo::new();
+    let inner = repo.home().join("inner");
+    repo.git(&["clone", "-q", repo.path("").to_str().unwrap(), inner.to_str().unwrap()]);
+    let checkpoint = repo.checkpoint();
+    let before = (repo.work_tree(), repo.index());
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.to_str().unwrap(), "sub"]);
+    repo.git(&["commit", "-qm", "agent"]);
+    let restored = repo.restore(&checkpoint);
+    assert_eq!((repo.work_tree(), repo.index()), before);
+    assert_eq!(restored.aside, [repo.home().join("aside/sub")]);
 }
