@@ -245,6 +245,15 @@ fn lint_names_prose_and_stories_without_checks() {
 }
 
 #[test]
+fn a_long_list_of_problems_is_cut() {
+    let text = format!("[{}]", vec!["7"; 150].join(","));
+    let error = Document::parse("p.json", text.as_bytes()).unwrap_err();
+    assert_eq!(error.problems.len(), 101);
+    assert_eq!(error.problems[100].message, "and 50 more from here on");
+    assert_eq!(error.problems[100].column, 202);
+}
+
+#[test]
 fn plans_that_cannot_be_used_say_where_and_why() {
     let table: &[(&str, &[u8], &str)] = &[
         ("PLAN.md", b"", "PLAN.md:1:1: there is no story in this plan"),

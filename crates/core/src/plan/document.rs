@@ -66,8 +66,7 @@ impl Document {
             parsed.faults.push(no_story(parsed.format));
         }
         if !parsed.faults.is_empty() {
-            parsed.faults.sort_by_key(|fault| fault.at);
-            return Err(refuse(parsed.faults.iter().map(|fault| lines.problem(fault)).collect()));
+            return Err(refuse(lines.problems(parsed.faults)));
         }
         Ok(Self::assemble(name, text, parsed, places, &lines))
     }
@@ -183,7 +182,7 @@ impl Document {
             branch: parsed.branch,
             context: parsed.context,
             stories,
-            warnings: parsed.warnings.iter().map(|fault| lines.problem(fault)).collect(),
+            warnings: lines.problems(parsed.warnings),
             places,
         };
         let markers = markers.into_iter().map(|(marker, _)| marker).collect();

@@ -78,12 +78,10 @@ pub(super) fn split_id(text: &str) -> Option<(String, String)> {
 
 /// A title without its bold stars and comments.
 pub(super) fn plain(title: &str) -> String {
-    let mut title = title.trim().to_owned();
-    while let Some(start) = title.find("<!--") {
-        let end = title[start..].find("-->").map_or(title.len(), |end| start + end + 3);
-        title.replace_range(start..end, "");
-    }
-    let title = title.trim();
+    let mut parts = title.split("<!--");
+    let mut bare = parts.next().unwrap_or_default().to_owned();
+    parts.for_each(|part| bare.push_str(part.split_once("-->").map_or("", |(_, rest)| rest)));
+    let title = bare.trim();
     let stars = title.matches("**").count();
     let title = if stars == 2 || stars == 1 { title.trim_start_matches("**").trim_end_matches("**") } else { title };
     title.split_whitespace().collect::<Vec<_>>().join(" ")
