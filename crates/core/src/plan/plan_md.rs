@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::details::Details;
-use super::label::{plain, split_id};
+use super::label::{has_id, plain, split_id};
 use super::markdown::{Block, BlockKind, Scan};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::position::{Fault, quote};
@@ -157,7 +157,7 @@ pub(super) fn document_title(scan: &Scan<'_>) -> Option<String> {
 /// The first level is the document's own name, even where it looks like an id.
 fn is_story(scan: &Scan<'_>, block: &Block) -> bool {
     match block.kind {
-        BlockKind::Heading { level } => block.mark.is_some() || (level > 1 && split_id(scan.content(block)).is_some()),
+        BlockKind::Heading { level } => block.mark.is_some() || (level > 1 && has_id(scan.content(block))),
         BlockKind::Item | BlockKind::Paragraph | BlockKind::Code { .. } => false,
     }
 }
