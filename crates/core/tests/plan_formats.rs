@@ -128,6 +128,17 @@ fn box_lines_with_ids_are_stories() {
 }
 
 #[test]
+fn a_heading_above_stories_groups_them() {
+    let text = "## M1: Release\n\nSoon.\n\n### US-001: One\n- [ ] a\n\n## M2: Later\n- [ ] b\n\n### US-002: Two\n- [x] c\n";
+    let document = parse("plan.md", text);
+    assert_eq!(
+        summary(&document),
+        [("US-001", "One", Status::Open), ("M2", "Later", Status::Open), ("US-002", "Two", Status::Done)]
+    );
+    assert_eq!(document.plan().context, "## M1: Release\n\nSoon.");
+}
+
+#[test]
 fn prd_json_has_user_stories() {
     let document = parse("prd.json", include_str!("fixtures/plans/prd.json"));
     assert_eq!(document.format(), Format::PrdJson);
@@ -164,6 +175,17 @@ fn json_marks_change_one_value_and_a_missing_one_is_added_in_style() {
     assert_eq!(document, parse("prd.json", &expected));
     undos.into_iter().rev().for_each(|undo| document.undo(undo));
     assert_eq!(document, parse("prd.json", text));
+}
+
+#[test]
+fn a_line_that_is_added_moves_the_stories_after_it() {
+    let text = "[\n  {\n    \"description\": \"a\"\n  },\n  {\n    \"description\": \"b\"\n  }\n]\n";
+    let mut document = parse("feature_list.json", text);
+    let undo = document.mark(0, Status::Done).unwrap();
+    assert_eq!(document.plan().stories[1].line, 6);
+    assert_eq!(document, parse("feature_list.json", document.text()));
+    document.undo(undo);
+    assert_eq!(document, parse("feature_list.json", text));
 }
 
 #[test]
@@ -220,6 +242,15 @@ fn lint_names_prose_and_stories_without_checks() {
     let problems = document.lint();
     let lines: Vec<_> = problems.iter().map(|problem| (problem.line, problem.column)).collect();
     assert_eq!(lines, [(1, 1), (2, 1), (3, 5)], "{problems:?}");
+}
+
+#[test]
+fn a_long_list_of_problems_is_cut() {
+    let text = format!("[{}]", vec!["7"; 150].join(","));
+    let error = Document::parse("p.json", text.as_bytes()).unwrap_err();
+    assert_eq!(error.problems.len(), 101);
+    assert_eq!(error.problems[100].message, "and 50 more from here on");
+    assert_eq!(error.problems[100].column, 202);
 }
 
 #[test]

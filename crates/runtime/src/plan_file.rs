@@ -42,6 +42,9 @@ struct Companion {
     content: Content,
 }
 
+/// A companion, if there is one now, and what is odd about it.
+type NewCompanion = (Option<Companion>, Vec<String>);
+
 #[derive(Debug)]
 enum Content {
     Plan(Box<Document>),
@@ -136,29 +139,24 @@ impl PlanFile {
 
     /// Reads again what changed on disk; says whether anything did. On an error nothing is taken over.
     pub fn refresh(&mut self) -> Result<bool, PlanFileError> {
-        let mut changed = false;
-        if !self.held.confirm(Some(self.document.text().as_bytes()))? {
-            let (held, bytes) = read(&self.location.plan)?;
-            self.document = Document::parse(self.document.name(), &bytes)?;
+        let plan = self.changed_plan()?;
+        let companion = self.changed_companion()?;
+        let mut progress = Vec::new();
+        for file in [&mut self.progress_md, &mut self.progress_txt] {
+            progress.push(file.as_mut().map(ProgressFile::changed).transpose()?.flatten());
+        }
+        let changed = plan.is_some() || companion.is_some() || progress.iter().any(Option::is_some);
+        if let Some((held, document)) = plan {
             self.held = held;
-            changed = true;
+            self.document = document;
         }
-        if let Some(path) = self.location.companion() {
-            let same = match &mut self.companion {
-                Some(Companion { held, content }) => held.confirm(Some(content.bytes()))?,
-                None => !path.exists(),
-            };
-            if !same {
-                self.notes.clear();
-                self.companion = open_companion(&path, &mut self.notes)?;
-                changed = true;
-            }
+        if let Some((companion, notes)) = companion {
+            self.companion = companion;
+            self.notes = notes;
         }
-        for file in [&mut self.progress_md, &mut self.progress_txt].into_iter().flatten() {
-            let bytes = file.text.as_ref().map(String::as_bytes);
-            if !file.held.confirm(bytes)? {
-                *file = open_progress(&file.held.path)?;
-                changed = true;
+        for (file, new) in [&mut self.progress_md, &mut self.progress_txt].into_iter().zip(progress) {
+            if new.is_some() {
+                *file = new;
             }
         }
         if changed {
@@ -248,6 +246,27 @@ impl PlanFile {
         [&self.progress_md, &self.progress_txt].into_iter().flatten().map(|file| file.held.path.clone()).collect()
     }
 
+    fn changed_plan(&mut self) -> Result<Option<(Held, Document)>, PlanFileError> {
+        if self.held.confirm(Some(self.document.text().as_bytes()))? {
+            return Ok(None);
+        }
+        let (held, bytes) = read(&self.location.plan)?;
+        Ok(Some((held, Document::parse(self.document.name(), &bytes)?)))
+    }
+
+    fn changed_companion(&mut self) -> Result<Option<NewCompanion>, PlanFileError> {
+        let Some(path) = self.location.companion() else { return Ok(None) };
+        let same = match &mut self.companion {
+            Some(Companion { held, content }) => held.confirm(Some(content.bytes()))?,
+            None => !path.exists(),
+        };
+        if same {
+            return Ok(None);
+        }
+        let mut notes = Vec::new();
+        Ok(Some((open_companion(&path, &mut notes)?, notes)))
+    }
+
     /// Every file with the bytes it should have.
     fn files(&self) -> Vec<(&Held, Option<&[u8]>)> {
         let mut files = vec![(&self.held, Some(self.document.text().as_bytes()))];
@@ -290,6 +309,14 @@ impl Content {
 }
 
 impl ProgressFile {
+    fn changed(&mut self) -> Result<Option<Self>, PlanFileError> {
+        if self.held.confirm(self.text.as_ref().map(String::as_bytes))? {
+            Ok(None)
+        } else {
+            open_progress(&self.held.path).map(Some)
+        }
+    }
+
     fn replace(&mut self, edit: impl FnOnce(&str) -> String) -> Result<(), PlanFileError> {
         let before = self.text.as_deref().unwrap_or_default();
         let after = edit(before);

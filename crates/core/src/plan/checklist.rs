@@ -3,7 +3,7 @@
 //! Boxes below a story's box are its criteria.
 
 use super::details::Details;
-use super::label::{plain, split_id};
+use super::label::{has_id, plain, split_id};
 use super::markdown::{BlockKind, Scan};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::plan_md::{document_title, outside};
@@ -13,7 +13,7 @@ use crate::id::StoryId;
 
 pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
     let stories = top_boxes(scan);
-    let named = stories.iter().any(|index| split_id(scan.first_line(&scan.blocks[*index]).0).is_some());
+    let named = stories.iter().any(|index| has_id(scan.first_line(&scan.blocks[*index]).0));
     let mut parsed = Parsed::new(if named { Format::PlanMd } else { Format::Checklist });
     parsed.title = document_title(scan);
     for (position, index) in stories.iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
 pub(super) fn top_boxes(scan: &Scan<'_>) -> Vec<usize> {
     let is_box = |index: &usize| scan.blocks[*index].kind == BlockKind::Item && scan.blocks[*index].mark.is_some();
     let boxes: Vec<usize> = (0..scan.blocks.len()).filter(is_box).collect();
-    let named: Vec<bool> = boxes.iter().map(|index| split_id(scan.first_line(&scan.blocks[*index]).0).is_some()).collect();
+    let named: Vec<bool> = boxes.iter().map(|index| has_id(scan.first_line(&scan.blocks[*index]).0)).collect();
     let named_starts: Vec<usize> =
         boxes.iter().zip(&named).filter(|(_, named)| **named).map(|(index, _)| scan.blocks[*index].span.start).collect();
     let mut covered = 0;

@@ -20,6 +20,9 @@ pub(super) struct Details {
     pub(super) warnings: Vec<Fault>,
 }
 
+/// A longer line is no command that anybody typed.
+const LONGEST_COMMAND: usize = 8 * 1024;
+
 /// A label and the depth that it covers everything below of.
 type Scope = Option<(Label, i32)>;
 
@@ -150,11 +153,11 @@ impl Details {
         if text.is_empty() {
             return;
         }
-        let spans = code_spans(text);
+        let spans = if text.len() > LONGEST_COMMAND { Vec::new() } else { code_spans(text) };
         let commands: Vec<&str> = spans.iter().copied().filter(|span| may_be_command(span)).collect();
         if !commands.is_empty() {
             self.checks.extend(commands.iter().map(|command| CommandSpec::Shell((*command).to_owned())));
-        } else if spans.is_empty() && is_simple_command(text) {
+        } else if spans.is_empty() && text.len() <= LONGEST_COMMAND && is_simple_command(text) {
             self.maybe_checks.push(text.to_owned());
         } else {
             let fault = Fault::new(at, format!("no command in this verification, so it is not a check: {}", quote(text)));
@@ -164,6 +167,9 @@ impl Details {
 
     /// A line that says that it is a command.
     fn command(&mut self, text: &str) {
+        if text.len() > LONGEST_COMMAND {
+            return;
+        }
         let spans = code_spans(text);
         let plain = ["-> PASS", "-> FAIL"].iter().fold(text.trim(), |text, outcome| text.trim_end_matches(outcome).trim_end());
         if spans.is_empty() && !plain.is_empty() {

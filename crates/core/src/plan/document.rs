@@ -66,8 +66,7 @@ impl Document {
             parsed.faults.push(no_story(parsed.format));
         }
         if !parsed.faults.is_empty() {
-            parsed.faults.sort_by_key(|fault| fault.at);
-            return Err(refuse(parsed.faults.iter().map(|fault| lines.problem(fault)).collect()));
+            return Err(refuse(lines.problems(parsed.faults)));
         }
         Ok(Self::assemble(name, text, parsed, places, &lines))
     }
@@ -102,7 +101,7 @@ impl Document {
             if !matches!(marker.kind, MarkerKind::Missing { .. }) && marker.read(&self.text) == status {
                 continue;
             }
-            undo.edits.push(self.write(number, new));
+            undo.edits.push(self.write(index, number, new));
         }
         self.settle_status(index);
         Ok(undo)
@@ -113,7 +112,7 @@ impl Document {
         for edit in undo.edits.into_iter().rev() {
             let now = &self.markers[edit.marker];
             let start = now.start - edit.lead;
-            self.splice(start..now.start + now.len, &edit.removed, edit.marker);
+            self.splice(start..now.start + now.len, &edit.removed, undo.index, edit.marker);
             self.markers[edit.marker] = Marker { start, ..edit.before };
             self.mirror(undo.index, edit.marker);
         }
@@ -183,7 +182,7 @@ impl Document {
             branch: parsed.branch,
             context: parsed.context,
             stories,
-            warnings: parsed.warnings.iter().map(|fault| lines.problem(fault)).collect(),
+            warnings: lines.problems(parsed.warnings),
             places,
         };
         let markers = markers.into_iter().map(|(marker, _)| marker).collect();
@@ -219,7 +218,7 @@ impl Document {
         }
     }
 
-    fn write(&mut self, number: usize, new: &str) -> Edit {
+    fn write(&mut self, index: usize, number: usize, new: &str) -> Edit {
         let before = self.markers[number].clone();
         let lead = match &before.kind {
             MarkerKind::Missing { lead } => lead.clone(),
@@ -227,7 +226,7 @@ impl Document {
         };
         let range = before.start..before.start + before.len;
         let removed = self.text[range.clone()].to_owned();
-        self.splice(range, &format!("{lead}{new}"), number);
+        self.splice(range, &format!("{lead}{new}"), index, number);
         let now = &mut self.markers[number];
         now.start = before.start + lead.len();
         now.len = new.len();
@@ -237,9 +236,16 @@ impl Document {
         Edit { marker: number, before, removed, lead: lead.len() }
     }
 
-    /// Replaces a range and shifts the markers after `number`, which come later in the text.
-    fn splice(&mut self, range: Range<usize>, new: &str, number: usize) {
+    /// Replaces a range of a story and shifts the markers and lines that come later in the text.
+    fn splice(&mut self, range: Range<usize>, new: &str, index: usize, number: usize) {
         let (old_len, new_len) = (range.len(), new.len());
+        let (old_lines, new_lines) = (count_lines(&self.text[range.clone()]), count_lines(new));
+        if old_lines != new_lines {
+            let here = count_lines(&self.text[..range.start]) + 1;
+            let stories = self.plan.stories[index + 1..].iter_mut().map(|story| &mut story.line);
+            let warnings = self.plan.warnings.iter_mut().map(|warning| &mut warning.line).filter(|line| **line > here);
+            stories.chain(warnings).for_each(|line| *line = *line + new_lines - old_lines);
+        }
         self.text.replace_range(range, new);
         if old_len != new_len {
             for later in &mut self.markers[number + 1..] {
@@ -429,6 +435,10 @@ fn cycle_fault(drafts: &[Draft], cycle: &[usize]) -> Fault {
     names.push(id(cycle[0]));
     let first = cycle.iter().map(|index| drafts[*index].at).min().unwrap_or(0);
     Fault::new(first, format!("stories wait for each other: {}", names.join(" → "))).hint("remove one of these dependencies")
+}
+
+fn count_lines(text: &str) -> u32 {
+    text.bytes().filter(|byte| *byte == b'\n').count() as u32
 }
 
 /// A body with every box open, so that a tick does not look like an edit.

@@ -38,26 +38,32 @@ pub(super) fn heading(text: &str) -> Option<Label> {
 
 fn word(text: &str) -> Option<Label> {
     let text = text.trim_matches(|c: char| c == '*' || c == '_' || c.is_whitespace());
-    if text.len() > 40 {
-        return None;
-    }
-    Some(match text.to_ascii_lowercase().as_str() {
-        "acceptance" | "acceptance criteria" | "criteria" | "acceptance criterion" => Label::Acceptance,
-        "verification" | "verification commands" | "verify" | "validation" | "validation commands" | "checks" | "check" => {
-            Label::Verification
-        }
-        "command" | "commands" => Label::Command,
-        "dependencies" | "dependency" | "depends on" | "depends" | "blocked by" => Label::Dependencies,
-        "priority" => Label::Priority,
-        "scope" | "notes" | "note" | "description" | "complexity" | "files" | "refs" | "status" | "tasks" | "estimate" => {
-            Label::Prose
-        }
-        _ => return None,
-    })
+    WORDS.iter().find(|(words, _)| words.iter().any(|word| word.eq_ignore_ascii_case(text))).map(|(_, label)| *label)
 }
+
+const WORDS: [(&[&str], Label); 6] = [
+    (&["acceptance", "acceptance criteria", "acceptance criterion", "criteria"], Label::Acceptance),
+    (
+        &["verification", "verification commands", "verify", "validation", "validation commands", "checks", "check"],
+        Label::Verification,
+    ),
+    (&["command", "commands"], Label::Command),
+    (&["dependencies", "dependency", "depends on", "depends", "blocked by"], Label::Dependencies),
+    (&["priority"], Label::Priority),
+    (&["scope", "notes", "note", "description", "complexity", "files", "refs", "status", "tasks", "estimate"], Label::Prose),
+];
 
 /// Splits `US-001: Title` into id and title. Nothing where the text does not begin with an id.
 pub(super) fn split_id(text: &str) -> Option<(String, String)> {
+    cut_id(text).map(|(id, title)| (id.to_owned(), plain(title)))
+}
+
+/// Whether a text begins with an id.
+pub(super) fn has_id(text: &str) -> bool {
+    cut_id(text).is_some()
+}
+
+fn cut_id(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     let inner = text.trim_start_matches(['*', '_']);
     let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))).unwrap_or(inner.len());
@@ -73,17 +79,15 @@ pub(super) fn split_id(text: &str) -> Option<(String, String)> {
         Some(title) => title,
         None => dashed(rest).filter(|_| upper_id(id))?,
     };
-    Some((id.to_owned(), plain(title)))
+    Some((id, title))
 }
 
 /// A title without its bold stars and comments.
 pub(super) fn plain(title: &str) -> String {
-    let mut title = title.trim().to_owned();
-    while let Some(start) = title.find("<!--") {
-        let end = title[start..].find("-->").map_or(title.len(), |end| start + end + 3);
-        title.replace_range(start..end, "");
-    }
-    let title = title.trim();
+    let mut parts = title.split("<!--");
+    let mut bare = parts.next().unwrap_or_default().to_owned();
+    parts.for_each(|part| bare.push_str(part.split_once("-->").map_or("", |(_, rest)| rest)));
+    let title = bare.trim();
     let stars = title.matches("**").count();
     let title = if stars == 2 || stars == 1 { title.trim_start_matches("**").trim_end_matches("**") } else { title };
     title.split_whitespace().collect::<Vec<_>>().join(" ")

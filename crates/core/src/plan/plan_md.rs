@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::details::Details;
-use super::label::{plain, split_id};
+use super::label::{has_id, plain, split_id};
 use super::markdown::{Block, BlockKind, Scan};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::position::{Fault, quote};
@@ -18,7 +18,7 @@ pub(super) fn recognises(scan: &Scan<'_>) -> bool {
 }
 
 pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
-    let sections = sections(scan, is_story);
+    let sections = without_groups(scan, sections(scan, is_story));
     let boxed = sections.iter().any(|section| scan.blocks[section.heading].mark.is_some());
     let mut parsed = Parsed::new(if boxed { Format::PrdMd } else { Format::PlanMd });
     parsed.title = document_title(scan);
@@ -75,6 +75,21 @@ pub(super) fn sections(scan: &Scan<'_>, is_story: impl Fn(&Scan<'_>, &Block) -> 
         }
     }
     found
+}
+
+/// A heading without boxes above deeper stories (`## M1: First release`) only groups them.
+fn without_groups(scan: &Scan<'_>, sections: Vec<Section>) -> Vec<Section> {
+    let level = |section: &Section| match scan.blocks[section.heading].kind {
+        BlockKind::Heading { level } => level,
+        BlockKind::Item | BlockKind::Paragraph | BlockKind::Code { .. } => 0,
+    };
+    let starts: Vec<(usize, u8)> = sections.iter().map(|section| (section.span.start, level(section))).collect();
+    let is_group = |index: usize, section: &Section| {
+        let next = starts.get(index + 1);
+        next.is_some_and(|(start, deeper)| *start == section.span.end && *deeper > level(section))
+            && scan.blocks[scan.within(&section.span)].iter().all(|block| block.mark.is_none())
+    };
+    sections.into_iter().enumerate().filter(|(index, section)| !is_group(*index, section)).map(|(_, section)| section).collect()
 }
 
 /// The story of a section, with its task boxes as markers.
@@ -142,7 +157,7 @@ pub(super) fn document_title(scan: &Scan<'_>) -> Option<String> {
 /// The first level is the document's own name, even where it looks like an id.
 fn is_story(scan: &Scan<'_>, block: &Block) -> bool {
     match block.kind {
-        BlockKind::Heading { level } => block.mark.is_some() || (level > 1 && split_id(scan.content(block)).is_some()),
+        BlockKind::Heading { level } => block.mark.is_some() || (level > 1 && has_id(scan.content(block))),
         BlockKind::Item | BlockKind::Paragraph | BlockKind::Code { .. } => false,
     }
 }

@@ -30,6 +30,19 @@ impl<'a> Lines<'a> {
         (line, before.chars().count() as u32 + 1)
     }
 
+    /// What is wrong, in the order of the file; a long list is cut, because finding a column takes as long as its line.
+    pub(super) fn problems(&self, mut faults: Vec<Fault>) -> Vec<Problem> {
+        const SHOWN: usize = 100;
+        faults.sort_by_key(|fault| fault.at);
+        let more = faults.len().saturating_sub(SHOWN);
+        let mut problems: Vec<Problem> = faults.iter().take(SHOWN).map(|fault| self.problem(fault)).collect();
+        if more > 0 {
+            let first = self.problem(&Fault::new(faults[SHOWN].at, format!("and {more} more from here on")));
+            problems.push(first);
+        }
+        problems
+    }
+
     pub(super) fn problem(&self, fault: &Fault) -> Problem {
         let (line, column) = self.place(fault.at);
         Problem { line, column, message: fault.message.clone(), hint: fault.hint.clone() }

@@ -169,7 +169,7 @@ fn project(root: &Path) -> Vec<PathBuf> {
     for folder in children(&root.join(".claude/data/ralph-loops")) {
         found.extend(Some(folder.join("feature_list.json")).filter(|path| path.is_file()));
     }
-    let is_task = |name: &str| name.starts_with("prd-") && name.ends_with(".json");
+    let is_task = |name: &str| name.starts_with("prd-") && Path::new(name).extension().is_some_and(|ext| ext == "json");
     found.extend(children(&root.join(".agents/tasks")).into_iter().filter(|path| path.is_file() && has_name(path, is_task)));
     distinct(found)
 }
