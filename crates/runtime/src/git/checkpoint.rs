@@ -49,13 +49,14 @@ impl Git {
         let index = IndexFile::read(&self.index_path())?;
         let paths = paths_to_keep(&status, request.skip);
         self.refuse_large(&paths, request.limits)?;
+        let extra_paths = self.beyond_git(&status, request);
         let subject = format!("checkpoint: {}", one_line(request.label));
         let (id, manifest) = self.append(request.chain, |stream, previous| {
             let mut tree = Vec::new();
             let mut keeper = Keeper { stream, tree: &mut tree, count: 0 };
             let taken = SystemTime::now();
             let entries = keeper.entries(&self.top, &paths)?;
-            let extra = keeper.extra(&self.top, request.extra)?;
+            let extra = keeper.extra(&extra_paths)?;
             if let Some(index) = &index {
                 tree.push((stream.blob(&index.bytes)?, "index".to_owned()));
             }
@@ -96,6 +97,17 @@ impl Git {
         paths.iter().filter(there).map(move_one).collect()
     }
 
+    /// Those of the extra files that git or the snapshot does not have anyway: a large plan is not copied at every checkpoint.
+    fn beyond_git(&self, status: &Status, request: &CheckpointRequest<'_>) -> Vec<PathBuf> {
+        let ignored: PathSet = paths_of(status, |kind| *kind == Kind::Ignored).into_iter().collect();
+        let needed = |place: &PathBuf| {
+            self.repo_path(place).is_none_or(|path| ignored.contains(&path) || request.skip.contains(&path))
+        };
+        // A plan that is a link is kept and put back where it really is.
+        let place = |path: &PathBuf| self.top.join(path).canonicalize().unwrap_or_else(|_| self.top.join(path));
+        request.extra.iter().map(place).filter(needed).collect()
+    }
+
     fn refuse_large(&self, paths: &BTreeMap<&RepoPath, bool>, limits: SnapshotLimits) -> Result<(), GitError> {
         let mut sizes = Vec::new();
         for path in paths.keys() {
@@ -131,13 +143,10 @@ impl Keeper<'_, '_> {
         paths.iter().map(keep).collect()
     }
 
-    fn extra(&mut self, top: &Path, paths: &[PathBuf]) -> Result<Vec<Kept>, GitError> {
+    fn extra(&mut self, paths: &[PathBuf]) -> Result<Vec<Kept>, GitError> {
         use std::os::unix::ffi::OsStrExt as _;
-        let keep = |path: &PathBuf| {
-            let place = top.join(path);
-            // A plan that is a link is kept and put back where it really is.
-            let place = place.canonicalize().unwrap_or(place);
-            let found = files::read_outside(&place).map_err(GitError::io(&place))?;
+        let keep = |place: &PathBuf| {
+            let found = files::read_outside(place).map_err(GitError::io(place))?;
             Ok(Kept { path: RepoPath::new(place.as_os_str().as_bytes()), untracked: false, state: self.keep(found)? })
         };
         paths.iter().map(keep).collect()
