@@ -155,8 +155,12 @@ impl Git {
             }
             Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
         };
-        let author = ask("GIT_AUTHOR_IDENT")?;
-        ask("GIT_COMMITTER_IDENT")?;
+        let (author, committer) = std::thread::scope(|scope| {
+            let committer = scope.spawn(|| ask("GIT_COMMITTER_IDENT"));
+            (ask("GIT_AUTHOR_IDENT"), committer.join().unwrap_or(Err(GitError::Missing)))
+        });
+        let author = author?;
+        committer?;
         let end = author.rfind('>').map_or(author.len(), |at| at + 1);
         Ok(author[..end].to_owned())
     }

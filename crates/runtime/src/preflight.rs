@@ -7,7 +7,7 @@ use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
 
 use crate::approval::Approvals;
-use crate::git::{Git, Status as GitStatus};
+use crate::git::{Git, GitError, Status as GitStatus};
 use crate::process::{check_program, program_exists};
 
 /// Less room than this on the disk, and a run would fail at a bad moment.
@@ -48,7 +48,12 @@ impl Finding {
 }
 
 /// The repository: nothing half done, a branch to commit to, nothing of the user's in the way, an identity.
-pub fn repository(git: &Git, status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Vec<Finding> {
+pub fn repository(
+    git: &Git,
+    status: &GitStatus,
+    identity: Result<String, GitError>,
+    ours: &dyn Fn(&Path) -> bool,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(operation) = git.operation_in_progress() {
         let message = format!("a {operation} is in progress");
@@ -56,7 +61,7 @@ pub fn repository(git: &Git, status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -
     }
     findings.push(branch(status));
     findings.extend(work_tree(status, ours));
-    findings.push(match git.identity() {
+    findings.push(match identity {
         Ok(identity) => Finding::good("identity", identity),
         Err(error) => Finding::bad(
             "identity",

@@ -98,7 +98,12 @@ impl Ready {
     /// Everything that has to be in order, good or bad.
     pub fn examine(&self) -> Result<Vec<Finding>, RunError> {
         let root = &self.request.project.root;
-        let status = self.git.status()?;
+        // Two processes that do not wait for each other.
+        let (status, identity) = std::thread::scope(|scope| {
+            let identity = scope.spawn(|| self.git.identity());
+            (self.git.status(), identity.join().unwrap_or(Err(GitError::Missing)))
+        });
+        let status = status?;
         let protected = self.plan.protected_paths();
         let top = self.git.top().to_owned();
         let home = root.join(".verdone");
@@ -106,7 +111,7 @@ impl Ready {
             let path = top.join(path);
             path.starts_with(&home) || protected.contains(&path)
         };
-        let mut findings = preflight::repository(&self.git, &status, &ours);
+        let mut findings = preflight::repository(&self.git, &status, identity, &ours);
         findings.push(preflight::agent(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
