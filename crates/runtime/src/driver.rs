@@ -57,8 +57,12 @@ impl<'a> Driver<'a> {
     fn take(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
         let now = Timestamp::now();
         let decision = decide(&self.state, &self.rules, now, input);
+        let before = self.journal.times_put_back();
         for recorded in self.journal.append(decision.events, now)? {
             self.fold(&recorded);
+        }
+        if self.journal.times_put_back() > before {
+            self.reporter.report(Update::Notice { text: "somebody wrote into the journal; it was put back, what was found is kept" });
         }
         Ok(decision.effect)
     }

@@ -20,7 +20,8 @@ use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, Rest
 use crate::process::{self, Moment};
 use crate::project::Project;
 use crate::signal::Signals;
-use crate::store::Store;
+use crate::protected::Protected;
+use crate::store::{LockError, RunLock, Store};
 
 #[derive(Debug)]
 pub struct PlanningRequest<'a> {
@@ -58,6 +59,8 @@ pub enum PlanningError {
     Git(#[from] GitError),
     #[error(transparent)]
     Approval(#[from] ApprovalError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
@@ -76,6 +79,7 @@ pub fn write_plan(
     }
     let root = &request.project.root;
     let git = Git::open(root)?;
+    let _lock = RunLock::take(git.git_dir())?;
     let (run, run_dir) = Store::of(root).create(Timestamp::now()).map_err(io_error("making the run's directory"))?;
     let home: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
     let snapshot = |label: &str| {
@@ -87,8 +91,14 @@ pub fn write_plan(
     let before = git.candidate(&checkpoint, &rules)?;
 
     process::adopt_orphans();
-    let said = ask(request, &run, &run_dir, signals, reporter)?;
+    let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
+    let said = ask(request, &run, &run_dir, signals, reporter);
 
+    // Whatever became of the turn.
+    let aside = run_dir.join("undone");
+    for path in protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))? {
+        reporter.report(Update::Notice { text: &format!("the agent changed {path} while planning; it was put back") });
+    }
     let drift = git.unchanged_since(&before)?;
     if !drift.is_none() || !drift.new_untracked.is_empty() {
         let kept = snapshot("what the agent changed while planning")?;
@@ -96,7 +106,7 @@ pub fn write_plan(
         let text = format!("the agent changed files while planning; they were put back and are kept in {}", kept.id.short());
         reporter.report(Update::Notice { text: &text });
     }
-    accept(request, &run_dir, &said)
+    accept(request, &run_dir, &said?)
 }
 
 fn ask(

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// A larger file is none of ours; config, prompts and scripts are small.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
+/// Where a run keeps its copies.
+const SAVED: &str = "protected";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Held {
     File { bytes: Vec<u8>, mode: u32 },
@@ -28,6 +31,22 @@ impl Protected {
         let dir = project_root.join(".verdone");
         let files = read_all(&dir)?;
         Ok(Self { dir, files })
+    }
+
+    /// Copies everything into the run's directory, for the case that this process dies.
+    pub fn save(&self, run_dir: &Path) -> io::Result<()> {
+        let dir = run_dir.join(SAVED);
+        fs::create_dir_all(&dir)?;
+        self.files.iter().try_for_each(|(path, held)| write(&dir.join(path), held))
+    }
+
+    /// What a run saved; nothing where it died before that.
+    pub fn saved(project_root: &Path, run_dir: &Path) -> io::Result<Option<Self>> {
+        let dir = run_dir.join(SAVED);
+        if !dir.is_dir() {
+            return Ok(None);
+        }
+        Ok(Some(Self { dir: project_root.join(".verdone"), files: read_all(&dir)? }))
     }
 
     /// Undoes every change since the snapshot; the changed versions go into `aside`. Answers with what was changed.

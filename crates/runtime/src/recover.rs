@@ -1,7 +1,11 @@
 //! A run that died is put in order before the next one begins: what it left in the work tree is kept, and the tree goes back to
 //! the attempt's checkpoint, or the story's commit is recorded where it was made already.
 
+use std::io;
+use std::path::Path;
+
 use jiff::Timestamp;
+use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
 use verdone_core::finish::Finish;
 use verdone_core::machine::{Attempt, Phase, State, apply};
@@ -9,8 +13,9 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
 use crate::process;
-use crate::run::Ready;
 use crate::signal::Signals;
+use crate::project::Project;
+use crate::protected::Protected;
 use crate::store::{Journal, JournalError, Store, StoredRun};
 
 #[derive(Debug, thiserror::Error)]
@@ -19,35 +24,50 @@ pub enum RecoverError {
     Journal(#[from] JournalError),
     #[error("the last run cannot be put in order: {0}")]
     Git(#[from] GitError),
+    #[error("the last run cannot be put in order: {0}")]
+    Io(#[from] io::Error),
 }
 
-/// Puts the last run in order where it died. Answers whether the work tree was changed.
-pub fn recover(store: &Store, ready: &Ready, signals: &Signals, reporter: &mut dyn Reporter) -> Result<bool, RecoverError> {
-    let Some(stored) = store.latest()? else { return Ok(false) };
+/// Puts the last run in order where it died. Nothing of the project is read before: the dead run's agent may have changed the
+/// plan, the settings or both.
+pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
+    let Some(stored) = Store::of(&project.root).latest()? else { return Ok(()) };
     let mut state = State::default();
     stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
     if matches!(state.phase, Phase::Stopped { .. } | Phase::New) {
-        return Ok(false);
+        return Ok(());
     }
     let text = format!("run {} did not end properly; putting things in order", stored.id);
     reporter.report(Update::Notice { text: &text });
-    let strays = process::end_strays(&stored.id, ready.request.config.limits.grace.duration(), signals);
+    let strays = process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
     if strays > 0 {
         reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
     }
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut events = Vec::new();
     if let Some(attempt) = state.open_attempt() {
-        events.extend(settle(&ready.git, ready, &stored, &state, attempt)?);
+        put_settings_back(project, &stored, reporter)?;
+        events.extend(settle(git, &project.root, &stored, &state, attempt)?);
     }
-    let changed = !events.is_empty();
     let reason = "the run died; found and put in order by the next one".to_owned();
     events.push(Event::RunStopping { finish: Finish::Error, reason });
     events.push(Event::RunStopped { finish: Finish::Error, exit_code: Finish::Error.exit_code(), duration_ms: 0 });
     for recorded in journal.append(events, Timestamp::now())? {
         tell(&recorded, reporter);
     }
-    Ok(changed)
+    Ok(())
+}
+
+/// The settings as the run began with them; what is there now is kept beside the run.
+fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
+    let Some(protected) = Protected::saved(&project.root, &stored.dir)? else { return Ok(()) };
+    let aside = stored.dir.join("undone/as-found");
+    let changed = protected.put_back(&aside)?;
+    if !changed.is_empty() {
+        let text = format!("put back as it was when that run began: {}; what was there is in {}", changed.join(", "), aside.display());
+        reporter.report(Update::Notice { text: &text });
+    }
+    Ok(())
 }
 
 fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
@@ -58,7 +78,7 @@ fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
 }
 
 /// What became of the attempt that was under way.
-fn settle(git: &Git, ready: &Ready, stored: &StoredRun, state: &State, attempt: &Attempt) -> Result<Vec<Event>, RecoverError> {
+fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &Attempt) -> Result<Vec<Event>, RecoverError> {
     let Some(checkpoint) = &attempt.checkpoint else { return Ok(Vec::new()) };
     if let Phase::Committing { tree, verdict } = &state.phase
         && let Some(commit) = git.commit_made_since(checkpoint, tree)?
@@ -68,8 +88,8 @@ fn settle(git: &Git, ready: &Ready, stored: &StoredRun, state: &State, attempt: 
         return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, noted: false }]);
     }
     let place = attempt.place.clone();
-    let extra = ready.plan.protected_paths();
-    let skip: PathSet = git.repo_path(&ready.request.project.root.join(".verdone")).into_iter().collect();
+    let extra = git.extra_paths(checkpoint)?;
+    let skip: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
     let limits = SnapshotLimits::default();
     let before = git.checkpoint(&CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits })?;

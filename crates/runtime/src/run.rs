@@ -1,6 +1,6 @@
 //! A run from the outside: getting ready, refusing with a reason, and driving it to its end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,32 @@ pub enum RunError {
     Recover(#[from] RecoverError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
+}
+
+/// A work tree that is ours alone and in order.
+#[derive(Debug)]
+pub struct WorkTree {
+    lock: RunLock,
+}
+
+impl WorkTree {
+    /// Takes the work tree for a run, and puts in order what a dead one left behind. Comes before the settings and the plan are
+    /// read, because the dead run's agent may have changed them.
+    pub fn take(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
+        refuse_nested()?;
+        let git = Git::open(&project.root)?;
+        let lock = RunLock::take(git.git_dir())?;
+        recover::recover(&git, project, signals, reporter)?;
+        Ok(Self { lock })
+    }
+}
+
+/// The agent or a check of a run must not start another one: they would wait for each other, or share an agent's budget.
+fn refuse_nested() -> Result<(), RunError> {
+    let Some(outer) = std::env::var_os(RUN_VARIABLE) else { return Ok(()) };
+    let message = format!("this is inside run {} already", outer.to_string_lossy());
+    let hint = format!("wait until it has ended; if it has, unset {RUN_VARIABLE}");
+    Err(RunError::Refused(Finding::bad("run", message, [&hint])))
 }
 
 /// A run that could begin.
@@ -150,6 +176,7 @@ impl Ready {
             template: self.template,
             candidate: None,
             before_turn: None,
+            debris: BTreeMap::new(),
             turns_run: 0,
             checks_run: 0,
         };
@@ -157,14 +184,10 @@ impl Ready {
     }
 
     /// Drives the run to its end; answers with its exit code.
-    pub fn run(self, signals: Signals, reporter: &mut dyn Reporter) -> Result<u8, RunError> {
-        let mut lock = RunLock::take(self.git.git_dir())?;
+    pub fn run(self, ours: WorkTree, signals: Signals, reporter: &mut dyn Reporter) -> Result<u8, RunError> {
+        let WorkTree { mut lock } = ours;
         let store = Store::of(&self.request.project.root);
-        let mut ready = self;
-        if recover::recover(&store, &ready, &signals, reporter)? {
-            ready.plan.refresh()?;
-        }
-        for finding in ready.examine()? {
+        for finding in self.examine()? {
             match finding.health {
                 Health::Bad => return Err(RunError::Refused(finding)),
                 Health::Warning => reporter.report(Update::Notice { text: &finding.message }),
@@ -177,8 +200,9 @@ impl Ready {
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
         let journal = Journal::create(&run_dir)?;
-        let start = ready.start_event(&run)?;
-        let (site, rules) = ready.into_site(run, run_dir, signals)?;
+        let start = self.start_event(&run)?;
+        let (site, rules) = self.into_site(run, run_dir, signals)?;
+        site.protected.save(&site.run_dir).map_err(io_error("copying .verdone/"))?;
         Ok(Driver::new(site, rules, journal, reporter).run(start)?)
     }
 

@@ -1,6 +1,7 @@
 //! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::event::Checkpoint;
-use verdone_core::id::{Oid, RunId, StoryId};
+use verdone_core::id::{Oid, RunId, StoryId, digest};
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
@@ -44,6 +45,8 @@ pub struct Site {
     pub candidate: Option<Candidate>,
     /// The tree right before the first turn, where the red check may have changed something.
     pub before_turn: Option<Oid>,
+    /// Untracked files that checks of this attempt made, by their content: nobody's work, until somebody changes them.
+    pub debris: BTreeMap<RepoPath, String>,
     /// Turns and checks so far: they number the kept files.
     pub turns_run: u32,
     pub checks_run: u32,
@@ -63,9 +66,9 @@ impl Site {
     }
 
     /// What never enters a story's commit: our own folder, and what checks left behind.
-    pub fn candidate_rules(&self, debris: &[RepoPath]) -> CandidateRules {
+    pub fn candidate_rules(&self) -> CandidateRules {
         let mut excluded = self.home();
-        for path in debris {
+        for path in self.debris.keys() {
             excluded.insert(path.clone());
         }
         CandidateRules { excluded, ..CandidateRules::default() }
@@ -73,6 +76,25 @@ impl Site {
 
     pub fn restore_rules(&self) -> RestoreRules {
         RestoreRules { skip: self.home(), aside: self.run_dir.join("aside") }
+    }
+
+    /// Remembers files as made by checks.
+    pub fn add_debris(&mut self, paths: impl IntoIterator<Item = RepoPath>) {
+        for path in paths {
+            let content = self.content_of(&path);
+            self.debris.insert(path, content);
+        }
+    }
+
+    /// What a turn wrote over is the agent's now.
+    pub fn forget_changed_debris(&mut self) {
+        let debris = std::mem::take(&mut self.debris);
+        self.debris = debris.into_iter().filter(|(path, content)| self.content_of(path) == *content).collect();
+    }
+
+    /// Nothing for what is no readable file: it is never the same as a file.
+    fn content_of(&self, path: &RepoPath) -> String {
+        fs::read(self.git.top().join(path.as_path())).map_or_else(|_| String::new(), |bytes| digest(&bytes))
     }
 
     /// `.verdone/`, as git names it.

@@ -50,6 +50,7 @@ pub enum StepError {
 pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "checkpoint")?;
     (site.candidate, site.before_turn) = (None, None);
+    site.debris.clear();
     tell_iteration(site, state)?;
     let label = format!("{} attempt {}", attempt.place.story, attempt.place.attempt);
     Ok(Input::Checkpointed(site.checkpoint(&label)?))

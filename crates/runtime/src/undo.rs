@@ -5,7 +5,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use verdone_core::event::{Checkpoint, Event, Recorded};
-use verdone_core::id::{Oid, StoryId};
+use verdone_core::id::{Oid, RunId, StoryId};
+use verdone_core::machine::{State, apply};
 
 use crate::git::{CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store};
@@ -14,6 +15,8 @@ use crate::store::{Journal, JournalError, LockError, RunLock, Store};
 pub enum UndoError {
     #[error("there is nothing to undo: no run has rolled back or committed anything here")]
     Nothing,
+    #[error("run {run} did not end properly")]
+    Unfinished { run: RunId },
     #[error("the branch has moved on since ({story}): undoing would take newer commits away")]
     MovedOn { story: StoryId, kept: Option<Oid>, commit: Option<Oid> },
     #[error(transparent)]
@@ -47,9 +50,14 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
     let store = Store::of(root);
     let stored = store.latest()?.ok_or(UndoError::Nothing)?;
+    let mut state = State::default();
+    stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
+    if state.open_attempt().is_some() {
+        return Err(UndoError::Unfinished { run: stored.id });
+    }
     let target = last_change(&stored.journal).ok_or(UndoError::Nothing)?;
     let status = git.status()?;
-    if status.head != target.expected_head {
+    if !stands_at(git, status.head.as_ref(), target.expected_head.as_ref(), &stored.id)? {
         return Err(UndoError::MovedOn { story: target.story, kept: target.kept, commit: target.commit });
     }
     let home: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
@@ -61,6 +69,14 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let event = Event::Undone { what: target.what.clone(), before: before.clone(), restored: target.to };
     Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
     Ok(Undone { what: target.what, files: restored.files, before })
+}
+
+/// The commit that only records progress comes after the last story by itself, and goes with it.
+fn stands_at(git: &Git, head: Option<&Oid>, expected: Option<&Oid>, run: &RunId) -> Result<bool, GitError> {
+    match (head, expected) {
+        (Some(head), Some(expected)) if head != expected => git.only_records_progress(head, expected, run),
+        (head, expected) => Ok(head == expected),
+    }
 }
 
 fn last_change(journal: &[Recorded]) -> Option<Target> {

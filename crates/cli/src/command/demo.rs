@@ -11,7 +11,7 @@ use verdone_runtime::config_file::{self, Environment, Flags};
 use verdone_runtime::git::Git;
 use verdone_runtime::plan_file::PlanRequest;
 use verdone_runtime::project::Project;
-use verdone_runtime::run::{Ready, RunRequest};
+use verdone_runtime::run::{Ready, RunRequest, WorkTree};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::store::Store;
 
@@ -54,10 +54,11 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     let settings = config_file::load(&project, &Environment::new(), &Flags::default())?;
     let plan = PlanRequest { root: dir.clone(), cwd: dir.clone(), named: Some("PLAN.md".into()), ..PlanRequest::default() };
     let config = settings.resolved.config;
-    let request = RunRequest { project, plan, config, only: None, red_baseline: false, unverified: false };
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(false, false, context);
-    let code = Ready::read(request)?.run(signals.clone(), reporter.as_mut())?;
+    let ours = WorkTree::take(&project, &signals, reporter.as_mut())?;
+    let request = RunRequest { project, plan, config, only: None, red_baseline: false, unverified: false };
+    let code = Ready::read(request)?.run(ours, signals.clone(), reporter.as_mut())?;
     drop(reporter);
     if signals.requested().is_some() {
         return Ok(code);

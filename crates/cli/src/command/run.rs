@@ -10,7 +10,7 @@ use verdone_core::update::Reporter;
 use verdone_report::{Json, Loudness, Plain, Terminal};
 use verdone_runtime::preflight::Health;
 use verdone_runtime::process::redactor_from_environment;
-use verdone_runtime::run::{Ready, RunRequest};
+use verdone_runtime::run::{Ready, RunRequest, WorkTree};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::step::build_prompt;
 
@@ -23,13 +23,13 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     if args.mode == Mode::Planning {
         return plan_command::plan_for(args, context);
     }
-    let ready = Ready::read(request(args, context)?)?;
     if args.dry_run {
-        return dry_run(ready, args, context);
+        return dry_run(Ready::read(request(args, context)?)?, args, context);
     }
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(args.json, args.quiet, context);
-    Ok(ready.run(signals, reporter.as_mut())?)
+    let ours = WorkTree::take(&context.project()?, &signals, reporter.as_mut())?;
+    Ok(Ready::read(request(args, context)?)?.run(ours, signals, reporter.as_mut())?)
 }
 
 fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {

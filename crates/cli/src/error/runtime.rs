@@ -143,6 +143,7 @@ impl From<UndoError> for CliError {
             UndoError::Journal(error) => error.into(),
             UndoError::Lock(error) => error.into(),
             UndoError::Nothing => Self::usage(error.to_string()),
+            UndoError::Unfinished { .. } => Self::usage(error.to_string()).hint("verdone run puts it in order first"),
             UndoError::MovedOn { ref kept, ref commit, .. } => {
                 let hint = match (kept, commit) {
                     (Some(kept), _) => Some(format!("the attempt is kept: git show {}", kept.short())),
@@ -183,6 +184,7 @@ impl From<PlanningError> for CliError {
         match error {
             PlanningError::Git(error) => error.into(),
             PlanningError::Approval(error) => error.into(),
+            PlanningError::Lock(error) => error.into(),
             PlanningError::Prompt(error) => error.into(),
             PlanningError::Exists(_) => Self::usage(error.to_string()).hint("choose another file with --output"),
             PlanningError::EmptyRequest => Self::usage(error.to_string()).hint("say what you want: verdone plan new 'TEXT'"),

@@ -106,7 +106,13 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
 
 fn selected(state: &State, rules: &Rules, now: Timestamp, choice: &Choice) -> Decision {
     let (story, title, number, of, open) = match choice {
-        Choice::AllDone => return stop(Vec::new(), Finish::Complete, "no open story is left"),
+        Choice::AllDone => match &state.baseline {
+            // Nothing was worked on, so nothing mended what was red at the start.
+            Some(red) if state.iteration == 0 => {
+                return stop(Vec::new(), Finish::Blocked, format!("no open story is left, but {}", red.reason));
+            }
+            Some(_) | None => return stop(Vec::new(), Finish::Complete, "no open story is left"),
+        },
         Choice::NothingRunnable { reason } => return stop(Vec::new(), Finish::Blocked, reason.clone()),
         Choice::Story { story, title, number, of, open } => (story, title, *number, *of, *open),
     };

@@ -163,7 +163,7 @@ impl Call {
     }
 
     /// Output goes to a file: a git hook may leave a process behind that would hold a pipe open.
-    pub(super) fn answer_through(mut self, output: &File) -> Result<Outcome, GitError> {
+    pub(super) fn answer_through(mut self, output: &File, called_off: &dyn Fn() -> bool) -> Result<Outcome, GitError> {
         let stdin = std::mem::take(&mut self.stdin);
         let to_file = || output.try_clone().map(Stdio::from).map_err(GitError::io(Path::new("git output")));
         self.command.stdin(Stdio::piped());
@@ -172,11 +172,15 @@ impl Call {
         thread::scope(|scope| {
             scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(&stdin)));
             let until = Instant::now() + self.deadline;
-            let ended = wait_until(&mut child, until).map_err(GitError::io(Path::new("git")))?;
+            let ended = wait_unless(&mut child, until, called_off).map_err(GitError::io(Path::new("git")))?;
             if ended.is_none() {
                 end(&mut child).map_err(GitError::io(Path::new("git")))?;
             }
-            Ok(ended.map_or(Outcome::TimedOut, Outcome::Ended))
+            Ok(match ended {
+                Some(status) => Outcome::Ended(status),
+                None if called_off() => Outcome::CalledOff,
+                None => Outcome::TimedOut,
+            })
         })
     }
 
@@ -212,6 +216,7 @@ impl Call {
 pub(super) enum Outcome {
     Ended(ExitStatus),
     TimedOut,
+    CalledOff,
 }
 
 impl Answer {
@@ -261,13 +266,17 @@ fn read_both(streams: [BorrowedFd<'_>; 2], buffers: &mut [Vec<u8>; 2], until: In
 
 /// Std cannot wait with a deadline; a git that closed its streams is gone within microseconds, so short naps are enough.
 fn wait_until(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
+    wait_unless(child, until, &|| false)
+}
+
+fn wait_unless(child: &mut Child, until: Instant, called_off: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
     let mut nap = Duration::from_micros(50);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if left.is_zero() || called_off() {
             return Ok(None);
         }
         thread::sleep(nap.min(left));

@@ -26,29 +26,49 @@ pub struct Commit {
 impl Git {
     /// Commits the candidate. Refused means: no commit, and the index is what it was before.
     pub fn commit(&self, candidate: &Candidate, message: &str, deadline: Duration) -> Result<Commit, CommitError> {
+        self.commit_unless(candidate, message, deadline, &|| false)
+    }
+
+    /// As [`Self::commit`]; once `called_off` answers true, git and its hooks are ended and the commit counts as refused.
+    pub fn commit_unless(
+        &self,
+        candidate: &Candidate,
+        message: &str,
+        deadline: Duration,
+        called_off: &dyn Fn() -> bool,
+    ) -> Result<Commit, CommitError> {
         let before = IndexFile::read(&self.index_path())?;
         let wanted = IndexFile::read(&candidate.index.path())?;
         self.install_index(wanted.as_ref())?;
-        let made = self.run_commit(candidate, message, deadline);
+        let made = self.run_commit(candidate, message, deadline, called_off);
         if made.is_err() {
             self.install_index(before.as_ref())?;
         }
         made
     }
 
-    fn run_commit(&self, candidate: &Candidate, message: &str, deadline: Duration) -> Result<Commit, CommitError> {
+    fn run_commit(
+        &self,
+        candidate: &Candidate,
+        message: &str,
+        deadline: Duration,
+        called_off: &dyn Fn() -> bool,
+    ) -> Result<Commit, CommitError> {
         let io = |source| GitError::Io { path: Path::new("git commit").to_owned(), source };
         let mut output = tempfile::tempfile().map_err(io)?;
         let outcome = self
             .of_the_user("commit", deadline)
             .args(["-q", "-F", "-", "--cleanup=verbatim", "--allow-empty"])
             .stdin(message.as_bytes().to_vec())
-            .answer_through(&output)?;
+            .answer_through(&output, called_off)?;
         let said = tail_of(&mut output, MOST_OUTPUT).map_err(io)?;
         // HEAD decides: a commit can exist although a hook that runs after it hangs, and a hook can undo one.
         let made = self.head_commit()?.filter(|(id, _)| Some(id) != candidate.head.as_ref());
         match (made, outcome) {
-            (Some((id, tree)), Outcome::Ended(_) | Outcome::TimedOut) => Ok(Commit { id, tree, output: said }),
+            (Some((id, tree)), Outcome::Ended(_) | Outcome::TimedOut | Outcome::CalledOff) => Ok(Commit { id, tree, output: said }),
+            (None, Outcome::CalledOff) => {
+                Err(CommitError::Refused { message: "the commit was interrupted".to_owned(), timed_out: false })
+            }
             (None, Outcome::TimedOut) => {
                 let message = format!("no answer within {} s\n{said}", deadline.as_secs()).trim().to_owned();
                 Err(CommitError::Refused { message, timed_out: true })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use verdone_core::event::Checkpoint;
-use verdone_core::id::Oid;
+use verdone_core::id::{Oid, RunId};
 
 use super::error::GitError;
 use super::{Git, RepoPath};
@@ -26,6 +26,16 @@ impl Git {
     /// The commit at HEAD, if it is new since the checkpoint and has exactly this tree.
     pub fn commit_made_since(&self, checkpoint: &Checkpoint, tree: &Oid) -> Result<Option<Oid>, GitError> {
         Ok(self.head_commit()?.filter(|(id, of)| Some(id) != checkpoint.head.as_ref() && of == tree).map(|(id, _)| id))
+    }
+
+    /// Whether a commit is the one that a run made after its last story, to record progress.
+    pub fn only_records_progress(&self, commit: &Oid, parent: &Oid, run: &RunId) -> Result<bool, GitError> {
+        let format = "--format=%P%n%(trailers:key=Verdone-Run,valueonly,separator=%x20)%n%(trailers:key=Verdone-Story,valueonly)";
+        let said = self.plumbing("log").args(["-1", format, "--end-of-options", commit.as_str()]).run()?;
+        let said = String::from_utf8_lossy(&said);
+        let mut lines = said.lines();
+        let (parents, runs, stories) = (lines.next(), lines.next(), lines.next());
+        Ok(parents == Some(parent.as_str()) && runs == Some(run.as_str()) && stories.is_none_or(str::is_empty))
     }
 
     /// The files that a checkpoint keeps beyond the work tree's own: the plan and what belongs to it.

@@ -18,7 +18,8 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     };
     let evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
     let message = evidence.commit_message(&site.config.commit.subject);
-    let commit = match site.git.commit(&candidate, &message, site.config.commit.timeout.duration()) {
+    let called_off = || site.signals.stop().is_some();
+    let commit = match site.git.commit_unless(&candidate, &message, site.config.commit.timeout.duration(), &called_off) {
         Ok(commit) => commit,
         Err(CommitError::Refused { message, .. }) => {
             site.plan.unmark()?;
@@ -47,7 +48,7 @@ fn verify_again(
     let checks: Vec<_> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("commit"))?;
-    let clean = site.git.candidate(checkpoint, &site.candidate_rules(&[]))?.tree == tree;
+    let clean = site.git.candidate(checkpoint, &site.candidate_rules())?.tree == tree;
     if clean && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
         let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
         return Ok(record(site, &evidence, commit, tree, files, reporter));

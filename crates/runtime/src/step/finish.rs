@@ -57,7 +57,7 @@ fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
         return Ok(());
     }
     let checkpoint = site.checkpoint("end of the run")?;
-    let candidate = site.git.candidate(&checkpoint, &site.candidate_rules(&[]))?;
+    let candidate = site.git.candidate(&checkpoint, &site.candidate_rules())?;
     let only_ours = candidate.changes.iter().all(|change| ours.contains(&change.path));
     if candidate.changes.is_empty() || !only_ours || !candidate.obstacles.is_empty() {
         return Ok(());

@@ -6,6 +6,7 @@ use verdone_core::update::Reporter;
 use verdone_core::verdict::Red;
 
 use super::{RUNNING, StepError, attempt_of, io_error};
+use crate::git::{Entry, PathSet};
 use crate::site::Site;
 
 pub fn red_check(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
@@ -14,7 +15,11 @@ pub fn red_check(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
     let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
     // The check may have written files of its own: those must not pass for the agent's work later.
     if let (false, Some(checkpoint)) = (runs.is_empty(), &attempt.checkpoint) {
-        site.before_turn = Some(site.git.candidate(checkpoint, &site.candidate_rules(&[]))?.tree);
+        let seen = site.git.candidate(checkpoint, &site.candidate_rules())?;
+        let taken: PathSet = seen.changes.into_iter().map(|changed| changed.path).collect();
+        let untracked = site.git.status()?.entries.into_iter().filter(Entry::is_untracked).map(|entry| entry.path);
+        site.add_debris(untracked.filter(|path| taken.contains(path)));
+        site.before_turn = Some(site.git.candidate(checkpoint, &site.candidate_rules())?.tree);
     }
     Ok(Input::RedChecked { red: red_of(&runs), runs })
 }

@@ -15,7 +15,7 @@ pub fn roll_back(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let label = format!("{} attempt {}, before its rollback", place.story, place.attempt);
     let before = site.checkpoint(&label)?;
     let label = format!("{} attempt {}, rejected", place.story, place.attempt);
-    let candidate = site.git.candidate(checkpoint, &site.candidate_rules(&[]))?;
+    let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
     let kept = site.git.keep_attempt(&site.run, &candidate, &label)?;
     put_back(site, attempt)?;
     let restored = site.git.restore(checkpoint, &site.restore_rules())?;

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use verdone_core::check::Check;
+use verdone_core::config::{Limits, Span};
 use verdone_core::machine::{Attempt, Input, State, TurnReport};
 use verdone_core::plan::Story;
 use verdone_core::prompt::Building;
@@ -21,9 +23,10 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     let place = &attempt.place;
     let plan = site.plan.path().to_owned();
     site.turns_run += 1;
+    let limits = within_the_run(&site.config.limits, state);
     let request = TurnRequest {
         agent: &site.config.agent,
-        limits: &site.config.limits,
+        limits: &limits,
         prompt: &prompt,
         cwd: &site.root,
         run_dir: &site.run_dir,
@@ -44,6 +47,19 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         output: result.output_file,
         leftovers: result.leftovers,
     }))
+}
+
+/// A turn may not outlast the run.
+fn within_the_run(limits: &Limits, state: &State) -> Limits {
+    let mut limits = limits.clone();
+    if let (Some(total), Some(start)) = (limits.total_time.limit(), state.started_at) {
+        let left = total.saturating_sub(jiff::Timestamp::now().duration_since(start).unsigned_abs());
+        let left = left.max(Duration::from_millis(1));
+        if limits.turn_time.limit().is_none_or(|turn| left < turn) {
+            limits.turn_time = Span::from_millis(left.as_millis() as u64 + 1);
+        }
+    }
+    limits
 }
 
 fn show(reporter: &mut dyn Reporter, moment: &Moment<'_>) {

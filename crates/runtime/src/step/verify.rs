@@ -11,7 +11,7 @@ use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
 
 use super::{RUNNING, StepError, attempt_of, io_error};
-use crate::git::{Candidate, History, PathSet, RepoPath};
+use crate::git::{Candidate, History, PathSet};
 use crate::site::Site;
 
 /// Checks may change what they check (formatters, snapshots) this often before they have to settle.
@@ -55,49 +55,49 @@ fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Result<Verification, StepError> {
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
     let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
-    let mut debris: Vec<RepoPath> = Vec::new();
+    site.forget_changed_debris();
     let mut runs = Vec::new();
     for _ in 0..ROUNDS {
-        let candidate = site.git.candidate(checkpoint, &site.candidate_rules(&debris))?;
+        let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
         let changed = changed_by_agent(site, &candidate);
-        let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, debris: &[RepoPath]| Verification {
+        let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, site: &Site| Verification {
             outcome,
             tree: Some(candidate.tree.clone()),
             changed,
             runs,
             reason,
             restored: Vec::new(),
-            debris: names(debris),
+            debris: names(site),
         };
         if let History::Moved { reason } = &candidate.history {
-            return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), &debris));
+            return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), site));
         }
         if let Some(obstacle) = candidate.obstacles.first() {
-            return Ok(answer(VerifyOutcome::Refused, Some(obstacle.to_string()), Vec::new(), &debris));
+            return Ok(answer(VerifyOutcome::Refused, Some(obstacle.to_string()), Vec::new(), site));
         }
         if changed == 0 && attempt.place.turn > 0 {
-            return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), &debris));
+            return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), site));
         }
         runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
         if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
-            return Ok(answer(VerifyOutcome::Interrupted, None, runs, &debris));
+            return Ok(answer(VerifyOutcome::Interrupted, None, runs, site));
         }
         let drift = site.git.unchanged_since(&candidate)?;
-        debris.extend(drift.new_untracked.iter().cloned());
+        site.add_debris(drift.new_untracked.iter().cloned());
         if drift.is_none() {
             let green = runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed());
             let outcome = if green { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
-            let verification = answer(outcome, None, runs, &debris);
+            let verification = answer(outcome, None, runs, site);
             site.candidate = Some(candidate);
             return Ok(verification);
         }
         if !runs.iter().all(|run| run.outcome.passed()) {
-            return Ok(answer(VerifyOutcome::Failed, None, runs, &debris));
+            return Ok(answer(VerifyOutcome::Failed, None, runs, site));
         }
     }
     let reason = "checks do not settle: they change files each time they run".to_owned();
     let outcome = VerifyOutcome::Unsettled;
-    Ok(Verification { outcome, tree: None, changed: 1, runs, reason: Some(reason), restored: Vec::new(), debris: names(&debris) })
+    Ok(Verification { outcome, tree: None, changed: 1, runs, reason: Some(reason), restored: Vec::new(), debris: names(site) })
 }
 
 /// How many files the attempt changed, the plan's tick and the red check's own traces left out.
@@ -109,6 +109,6 @@ fn changed_by_agent(site: &Site, candidate: &Candidate) -> u32 {
     candidate.changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32
 }
 
-fn names(paths: &[RepoPath]) -> Vec<String> {
-    paths.iter().map(ToString::to_string).collect()
+fn names(site: &Site) -> Vec<String> {
+    site.debris.keys().map(ToString::to_string).collect()
 }

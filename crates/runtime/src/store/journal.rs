@@ -2,10 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use verdone_core::event::{Event, Recorded, SCHEMA_VERSION};
+
+use crate::atomic::write_atomically;
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -23,7 +26,14 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     seq: u64,
+    /// Everything that belongs into the file: an agent can reach it, and must not be able to change what is read later.
+    ours: Vec<u8>,
+    stamp: Option<Stamp>,
+    put_back: u32,
 }
+
+/// Changes whenever a file's bytes do.
+type Stamp = (u64, u64, u64, i64, i64);
 
 impl Journal {
     /// Begins the journal of a new run.
@@ -35,21 +45,24 @@ impl Journal {
             Ok(file)
         };
         let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
-        Ok(Self { file, path, seq: 0 })
+        let stamp = stamp(&path);
+        Ok(Self { file, path, seq: 0, ours: Vec::new(), stamp, put_back: 0 })
     }
 
     /// Goes on with a journal; a torn last line, which only a crash leaves behind, is cut off.
     pub fn reopen(dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join("journal.jsonl");
         let (events, _) = read_journal(&path)?;
-        let open = || -> io::Result<File> {
-            let whole = complete_lines(&fs::read(&path)?, events.len());
+        let open = || -> io::Result<(File, Vec<u8>)> {
+            let mut bytes = fs::read(&path)?;
+            bytes.truncate(complete_lines(&bytes, events.len()));
             let file = OpenOptions::new().append(true).open(&path)?;
-            file.set_len(whole as u64)?;
-            Ok(file)
+            file.set_len(bytes.len() as u64)?;
+            Ok((file, bytes))
         };
-        let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
-        Ok(Self { file, path, seq: events.last().map_or(0, |last| last.seq) })
+        let (file, ours) = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        let stamp = stamp(&path);
+        Ok(Self { file, path, seq: events.last().map_or(0, |last| last.seq), ours, stamp, put_back: 0 })
     }
 
     /// Writes the events in one go and waits until they are on disk.
@@ -64,11 +77,34 @@ impl Journal {
             lines.push(b'\n');
             recorded.push(entry);
         }
-        self.file
-            .write_all(&lines)
+        self.keep_ours()
+            .and_then(|()| self.file.write_all(&lines))
             .and_then(|()| self.file.sync_data())
             .map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
+        self.ours.extend_from_slice(&lines);
+        self.stamp = stamp(&self.path);
         Ok(recorded)
+    }
+
+    /// How often somebody else had written into the file. What was found is kept beside it.
+    pub fn times_put_back(&self) -> u32 {
+        self.put_back
+    }
+
+    fn keep_ours(&mut self) -> io::Result<()> {
+        if self.stamp.is_some() && stamp(&self.path) == self.stamp {
+            return Ok(());
+        }
+        match fs::read(&self.path) {
+            Ok(found) if found == self.ours => return Ok(()),
+            Ok(found) => fs::write(self.path.with_file_name(format!("journal-found-{}.jsonl", self.put_back + 1)), found)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        self.put_back += 1;
+        write_atomically(&self.path, &self.ours)?;
+        self.file = OpenOptions::new().append(true).open(&self.path)?;
+        Ok(())
     }
 }
 
@@ -93,6 +129,11 @@ pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), Jour
         }
     }
     Ok((events, None))
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some((meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
 }
 
 fn torn(number: usize) -> String {
