@@ -173,7 +173,8 @@ pub fn checks<'a>(
     let bare: Vec<&str> =
         open().filter(|story| gates.is_empty() && own(&story.id).is_empty()).map(|story| story.id.as_str()).take(SHOWN).collect();
     if bare.is_empty() {
-        findings.push(Finding::good("checks", format!("gates for every story: {}", gates.len())));
+        let gates = if gates.len() == 1 { "1 gate".to_owned() } else { format!("{} gates", gates.len()) };
+        findings.push(Finding::good("checks", format!("{gates}, and nothing is left unchecked")));
     } else if unverified {
         findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unverified", bare.join(", "))));
     } else {

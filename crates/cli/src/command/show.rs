@@ -6,7 +6,7 @@ use super::latest::{latest, view};
 use super::{Context, Outcome};
 use crate::args::ShowArgs;
 use crate::error::{CliError, Kind};
-use crate::terminal::print;
+use crate::terminal::{print, print_json};
 
 pub(super) fn run(args: &ShowArgs, context: &Context) -> Outcome {
     let (_, stored) = latest(context)?;
@@ -14,7 +14,7 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Outcome {
     let id = StoryId::from(args.story.as_str());
     if args.json {
         let Some(story) = view.story(&id) else { return Err(unknown(args, &view)) };
-        print(&format!("{:#}\n", serde_json::json!(story)))?;
+        print_json(&serde_json::json!(story))?;
         return Ok(0);
     }
     match verdone_report::story(&view, &id, &context.terminal.report_style()) {

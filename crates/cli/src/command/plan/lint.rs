@@ -7,7 +7,7 @@ use verdone_runtime::plan_file::{self, PlanFile, PlanFileError};
 
 use super::{Context, Outcome};
 use crate::args::PlanLintArgs;
-use crate::terminal::{print, printable};
+use crate::terminal::{print, print_json, printable};
 
 pub(super) fn run(args: &PlanLintArgs, context: &Context) -> Outcome {
     let project = context.project()?;
@@ -19,7 +19,7 @@ pub(super) fn run(args: &PlanLintArgs, context: &Context) -> Outcome {
             let warnings = plan.document().lint();
             let stories = plan.plan().stories.len();
             if args.json {
-                print(&in_json(&name, stories, &[], &warnings))?;
+                print_json(&in_json(&name, stories, &[], &warnings))?;
             } else {
                 let list: String = warnings.iter().map(|problem| line(&name, "warning", problem)).collect();
                 let stories = plural(stories, "story", "stories");
@@ -29,7 +29,7 @@ pub(super) fn run(args: &PlanLintArgs, context: &Context) -> Outcome {
             Ok(0)
         }
         Err(PlanFileError::Plan(PlanError { name, problems })) if args.json => {
-            print(&in_json(&name, 0, &problems, &[]))?;
+            print_json(&in_json(&name, 0, &problems, &[]))?;
             Ok(2)
         }
         Err(error) => Err(error.into()),
@@ -41,6 +41,6 @@ fn line(name: &str, word: &str, problem: &Problem) -> String {
     format!("{name}:{}:{}: {word}: {}{hint}\n", problem.line, problem.column, problem.message)
 }
 
-fn in_json(name: &str, stories: usize, errors: &[Problem], warnings: &[Problem]) -> String {
-    format!("{:#}\n", serde_json::json!({ "plan": name, "stories": stories, "errors": errors, "warnings": warnings }))
+fn in_json(name: &str, stories: usize, errors: &[Problem], warnings: &[Problem]) -> serde_json::Value {
+    serde_json::json!({ "plan": name, "stories": stories, "errors": errors, "warnings": warnings })
 }
