@@ -2,7 +2,7 @@
 
 use verdone_testkit::Sandbox;
 
-use crate::stage::{compare, verdone};
+use crate::stage::{assert_harmless, compare, verdone};
 
 /// Clears the screen, sets the title, turns the writing round, forges a line, and is very long.
 fn plan() -> String {
@@ -51,10 +51,13 @@ fn nothing_of_it_steers_the_terminal() {
         outputs.push(verdone(&sandbox, arguments));
     }
     for output in &outputs {
-        for text in [&output.stdout, &output.stderr] {
+        // The prompt is the agent's, and has the plan's own lines.
+        let shown = output.stdout.split("--- prompt of").next().unwrap();
+        for text in [shown, &output.stderr] {
             let forged = text.lines().any(|line| line.starts_with("✓ US-2") || line.starts_with("✓ US-666"));
             assert!(!forged, "a title forged a line of its own: {}", output.transcript());
         }
+        assert_harmless(output);
     }
     let by_name = |words: &[&str]| {
         let at = outputs.iter().position(|output| words.iter().all(|word| output.command.contains(word)));
@@ -62,15 +65,5 @@ fn nothing_of_it_steers_the_terminal() {
     };
     let shown = [by_name(&["plan show"]), by_name(&["status"]), by_name(&["checkpoints"])];
     compare("hostile", &sandbox, &shown);
-    for output in &outputs {
-        compare_nothing_hostile(output);
-    }
     assert!(sandbox.git(["for-each-ref", "--format=%(refname)"]).lines().all(|name| !name.contains("..")));
-}
-
-fn compare_nothing_hostile(output: &verdone_testkit::Output) {
-    let hostile = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    for text in [&output.stdout, &output.stderr] {
-        assert!(!text.contains(hostile), "`{}` printed something that a terminal obeys: {text:?}", output.command);
-    }
 }

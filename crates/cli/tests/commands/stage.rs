@@ -98,12 +98,13 @@ pub(crate) fn project_with(plan: &str, script: &str) -> Sandbox {
 pub(crate) fn slow_project() -> (Sandbox, PathBuf) {
     let sandbox = project_with("- [ ] US-001: Wait for the word\n  - Verification: `grep hello greeting.txt`\n", "");
     let word = sandbox.root().join("go");
-    let wait = format!("while [ ! -e {} ]; do sleep 0.02; done", word.display());
-    let script = format!(
-        "[[turn]]\nsteps = [{{ say = 'Reading the plan.' }}, {{ say = 'Waiting for the word.' }}, {{ run = '{wait}' }}, \
-         {{ create = 'greeting.txt', text = 'hello' }}, {{ claim = 'Done.' }}]\n"
+    let agent = format!(
+        "#!/bin/sh\necho 'Reading the plan.'\necho 'Waiting for the word.'\nwhile [ ! -e {} ]; do sleep 0.02; done\n\
+         echo hello > greeting.txt\necho 'Done.'\n",
+        word.display()
     );
-    sandbox.write(".verdone/script.toml", script);
+    sandbox.add_script("slow-agent", &agent);
+    sandbox.write(".verdone/config.toml", "[agent.command]\nrun = \"slow-agent\"\n[limits]\nattempts = 1\nturns = 1\n");
     (sandbox, word)
 }
 
@@ -127,14 +128,18 @@ pub(crate) fn transcript(name: &str, sandbox: &Sandbox, commands: &[&[&str]]) ->
 
 #[track_caller]
 pub(crate) fn compare(name: &str, sandbox: &Sandbox, outputs: &[Output]) {
-    for output in outputs {
-        let hostile = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        for text in [&output.stdout, &output.stderr] {
-            assert!(!text.contains(hostile), "`{}` printed something that a terminal obeys: {text:?}", output.command);
-        }
-    }
+    outputs.iter().for_each(assert_harmless);
     let outputs: Vec<&Output> = outputs.iter().collect();
     assert_transcript(file(name), &sandbox.transcript(&outputs));
+}
+
+/// Nothing that a terminal would obey.
+#[track_caller]
+pub(crate) fn assert_harmless(output: &Output) {
+    let hostile = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    for text in [&output.stdout, &output.stderr] {
+        assert!(!text.contains(hostile), "`{}` printed something that a terminal obeys: {text:?}", output.command);
+    }
 }
 
 pub(crate) fn repository_root() -> PathBuf {

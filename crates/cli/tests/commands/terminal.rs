@@ -52,7 +52,8 @@ fn the_live_line_says_where_the_run_is() {
         fs::write(word, "").unwrap();
         assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
         let whole = terminal.capture_all();
-        assert!(whole.contains("1 verified; 1 of 1 story done in the plan"), "{whole}");
+        let words: Vec<&str> = whole.split_whitespace().collect();
+        assert!(words.join(" ").contains("1 verified; 1 of 1 story done in the plan"), "{whole}");
         assert!(!whole.contains('░'), "the live line is gone at the end\n{whole}");
         assert_eq!(whole, terminal.capture_unwrapped(), "nothing wraps at {width} columns");
     }
@@ -66,7 +67,7 @@ fn a_whole_run_fits_eighty_columns() {
     let whole = terminal.capture_all();
     assert_eq!(whole, terminal.capture_unwrapped());
     for part in
-        ["● Story 4 of 4 · US-004 Square the circle", "↶ Rolled back 1 file", "✓ US-002  Count to three", "Caught 3 false claims"]
+        ["● Story 4 of 4 · US-004 Square the circle", "↶ Rolled back 1 file", "✓ US-002  Count to three", "Caught 4 false claims"]
     {
         assert!(whole.contains(part), "no {part:?} in\n{whole}");
     }
@@ -114,7 +115,9 @@ fn the_first_interrupt_ends_the_run_in_order_and_leaves_the_terminal_usable() {
     terminal.wait_for("what now", PATIENCE);
     let coloured = terminal.capture_coloured();
     let typed = coloured.lines().find(|line| line.contains("what now")).unwrap();
-    assert!(typed.starts_with("what now") || typed.starts_with("\u{1b}[0mwhat now"), "a colour was left behind: {typed:?}");
+    let resets = ["\u{1b}[0m", "\u{1b}[39m", "\u{1b}[49m"];
+    let bare = resets.iter().fold(typed.to_owned(), |text, reset| text.replace(reset, ""));
+    assert_eq!(bare, "what now", "a colour was left behind: {typed:?}");
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! `verdone plan lint`.
 
-use verdone_core::plan::{PlanError, Problem};
+use std::path::Path;
+
+use verdone_core::check::CommandSpec;
+use verdone_core::plan::{Plan, PlanError, Problem};
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
-use verdone_runtime::plan_file::{self, PlanFile, PlanFileError};
+use verdone_runtime::plan_file::{self, PlanFile, PlanFileError, resolve_checks};
+use verdone_runtime::process::program_exists;
 
 use super::{Context, Outcome};
 use crate::args::PlanLintArgs;
@@ -16,7 +20,9 @@ pub(super) fn run(args: &PlanLintArgs, context: &Context) -> Outcome {
     let name = location.plan.display().to_string();
     match PlanFile::open(location) {
         Ok(plan) => {
-            let warnings = plan.document().lint();
+            let mut warnings = plan.document().lint();
+            warnings.extend(prose(plan.plan(), &project.root));
+            warnings.sort_by_key(|problem| (problem.line, problem.column));
             let stories = plan.plan().stories.len();
             if args.json {
                 print_json(&in_json(&name, stories, &[], &warnings))?;
@@ -34,6 +40,23 @@ pub(super) fn run(args: &PlanLintArgs, context: &Context) -> Outcome {
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Lines under Verification that look like commands and name no program of this machine: they check nothing.
+fn prose(plan: &Plan, root: &Path) -> Vec<Problem> {
+    let path = std::env::var_os("PATH");
+    let mut problems = Vec::new();
+    for story in &plan.stories {
+        let checks = resolve_checks(story, |program| program_exists(program, path.as_deref(), root));
+        let unused = story.maybe_checks.iter().filter(|line| !checks.contains(&CommandSpec::Shell((*line).clone())));
+        problems.extend(unused.map(|line| Problem {
+            line: story.line,
+            column: 1,
+            message: format!("\"{line}\" is no command here, so it checks nothing of `{}`", story.id),
+            hint: Some("put the command in backticks".to_owned()),
+        }));
+    }
+    problems
 }
 
 fn line(name: &str, word: &str, problem: &Problem) -> String {
