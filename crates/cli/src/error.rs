@@ -11,7 +11,7 @@ use verdone_runtime::config_file::SettingsError;
 use verdone_runtime::init::InitError;
 use verdone_runtime::project::ProjectError;
 
-use crate::terminal::{Paint, Style, printable};
+use crate::terminal::{Paint, Style, printable, printable_line};
 
 /// What kind of failure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,17 @@ impl CliError {
         if self.silent { 0 } else { self.kind.exit_code() }
     }
 
+    /// The message with what caused it, and the hints: for a list of findings.
+    pub(crate) fn into_words(self) -> (String, Vec<String>) {
+        let mut message = self.message;
+        let mut cause = self.source.as_deref().and_then(|error| error.source());
+        while let Some(error) = cause {
+            let _ = write!(message, ": {error}");
+            cause = error.source();
+        }
+        (message, self.hints)
+    }
+
     /// What goes to standard error.
     pub(crate) fn render(&self, paint: Paint) -> String {
         let mut out = String::new();
@@ -103,7 +114,7 @@ impl CliError {
             cause = error.source();
         }
         for hint in &self.hints {
-            let _ = writeln!(out, "{} {}", paint.style(Style::Hint, "hint:"), printable(hint));
+            let _ = writeln!(out, "{} {}", paint.style(Style::Hint, "hint:"), printable_line(hint));
         }
         out
     }

@@ -3,7 +3,8 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use rustix::fd::AsFd;
-use verdone_core::sanitise::sanitise;
+use verdone_core::sanitise::{sanitise, sanitise_line};
+use verdone_report::escape_json;
 use verdone_runtime::config_file::Environment;
 
 use crate::args::ColorWhen;
@@ -89,6 +90,16 @@ pub(crate) fn say(text: &str) {
 /// Foreign text made safe to print.
 pub(crate) fn printable(text: &str) -> String {
     sanitise(text).into_owned()
+}
+
+/// The same for what has to stay on one line, such as an id or a hint.
+pub(crate) fn printable_line(text: &str) -> String {
+    sanitise_line(text).into_owned()
+}
+
+/// A JSON value for programs that is also safe to look at.
+pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
+    print(&format!("{}\n", escape_json(&format!("{value:#}"))))
 }
 
 /// Columns of standard output now: a terminal can be resized.

@@ -85,7 +85,7 @@ fn path(path: &Path) -> String {
     path.display().to_string()
 }
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 21] = [
     &[],
     &["init"],
     &["run"],
@@ -107,7 +107,6 @@ const COMMANDS: [&[&str]; 22] = [
     &["config", "schema"],
     &["completions"],
     &["man"],
-    &["scripted-agent"],
 ];
 
 #[test]
@@ -121,6 +120,17 @@ fn every_command_has_help_with_a_sentence_and_an_example() {
             assert!(seen.out.contains("Example"), "{words:?}: {}", seen.out);
         }
     }
+}
+
+#[test]
+fn the_scripted_agent_is_no_command_of_the_user() {
+    let place = Place::bare();
+    assert!(!place.run(&["--help"]).out.contains("scripted-agent"));
+    let seen = place.run(&["scripted-agent"]);
+    assert_eq!((seen.code, seen.err.as_str()), (2, "scripted agent: expected one argument, the script\n"));
+    let seen = place.run(&["scripted-agent", "missing.toml"]);
+    assert_eq!(seen.code, 2);
+    assert!(seen.err.starts_with("scripted agent: missing.toml: "), "{}", seen.err);
 }
 
 #[test]

@@ -105,8 +105,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             vec![Line::under(Mark::Bad, format!("Attempt {} given up: {why}", place.attempt))]
         }
         Event::RolledBack { kept, files, .. } => {
-            let files = plural(*files as usize, "file", "files");
-            vec![Line::under(Mark::Back, format!("Rolled back {files}{dot}kept as {}", clean(kept.short())))]
+            vec![Line::under(Mark::Back, format!("{}{dot}kept as {}", rolled_back(*files), clean(kept.short())))]
         }
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
@@ -122,6 +121,14 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             Vec::new()
         }
     }
+}
+
+/// An attempt that changed nothing is kept all the same: its journal entry names it.
+pub(crate) fn rolled_back(files: u32) -> String {
+    if files == 0 {
+        return "Rolled back, nothing had changed".to_owned();
+    }
+    format!("Rolled back {}", plural(files as usize, "file", "files"))
 }
 
 pub(crate) fn verdict_mark(verdict: StoryVerdict) -> Mark {

@@ -33,7 +33,7 @@ impl<W: Write, C: FnMut() -> Timestamp> Json<W, C> {
 
     fn line(&mut self, value: &impl Serialize) {
         if let Ok(json) = serde_json::to_string(value) {
-            let mut out = escape(&json);
+            let mut out = escape_json(&json);
             out.push('\n');
             self.sink.put(&out);
         }
@@ -65,7 +65,7 @@ impl<W: Write, C: FnMut() -> Timestamp> fmt::Debug for Json<W, C> {
 
 /// JSON leaves C1 controls and direction marks as they are; somebody may still look at it on a terminal. Such characters
 /// only occur inside strings, where the escape means the same.
-fn escape(json: &str) -> String {
+pub fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + 1);
     for c in json.chars() {
         if matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {

@@ -22,7 +22,7 @@ mod width;
 mod words;
 
 pub use checkpoints::checkpoints;
-pub use json::Json;
+pub use json::{Json, escape_json};
 pub use log::log_line;
 pub use markdown::{Extra, ListedStory, markdown};
 pub use plain::{Loudness, Plain};

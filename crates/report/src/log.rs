@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
 
-use crate::event_lines::{signal_name, verdict_mark};
+use crate::event_lines::{rolled_back, signal_name, verdict_mark};
 use crate::style::{Mark, Style};
 use crate::width::clean;
 use crate::words::{because, checks, duration, given_up, moment, plural, red, verification};
@@ -84,8 +84,7 @@ fn said(event: &Event) -> (Mark, String) {
         Event::CommitRefused { message, .. } => (Mark::Bad, because("Commit refused", message)),
         Event::AttemptRejected { rejection: why, reason, .. } => (Mark::Bad, format!("Given up: {}", given_up(why, reason))),
         Event::RolledBack { kept, files, .. } => {
-            let files = plural(*files as usize, "file", "files");
-            (Mark::Back, format!("Rolled back {files}, kept as {}", clean(kept.short())))
+            (Mark::Back, format!("{}, kept as {}", rolled_back(*files), clean(kept.short())))
         }
         Event::StoryFailed { story, reason } => (Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason)),
         Event::StopRequested { signal } => (Mark::Warn, format!("Stop requested by {}", signal_name(*signal))),

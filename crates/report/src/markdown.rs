@@ -56,7 +56,7 @@ pub fn markdown(view: &RunView, extra: &Extra) -> String {
         let stories: Vec<&StoryView> = view.with_verdict(Some(verdict)).collect();
         section(&mut out, title, meaning, &stories, |out, story| committed(out, story, now));
     }
-    let claimed = "The plan calls them done; there is no evidence. `verdone verify` can prove them.";
+    let claimed = "The plan calls them done; there is no evidence for that.";
     listed(&mut out, "Claimed", claimed, &extra.claimed);
     let failed: Vec<&StoryView> = view.with_verdict(Some(StoryVerdict::Failed)).collect();
     let kept = "The work tree is as it was before. Each attempt is kept and can be looked at.";

@@ -13,10 +13,11 @@ pub fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// `0.4s`, `12s`, `3m 05s`, `1h 02m`, `2d 03h`.
+/// `40ms`, `0.4s`, `12s`, `3m 05s`, `1h 02m`, `2d 03h`.
 pub fn duration(ms: u64) -> String {
     let secs = ms / 1000;
     match secs {
+        0 if (1..100).contains(&ms) => format!("{ms}ms"),
         0..10 if !ms.is_multiple_of(1000) => format!("{secs}.{}s", ms % 1000 / 100),
         0..60 => format!("{secs}s"),
         60..3600 => format!("{}m {:02}s", secs / 60, secs % 60),
@@ -146,6 +147,7 @@ mod tests {
     fn durations_are_short_and_sorted_by_size() {
         for (ms, expected) in [
             (0, "0s"),
+            (7, "7ms"),
             (400, "0.4s"),
             (1_000, "1s"),
             (9_950, "9.9s"),

@@ -178,7 +178,12 @@ pub fn checks<'a>(
     let bare: Vec<&str> =
         open().filter(|story| gates.is_empty() && own(&story.id).is_empty()).map(|story| story.id.as_str()).take(SHOWN).collect();
     if bare.is_empty() {
-        findings.push(Finding::good("checks", format!("gates for every story: {}", gates.len())));
+        let message = match gates.len() {
+            0 => "every open story has a check of its own".to_owned(),
+            1 => "1 gate for every story".to_owned(),
+            many => format!("{many} gates for every story"),
+        };
+        findings.extend(findings.is_empty().then(|| Finding::good("checks", message)));
     } else if unverified {
         findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unverified", bare.join(", "))));
     } else {

@@ -114,7 +114,7 @@ impl Ready {
             && plan.plan().story(only).is_none()
         {
             let known: Vec<&str> = plan.plan().stories.iter().map(|story| story.id.as_str()).take(20).collect();
-            let message = format!("{} has no story {only:?}", site::shown(plan.path(), &request.project.start));
+            let message = format!("{} has no story {:?}", site::shown(plan.path(), &request.project.start), only.as_str());
             return Err(RunError::Refused(Finding::bad("story", message, [&format!("its stories: {}", known.join(", "))])));
         }
         let template = read_template(&request.project.root)?;

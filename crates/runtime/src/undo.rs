@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use verdone_core::event::{Checkpoint, Event, Recorded};
-use verdone_core::id::{Oid, RunId, StoryId};
+use verdone_core::id::{Oid, RunId};
 use verdone_core::machine::{State, apply};
 
 use crate::git::{CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
@@ -17,8 +17,8 @@ pub enum UndoError {
     Nothing,
     #[error("run {run} did not end properly")]
     Unfinished { run: RunId },
-    #[error("the branch has moved on since ({story}): undoing would take newer commits away")]
-    MovedOn { story: StoryId, kept: Option<Oid>, commit: Option<Oid> },
+    #[error("the branch has moved on: to undo the {what} would take newer commits away")]
+    MovedOn { what: String, kept: Option<Oid>, commit: Option<Oid> },
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -38,7 +38,6 @@ pub struct Undone {
 /// What an undo would return to.
 struct Target {
     what: String,
-    story: StoryId,
     /// Where the branch has to stand for this to be the last thing that happened.
     expected_head: Option<Oid>,
     to: Checkpoint,
@@ -58,7 +57,7 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let target = last_change(&stored.journal).ok_or(UndoError::Nothing)?;
     let status = git.status()?;
     if !stands_at(git, status.head.as_ref(), target.expected_head.as_ref(), &stored.id)? {
-        return Err(UndoError::MovedOn { story: target.story, kept: target.kept, commit: target.commit });
+        return Err(UndoError::MovedOn { what: target.what, kept: target.kept, commit: target.commit });
     }
     let home: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
     let extra = git.extra_paths(&target.to)?;
@@ -85,7 +84,6 @@ fn last_change(journal: &[Recorded]) -> Option<Target> {
             let checkpoint = checkpoint_of(journal, recorded.seq)?;
             Some(Target {
                 what: format!("rollback of {} attempt {}", place.story, place.attempt),
-                story: place.story.clone(),
                 expected_head: checkpoint.head.clone(),
                 to: before.clone(),
                 kept: Some(kept.clone()),
@@ -94,7 +92,6 @@ fn last_change(journal: &[Recorded]) -> Option<Target> {
         }
         Event::Committed { place, commit, .. } => Some(Target {
             what: format!("commit {} of {}", commit.short(), place.story),
-            story: place.story.clone(),
             expected_head: Some(commit.clone()),
             to: checkpoint_of(journal, recorded.seq)?.clone(),
             kept: None,
@@ -102,7 +99,6 @@ fn last_change(journal: &[Recorded]) -> Option<Target> {
         }),
         Event::Undone { what, before, restored } => Some(Target {
             what: what.strip_prefix("undo of ").map_or_else(|| format!("undo of {what}"), str::to_owned),
-            story: StoryId::from(""),
             expected_head: restored.head.clone(),
             to: before.clone(),
             kept: None,

@@ -71,6 +71,11 @@ impl<'a> Tmux<'a> {
         self.capture_with(&["-S", "-"])
     }
 
+    /// The same with lines that the terminal had to wrap put together again: a difference to `capture_all` is a wrapped line.
+    pub fn capture_unwrapped(&self) -> String {
+        self.capture_with(&["-S", "-", "-J"])
+    }
+
     /// The visible screen with its colours as escape sequences.
     pub fn capture_coloured(&self) -> String {
         self.capture_with(&["-e"])

@@ -35,6 +35,7 @@ fn rules() -> Vec<(Regex, &'static str)> {
         (r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b", "[DATE]"),
         (r"\b[0-9]{1,2}:[0-9]{2}:[0-9]{2}\b", "[TIME]"),
         (r#"("[a-z_]*_ms":\x20?)[0-9]+"#, "$1[MS]"),
+        (r"\b[0-9]+\x20(MB free)", "[SIZE] $1"),
         (r"\b(pid|process)(\x20)[0-9]+\b", "$1$2[PID]"),
         (compound.as_str(), "[DURATION]"),
         // Columns are as wide as their widest duration.
@@ -69,6 +70,7 @@ mod tests {
             ("took 2h 1m 02s", "took [DURATION]"),
             ("story       1.2s   ok", "story  [DURATION]  ok"),
             (r#"{"duration_ms":1234,"n":2}"#, r#"{"duration_ms":[MS],"n":2}"#),
+            ("disk 68595 MB free", "disk [SIZE] MB free"),
             ("ended process 4242", "ended process [PID]"),
             ("in /tmp/verdone-demo-x1Y2/project", "in [TMP]/project"),
             ("\u{1b}[1mbold\u{1b}[0m\r", "\u{241b}[1mbold\u{241b}[0m\u{240d}"),

@@ -1,15 +1,22 @@
 //! `verdone doctor`: everything that a run needs, good or bad.
 
-use verdone_runtime::preflight::{Finding, Health};
+use std::path::Path;
+
+use verdone_core::config::Config;
+use verdone_report::plural;
+use verdone_runtime::config_file::Flags;
+use verdone_runtime::git::{Git, GitError};
+use verdone_runtime::preflight::{self, Finding, Health};
+use verdone_runtime::project::Project;
 use verdone_runtime::run::{Ready, RunRequest};
 
 use super::{Context, Outcome};
 use crate::args::DoctorArgs;
 use crate::error::{CliError, Kind};
-use crate::terminal::{Style, print, printable};
+use crate::terminal::{Style, print, print_json, printable, printable_line};
 
 pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
-    let findings = examine(context)?;
+    let findings = examine(context);
     let worst = findings.iter().map(|finding| finding.health).max().unwrap_or(Health::Good);
     if args.json {
         let list: Vec<_> = findings
@@ -17,13 +24,13 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
             .map(|finding| {
                 serde_json::json!({
                     "what": finding.what,
-                    "health": word(finding.health).trim(),
+                    "health": word(finding.health),
                     "message": finding.message,
                     "hints": finding.hints,
                 })
             })
             .collect();
-        print(&format!("{:#}\n", serde_json::json!(list)))?;
+        print_json(&serde_json::json!(list))?;
     } else {
         let lines: String = findings.iter().map(|finding| line(finding, context)).collect();
         print(&lines)?;
@@ -31,39 +38,83 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     Ok(if worst == Health::Bad { Kind::Usage.exit_code() } else { 0 })
 }
 
-/// A fault that keeps us from looking further is a finding too.
-fn examine(context: &Context) -> Result<Vec<Finding>, CliError> {
-    let project = context.project()?;
-    let settings = context.settings(&project, &verdone_runtime::config_file::Flags::default())?;
+/// A fault that hides other things is a finding too; what can be seen in spite of it is looked at.
+fn examine(context: &Context) -> Vec<Finding> {
+    let project = match context.project() {
+        Ok(project) => project,
+        Err(error) => return vec![fault("repository", error)],
+    };
+    let settings = match context.settings(&project, &Flags::default()) {
+        Ok(settings) => settings,
+        Err(error) => return [vec![fault("config", error)], repository(&project)].concat(),
+    };
+    let found = if settings.has_file { ".verdone/config.toml" } else { "defaults, no file" };
+    let mut findings = vec![Finding::good("config", found)];
     let plan = context.plan_request(&project, &settings, None);
     let config = settings.resolved.config;
-    let mut findings =
-        vec![Finding::good("config", if settings.has_file { ".verdone/config.toml" } else { "defaults, no file" })];
-    let request = RunRequest { project, plan, config, only: None, red_baseline: false, unverified: false };
-    let ready = Ready::read(request)?;
-    findings.push(Finding::good("plan", format!("{}, {} stories", ready.plan_name(), ready.plan.plan().stories.len())));
-    findings.extend(ready.examine()?);
-    Ok(findings)
+    let request =
+        RunRequest { project: project.clone(), plan, config: config.clone(), only: None, red_baseline: false, unverified: false };
+    match Ready::read(request) {
+        Ok(ready) => findings.extend(with_plan(&ready)),
+        Err(error) => findings.extend(without_plan(error.into(), &project, &config)),
+    }
+    findings
+}
+
+fn with_plan(ready: &Ready) -> Vec<Finding> {
+    let stories = plural(ready.plan.plan().stories.len(), "story", "stories");
+    let open = ready.plan.plan().open().count();
+    let mut findings = vec![Finding::good("plan", format!("{}, {stories}, {open} open", ready.plan_name()))];
+    match ready.examine() {
+        Ok(more) => findings.extend(more),
+        Err(error) => findings.push(fault("run", error.into())),
+    }
+    findings
+}
+
+fn without_plan(error: CliError, project: &Project, config: &Config) -> Vec<Finding> {
+    let mut findings = vec![fault("plan", error)];
+    findings.extend(repository(project));
+    findings.push(preflight::agent(config, &project.root));
+    findings
+}
+
+fn repository(project: &Project) -> Vec<Finding> {
+    let look = || -> Result<Vec<Finding>, GitError> {
+        let git = Git::open(&project.root)?;
+        let (status, top, home) = (git.status()?, git.top().to_owned(), project.root.join(".verdone"));
+        Ok(preflight::repository(&git, &status, git.identity(), &|path: &Path| top.join(path).starts_with(&home)))
+    };
+    look().unwrap_or_else(|error| vec![fault("repository", error.into())])
+}
+
+fn fault(what: &'static str, error: CliError) -> Finding {
+    let (message, hints) = error.into_words();
+    Finding { what, health: Health::Bad, message, hints }
 }
 
 fn word(health: Health) -> &'static str {
     match health {
-        Health::Good => "good   ",
+        Health::Good => "good",
         Health::Warning => "warning",
-        Health::Bad => "bad    ",
+        Health::Bad => "bad",
     }
 }
 
+/// Where messages begin, so that a second line of one does not look like another finding.
+const INDENT: usize = 20;
+
 fn line(finding: &Finding, context: &Context) -> String {
-    let paint = context.terminal.out;
-    let word = match finding.health {
-        Health::Good => paint.style(Style::Dim, word(finding.health)),
-        Health::Warning => paint.style(Style::Hint, word(finding.health)),
-        Health::Bad => paint.style(Style::Error, word(finding.health)),
+    let style = match finding.health {
+        Health::Good => Style::Dim,
+        Health::Warning => Style::Hint,
+        Health::Bad => Style::Error,
     };
-    let mut out = format!("{word}  {:<10} {}\n", finding.what, printable(&finding.message));
+    let word = context.terminal.out.style(style, &format!("{:<7}", word(finding.health)));
+    let message = printable(&finding.message).replace('\n', &format!("\n{:INDENT$}", ""));
+    let mut out = format!("{word}  {:<10} {message}\n", finding.what);
     for hint in &finding.hints {
-        out.push_str(&format!("{:>20} hint: {}\n", "", printable(hint)));
+        out.push_str(&format!("{:INDENT$}hint: {}\n", "", printable_line(hint)));
     }
     out
 }

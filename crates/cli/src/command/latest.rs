@@ -1,8 +1,9 @@
 //! The run that was started last, as the commands that look back see it.
 
 use verdone_core::view::RunView;
+use verdone_runtime::git::Git;
 use verdone_runtime::project::Project;
-use verdone_runtime::store::{Store, StoredRun};
+use verdone_runtime::store::{RunLock, Store, StoredRun};
 
 use super::Context;
 use crate::error::{CliError, Kind};
@@ -19,6 +20,12 @@ pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError
         say(&format!("warning: the journal of run {}: {damage}\n", stored.id));
     }
     Ok((project, stored))
+}
+
+/// Whether a process is at work on this run now.
+pub(super) fn is_going(project: &Project, stored: &StoredRun) -> bool {
+    let holder = Git::open(&project.root).ok().and_then(|git| RunLock::holder(git.git_dir()));
+    holder.is_some_and(|holder| holder.run.as_ref() == Some(&stored.id))
 }
 
 pub(super) fn view(stored: &StoredRun) -> RunView {

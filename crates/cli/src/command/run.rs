@@ -4,10 +4,11 @@ use std::io;
 use std::path::PathBuf;
 
 use verdone_core::check::Check;
+use verdone_core::config::Limits;
 use verdone_core::id::{RunId, StoryId};
 use verdone_core::plan::{self, Progress, Selection};
 use verdone_core::update::Reporter;
-use verdone_report::{Json, Loudness, Plain, Terminal};
+use verdone_report::{Json, Loudness, Plain, Terminal, plural};
 use verdone_runtime::preflight::Health;
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::run::{Ready, RunRequest, WorkTree};
@@ -17,14 +18,14 @@ use verdone_runtime::step::build_prompt;
 use super::{Context, Outcome, plan as plan_command};
 use crate::args::{Mode, RunArgs};
 use crate::error::CliError;
-use crate::terminal::{print, printable, stdout_width};
+use crate::terminal::{print, print_json, printable, printable_line, stdout_width};
 
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     if args.mode == Mode::Planning {
         return plan_command::plan_for(args, context);
     }
     if args.dry_run {
-        return dry_run(Ready::read(request(args, context)?)?, args, context);
+        return dry_run(Ready::read(request(args, context)?)?, args);
     }
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(args.json, args.quiet, context);
@@ -57,7 +58,7 @@ pub(super) fn reporter(json: bool, quiet: bool, context: &Context) -> Box<dyn Re
     }
 }
 
-fn dry_run(ready: Ready, args: &RunArgs, context: &Context) -> Outcome {
+fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let findings = ready.examine()?;
     let only = ready.request.only.clone();
     let plan_name = ready.plan_name();
@@ -82,31 +83,36 @@ fn dry_run(ready: Ready, args: &RunArgs, context: &Context) -> Outcome {
             "prompt": prompt,
             "problems": findings.iter().filter(|f| f.health == Health::Bad).map(|f| &f.message).collect::<Vec<_>>(),
         });
-        print(&format!("{value:#}\n"))?;
+        print_json(&value)?;
         return Ok(0);
     }
-    let mut out = format!("Plan     {plan_name}\nAgent    {}\n", site.config.agent.name);
-    match story {
-        Some(story) => out.push_str(&format!("Story    {}: {}\n", story.id, story.title)),
-        None => out.push_str("Story    none is open\n"),
-    }
+    let mut out = String::new();
+    let mut fact = |name: &str, text: &str| out.push_str(&format!("{name:<9}{}\n", printable_line(text)));
+    fact("Plan", &plan_name);
+    fact("Agent", &site.config.agent.name);
+    fact("Story", &story.map_or_else(|| "none is open".to_owned(), |story| format!("{}: {}", story.id, story.title)));
     for (name, list) in [("Check", checks), ("Gate", &site.gates[..])] {
         for command in commands(list) {
-            out.push_str(&format!("{name:<9}{command}\n"));
+            fact(name, &command);
         }
     }
-    let limits = &rules.limits;
-    out.push_str(&format!(
-        "Limits   {} iterations, {} attempts a story, {} turns an attempt, {} a turn, {} in all\n",
-        limits.max_iterations, limits.attempts, limits.turns, limits.turn_time, limits.total_time
-    ));
+    fact("Limits", &limits(&rules.limits));
     for finding in findings.iter().filter(|finding| finding.health == Health::Bad) {
-        out.push_str(&format!("Problem  {}\n", finding.message));
+        fact("Problem", &finding.message);
     }
     if let Some(prompt) = prompt {
         out.push_str(&format!("\n--- prompt of the first turn ---\n{prompt}"));
     }
-    let _ = context;
     print(&printable(&out))?;
     Ok(0)
+}
+
+fn limits(limits: &Limits) -> String {
+    let iterations = match limits.max_iterations {
+        0 => "no limit of iterations".to_owned(),
+        most => plural(most as usize, "iteration", "iterations"),
+    };
+    let attempts = plural(limits.attempts as usize, "attempt", "attempts");
+    let turns = plural(limits.turns as usize, "turn", "turns");
+    format!("{iterations}, {attempts} a story, {turns} an attempt, {} a turn, {} in all", limits.turn_time, limits.total_time)
 }

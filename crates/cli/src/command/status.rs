@@ -2,19 +2,21 @@
 
 use jiff::Timestamp;
 
-use super::latest::{latest, view};
+use super::latest::{is_going, latest, view};
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
-use crate::terminal::print;
+use crate::terminal::{print, print_json, say};
 
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
-    let (_, stored) = latest(context)?;
+    let (project, stored) = latest(context)?;
     let view = view(&stored);
-    let text = if args.json {
-        format!("{:#}\n", serde_json::json!(view))
-    } else {
-        verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style())
-    };
-    print(&text)?;
+    if args.json {
+        print_json(&serde_json::json!(view))?;
+        return Ok(0);
+    }
+    print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
+    if view.ended.is_none() && !is_going(&project, &stored) {
+        say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");
+    }
     Ok(0)
 }

@@ -125,14 +125,23 @@ impl From<JournalError> for CliError {
     fn from(error: JournalError) -> Self {
         match &error {
             JournalError::Newer { .. } => Self::error(error.to_string()).hint("use the newer verdone that wrote it"),
-            JournalError::Io { .. } | JournalError::Broken { .. } => Self::error(error.to_string()),
+            JournalError::Broken { .. } => {
+                Self::error(error.to_string()).hint("mend the line, or move the run's folder away to go on without its history")
+            }
+            JournalError::Io { .. } => Self::error(error.to_string()),
         }
     }
 }
 
 impl From<RecoverError> for CliError {
     fn from(error: RecoverError) -> Self {
-        Self::error(error.to_string()).hint("nothing was changed; verdone checkpoints lists what is kept")
+        let message = error.to_string();
+        match error {
+            RecoverError::Journal(error) => Self { message, ..error.into() },
+            RecoverError::Git(_) | RecoverError::Io(_) => {
+                Self::error(message).hint("nothing is lost; verdone checkpoints lists what is kept")
+            }
+        }
     }
 }
 
@@ -148,7 +157,7 @@ impl From<UndoError> for CliError {
                 let hint = match (kept, commit) {
                     (Some(kept), _) => Some(format!("the attempt is kept: git show {}", kept.short())),
                     (None, Some(commit)) => Some(format!("take it back with a new commit: git revert {}", commit.short())),
-                    (None, None) => None,
+                    (None, None) => Some("verdone checkpoints lists what is kept".to_owned()),
                 };
                 hint.into_iter().fold(Self::new(Kind::Human, error.to_string()), Self::hint)
             }
@@ -192,7 +201,8 @@ impl From<PlanningError> for CliError {
                 let why = source.problems.first().map(|problem| format!("line {}: {}", problem.line, problem.message));
                 why.into_iter().fold(Self::new(Kind::Human, error.to_string()), Self::hint)
             }
-            PlanningError::NoIds { .. } => Self::new(Kind::Human, error.to_string()),
+            PlanningError::NoIds { .. } => Self::new(Kind::Human, error.to_string())
+                .hint("give the stories ids (`- [ ] US-001: Title`) and save it as your plan"),
             PlanningError::Turn(_) | PlanningError::Io { .. } => Self::error(error.to_string()),
         }
     }

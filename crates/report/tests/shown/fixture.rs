@@ -178,7 +178,7 @@ fn gate(outcome: CheckOutcome, tail: &str) -> CheckRun {
 pub(crate) fn half_a_run() -> Journal {
     let mut j = Journal::new();
     let failed = CheckOutcome::Failed { code: 101 };
-    j.start(4).step(Step::Notice("You are on main, the default branch; --branch NAME works beside it"));
+    j.start(4).step(Step::Notice("commits go to the default branch main"));
     j.step(Step::CheckOutput("cargo test")).tick(1);
     j.event(2, Event::BaselineChecked { green: true, runs: vec![gate(CheckOutcome::Passed, "")] });
     j.select("US-001", "Greet by name", 1, (1, 4, 4)).red(Red::Red, CheckOutcome::Failed { code: 1 });

@@ -115,6 +115,9 @@ pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), Jour
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
     while let Some((number, line)) = lines.next() {
         match serde_json::from_slice::<Recorded>(line) {
+            Ok(Recorded { v: found, .. }) if found > SCHEMA_VERSION => {
+                return Err(JournalError::Newer { path: path.to_owned(), found });
+            }
             Ok(recorded) if line.ends_with(b"\n") => events.push(recorded),
             Ok(_) => return Ok((events, Some(torn(number)))),
             Err(source) => {
@@ -208,5 +211,9 @@ mod tests {
         let (_dir, path) = journal_of(1);
         fs::write(&path, "{\"v\":99,\"event\":\"from_the_future\"}\n").unwrap();
         assert!(matches!(read_journal(&path), Err(JournalError::Newer { found: 99, .. })));
+        let (_dir, path) = journal_of(2);
+        let known = fs::read_to_string(&path).unwrap().replace("\"v\":1", "\"v\":2");
+        fs::write(&path, known).unwrap();
+        assert!(matches!(read_journal(&path), Err(JournalError::Newer { found: 2, .. })), "also where the fields look familiar");
     }
 }

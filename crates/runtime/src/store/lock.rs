@@ -1,10 +1,11 @@
 //! One run in a work tree. The lock is the kernel's, so a killed run never leaves a stale one behind; the text in the file only
 //! tells the next one who holds it.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use verdone_core::id::RunId;
 
@@ -56,6 +57,13 @@ impl RunLock {
         }
     }
 
+    /// Who holds it, asked without touching it: a look must not make a run that is just starting fail.
+    pub fn holder(git_dir: &Path) -> Option<Holder> {
+        let holder: Holder = serde_json::from_str(&fs::read_to_string(git_dir.join("verdone.lock")).ok()?).ok()?;
+        let pid = Pid::from_raw(i32::try_from(holder.pid).ok()?)?;
+        test_kill_process(pid).is_ok().then_some(holder)
+    }
+
     /// Says who we are, for the one who comes second.
     pub fn tell(&mut self, holder: &Holder) -> io::Result<()> {
         self.file.rewind()?;
@@ -75,6 +83,9 @@ mod tests {
         first.tell(&Holder { pid: 7, run: Some(RunId::from("r1")), since: "noon".to_owned() }).unwrap();
         let refused = RunLock::take(dir.path()).unwrap_err().to_string();
         assert!(refused.contains("process 7, run r1, since noon"), "{refused}");
+        assert!(RunLock::holder(dir.path()).is_none(), "process 7 is not ours to see, or not there");
+        first.tell(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
+        assert!(RunLock::holder(dir.path()).is_some());
         drop(first);
         RunLock::take(dir.path()).unwrap();
     }

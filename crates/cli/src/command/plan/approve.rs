@@ -10,7 +10,7 @@ use verdone_runtime::site::shown;
 use super::{Context, Outcome, open};
 use crate::args::PlanApproveArgs;
 use crate::error::CliError;
-use crate::terminal::{print, printable, say};
+use crate::terminal::{print, printable, printable_line, say};
 
 pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let (project, plan) = open(args.plan.as_deref(), context)?;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     for story in &plan.plan().stories {
         for check in story.checks.iter().map(CommandSpec::display).chain(story.maybe_checks.iter().cloned()) {
             commands += 1;
-            out.push_str(&format!("{:<10} {check}\n", story.id.as_str()));
+            out.push_str(&format!("{:<10} {}\n", printable_line(story.id.as_str()), printable_line(&check)));
         }
     }
     out.push_str(&format!("{name} would run {}.\n", plural(commands, "command", "commands")));

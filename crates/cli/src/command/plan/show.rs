@@ -7,7 +7,7 @@ use verdone_runtime::site::shown;
 
 use super::{Context, Outcome, open};
 use crate::args::PlanShowArgs;
-use crate::terminal::{Style, print, printable};
+use crate::terminal::{Style, print, print_json, printable_line};
 
 pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
     let (project, file) = open(args.plan.as_deref(), context)?;
@@ -19,7 +19,7 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
     let name = shown(file.path(), &project.root);
     if args.json {
         let next = next.map(|index| &plan.stories[index].id);
-        print(&format!("{:#}\n", serde_json::json!({ "file": name, "next": next, "plan": plan })))?;
+        print_json(&serde_json::json!({ "file": name, "next": next, "plan": plan }))?;
         return Ok(0);
     }
     let paint = context.terminal.out;
@@ -31,11 +31,12 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
             Status::InProgress => "in progress",
             Status::Done => "done       ",
         };
-        let (id, title) = (printable(story.id.as_str()), printable(&story.title));
+        let (id, title) = (printable_line(story.id.as_str()), printable_line(&story.title));
         let mark = if next == Some(index) { ">" } else { " " };
-        out.push_str(&format!("{mark} {status}  {id:<widest$}  {}\n", title.replace('\n', " ")));
-        let detail =
-            |out: &mut String, text: String| out.push_str(&format!("{:16}{}\n", "", paint.style(Style::Dim, &printable(&text))));
+        out.push_str(&format!("{mark} {status}  {id:<widest$}  {title}\n"));
+        let detail = |out: &mut String, text: String| {
+            out.push_str(&format!("{:16}{}\n", "", paint.style(Style::Dim, &printable_line(&text))));
+        };
         if !story.depends_on.is_empty() {
             let ids: Vec<&str> = story.depends_on.iter().map(StoryId::as_str).collect();
             detail(&mut out, format!("after {}", ids.join(", ")));
@@ -46,7 +47,7 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
     }
     let open = plan.open().count();
     let stories = plural(plan.stories.len(), "story", "stories");
-    out.push_str(&format!("{}: {stories}, {open} open\n", printable(&name)));
+    out.push_str(&format!("{}: {stories}, {open} open\n", printable_line(&name)));
     print(&out)?;
     Ok(0)
 }

@@ -1,0 +1,18 @@
+//! Every command with the real binary in a hermetic sandbox. The transcripts under `tests/transcripts/` are whole outputs, good
+//! and bad, and are meant to be read; `VERDONE_BLESS=1` writes them anew.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
+
+mod bad_input;
+mod closed_output;
+mod doctor;
+mod follow;
+mod hostile;
+mod look_back;
+mod plan;
+mod readme;
+mod run;
+mod schema;
+mod stage;
+mod stream;
+mod terminal;

@@ -1,0 +1,151 @@
+//! What a person sees, in a real terminal of 80 and of 200 columns.
+
+use std::fs;
+use std::time::Duration;
+
+use verdone_testkit::{Sandbox, Tmux};
+
+use crate::stage::{BINARY, project, slow_project};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn live_line(screen: &str) -> &str {
+    screen.lines().rev().find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// The colours of the visible screen, as SGR codes.
+fn has_colour(terminal: &Tmux<'_>) -> bool {
+    terminal.capture_coloured().contains("\u{1b}[3")
+}
+
+#[test]
+fn the_live_line_says_where_the_run_is() {
+    for (width, parts) in [
+        (80, &["░", "story 1 of 1", "US-001", "attempt 1, turn 1", "00:0", "agent: Waiting"][..]),
+        (
+            200,
+            &[
+                "░",
+                "story 1 of 1",
+                "US-001",
+                "Wait for the word",
+                "attempt 1, turn 1",
+                "run 00:0",
+                "agent: Waiting for the word.",
+            ],
+        ),
+        (40, &["1/1", "US-001", "00:0"]),
+    ] {
+        let (sandbox, word) = slow_project();
+        let terminal = Tmux::start(&sandbox, width, 24, [BINARY, "run"]);
+        terminal.wait_for("│ Waiting for the word.", PATIENCE);
+        let screen = terminal.capture();
+        let line = live_line(&screen);
+        for part in parts {
+            assert!(line.contains(part), "no {part:?} in {line:?} at {width} columns\n{screen}");
+        }
+        assert!(line.chars().count() < usize::from(width), "{line:?}");
+        let above: Vec<&str> = screen.lines().filter(|line| line.contains('│')).collect();
+        assert_eq!(above, ["  │ Reading the plan.", "  │ Waiting for the word."], "{screen}");
+        assert!(has_colour(&terminal), "{}", terminal.capture_coloured());
+
+        fs::write(word, "").unwrap();
+        assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
+        let whole = terminal.capture_all();
+        let words: Vec<&str> = whole.split_whitespace().collect();
+        assert!(words.join(" ").contains("1 verified; 1 of 1 story done in the plan"), "{whole}");
+        assert!(!whole.contains('░'), "the live line is gone at the end\n{whole}");
+        assert_eq!(whole, terminal.capture_unwrapped(), "nothing wraps at {width} columns");
+    }
+}
+
+#[test]
+fn a_whole_run_fits_eighty_columns() {
+    let sandbox = project();
+    let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "run"]);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 4);
+    let whole = terminal.capture_all();
+    assert_eq!(whole, terminal.capture_unwrapped());
+    for part in
+        ["● Story 4 of 4 · US-004 Square the circle", "↶ Rolled back 1 file", "✓ US-002  Count to three", "Caught 4 false claims"]
+    {
+        assert!(whole.contains(part), "no {part:?} in\n{whole}");
+    }
+    assert!(!whole.contains('░'), "no live line is left over\n{whole}");
+}
+
+#[test]
+fn the_live_line_follows_a_resize() {
+    let (sandbox, word) = slow_project();
+    let terminal = Tmux::start(&sandbox, 200, 24, [BINARY, "run"]);
+    terminal.wait_for("│ Waiting for the word.", PATIENCE);
+    terminal.wait_for("run 00:0", PATIENCE);
+    terminal.resize(60, 24);
+    // The next second redraws it.
+    let narrow = |screen: &str| live_line(screen).contains("1/1") || !live_line(screen).contains("run 00:");
+    let until = std::time::Instant::now() + PATIENCE;
+    while !narrow(&terminal.capture()) {
+        assert!(std::time::Instant::now() < until, "{}", terminal.capture());
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    let screen = terminal.capture();
+    assert_eq!(screen.lines().filter(|line| line.contains('░')).count(), 1, "one live line, not two\n{screen}");
+    terminal.resize(120, 24);
+    fs::write(word, "").unwrap();
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
+    assert!(!terminal.capture_all().contains('░'), "{}", terminal.capture_all());
+}
+
+#[test]
+fn the_first_interrupt_ends_the_run_in_order_and_leaves_the_terminal_usable() {
+    let (sandbox, _) = slow_project();
+    let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "run"]);
+    terminal.wait_for("│ Waiting for the word.", PATIENCE);
+    terminal.send_keys(&["C-c"]);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 130);
+    let screen = terminal.capture_all();
+    for part in ["SIGINT: putting things in order, then stopping", "Finished: manual (exit code 130)", "Next: verdone run"] {
+        assert!(screen.contains(part), "no {part:?} in\n{screen}");
+    }
+    assert!(!screen.contains('░'), "{screen}");
+    assert!(!sandbox.path("greeting.txt").exists());
+    sandbox.assert_no_survivors(PATIENCE);
+
+    terminal.send_keys(&["what now", "Enter"]);
+    terminal.wait_for("what now", PATIENCE);
+    let coloured = terminal.capture_coloured();
+    let typed = coloured.lines().find(|line| line.contains("what now")).unwrap();
+    let resets = ["\u{1b}[0m", "\u{1b}[39m", "\u{1b}[49m"];
+    let bare = resets.iter().fold(typed.to_owned(), |text, reset| text.replace(reset, ""));
+    assert_eq!(bare, "what now", "a colour was left behind: {typed:?}");
+}
+
+#[test]
+fn no_color_is_obeyed_on_a_terminal() {
+    let (mut sandbox, word) = slow_project();
+    sandbox.set("NO_COLOR", "1");
+    let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "run"]);
+    terminal.wait_for("│ Waiting for the word.", PATIENCE);
+    assert!(!has_colour(&terminal), "{:?}", terminal.capture_coloured());
+    assert!(live_line(&terminal.capture()).contains("story 1 of 1"), "the live line does not need colour");
+    fs::write(word, "").unwrap();
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
+    assert!(!terminal.capture_coloured().contains("\u{1b}["), "{:?}", terminal.capture_coloured());
+}
+
+#[test]
+fn hostile_output_cannot_steer_the_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("PLAN.md", "- [ ] US-001: \u{1b}[2Jcleared \u{202e}turned\n");
+    sandbox.write_script("agent.sh", "#!/bin/sh\nprintf 'first\\n\\033[2J\\033[Hsecond\\n\\033[31mthird\\n'\necho x > x.txt\n");
+    sandbox.repo();
+    sandbox.git(["switch", "--quiet", "--create", "work"]);
+    let run = [BINARY, "run", "--agent-command", "./agent.sh", "--check", "true", "--no-color"];
+    let terminal = Tmux::start(&sandbox, 80, 40, run);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
+    let screen = terminal.capture();
+    for line in ["  │ first", "  │ second", "  │ third"] {
+        assert!(screen.lines().any(|shown| shown == line), "no {line:?} in\n{screen}");
+    }
+    assert!(!terminal.capture_coloured().contains("\u{1b}[31m"));
+}
