@@ -14,8 +14,8 @@ use crate::atomic::write_atomically;
 pub enum JournalError {
     #[error("{path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{path}:{line}: not a journal line: {source}", path = path.display())]
-    Broken { path: PathBuf, line: usize, source: serde_json::Error },
+    #[error("{path}:{line}: not a journal line: {message}", path = path.display())]
+    Broken { path: PathBuf, line: usize, message: String },
     #[error("{path}: written by a newer version (format {found}, this one knows {SCHEMA_VERSION})", path = path.display())]
     Newer { path: PathBuf, found: u32 },
 }
@@ -127,7 +127,7 @@ pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), Jour
                 if lines.peek().is_none() {
                     return Ok((events, Some(torn(number))));
                 }
-                return Err(JournalError::Broken { path: path.to_owned(), line: number + 1, source });
+                return Err(JournalError::Broken { path: path.to_owned(), line: number + 1, message: without_position(&source) });
             }
         }
     }
@@ -137,6 +137,12 @@ pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), Jour
 fn stamp(path: &Path) -> Option<Stamp> {
     let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     Some((meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
+}
+
+/// The parser counts from the start of the line, which only confuses beside the journal's own line number.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 fn torn(number: usize) -> String {

@@ -76,14 +76,17 @@ impl RunLock {
 mod tests {
     use super::*;
 
+    /// Above every limit of the kernel.
+    const NOBODY: u32 = 2_000_000_000;
+
     #[test]
     fn the_second_is_refused_and_told_who_holds_it() {
         let dir = tempfile::tempdir().unwrap();
         let mut first = RunLock::take(dir.path()).unwrap();
-        first.tell(&Holder { pid: 7, run: Some(RunId::from("r1")), since: "noon".to_owned() }).unwrap();
+        first.tell(&Holder { pid: NOBODY, run: Some(RunId::from("r1")), since: "noon".to_owned() }).unwrap();
         let refused = RunLock::take(dir.path()).unwrap_err().to_string();
-        assert!(refused.contains("process 7, run r1, since noon"), "{refused}");
-        assert!(RunLock::holder(dir.path()).is_none(), "process 7 is not ours to see, or not there");
+        assert!(refused.contains(&format!("process {NOBODY}, run r1, since noon")), "{refused}");
+        assert!(RunLock::holder(dir.path()).is_none(), "no such process");
         first.tell(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
         assert!(RunLock::holder(dir.path()).is_some());
         drop(first);
