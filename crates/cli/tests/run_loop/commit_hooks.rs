@@ -1,0 +1,63 @@
+//! The user's git hooks have their say in every story's commit.
+
+use crate::world::{HONEST, ONE, World, text};
+
+#[test]
+fn a_refusal_is_fed_back_and_repaired() {
+    let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"a\", text = \"bad\" }]\n[[turn]]\nsteps = [{ create = \"a\", text = \"good\" }]\n";
+    let world = World::new(ONE, script);
+    world.hook("pre-commit", "git show :a | grep -q good || { echo the-hook-said-no >&2; exit 1; }");
+    world.run(0);
+    assert!(world.prompt(2).contains("the-hook-said-no"), "{}", world.prompt(2));
+    assert_eq!(world.git(&["show", "HEAD:a"]), "good");
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
+    world.assert_clean();
+}
+
+#[test]
+fn the_same_tree_refused_twice_needs_a_human() {
+    let world = World::new(ONE, HONEST);
+    world.hook("commit-msg", "echo this-never-works >&2; exit 1");
+    let output = world.run(4);
+    assert_eq!(world.finish(), "blocked");
+    assert!(output.stdout.contains("this-never-works"), "{}", output.stdout);
+    assert_eq!(world.all("commit_refused").len(), 2);
+    assert_eq!(world.git(&["show", &format!("{}:a", world.kept())]), "one");
+    assert_eq!(world.subjects(), ["initial"]);
+    assert_eq!(world.plan(), ONE);
+    world.assert_clean();
+}
+
+#[test]
+fn what_a_hook_rewrites_is_verified_again_before_it_counts() {
+    let plan = ONE.replace("test -f a", "test -f a && ! grep -q bad a");
+    let world = World::new(&plan, HONEST);
+    world.hook("pre-commit", "echo rewritten > a; git add a");
+    world.run(0);
+    assert_eq!(world.git(&["show", "HEAD:a"]), "rewritten");
+    let blob = world.git(&["notes", "--ref=verdone", "list", "HEAD"]);
+    let note: serde_json::Value = serde_json::from_str(&world.git(&["cat-file", "blob", &blob])).unwrap();
+    assert_eq!(text(&note["tree"]), world.git(&["rev-parse", "HEAD^{tree}"]));
+    world.assert_clean();
+}
+
+#[test]
+fn a_hook_that_breaks_the_work_makes_no_commit() {
+    let plan = ONE.replace("test -f a", "test -f a && ! grep -q bad a");
+    let world = World::new(&plan, HONEST);
+    world.hook("pre-commit", "echo bad > a; git add a");
+    world.run(4);
+    assert_eq!(world.subjects(), ["initial"]);
+    assert_eq!(world.plan(), plan);
+    assert_eq!(world.sandbox.run("git", ["notes", "--ref=verdone", "list"]).stdout, "");
+    world.assert_clean();
+}
+
+#[test]
+fn a_commit_msg_hook_may_add_to_the_message() {
+    let world = World::new(ONE, HONEST);
+    world.hook("commit-msg", "printf 'Ticket: 7\\n' >> \"$1\"");
+    world.run(0);
+    assert_eq!(world.trailer("HEAD", "Ticket"), "7");
+    assert_eq!(world.trailer("HEAD", "Verdone-Story"), "US-001");
+}

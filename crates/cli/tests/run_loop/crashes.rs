@@ -1,0 +1,93 @@
+//! A run that was killed in the middle of something is put in order by the next one.
+
+use verdone_testkit::Signal;
+
+use crate::signals::wait_for_file;
+use crate::world::{ONE, PATIENCE, World, always, text};
+
+/// Does `steps` and hangs; at the second try it does what the story wants.
+fn once(steps: &str) -> String {
+    format!(
+        "[[turn]]\nsteps = [{steps}{{ run = \"test -f ../tmp/again || {{ : > ../tmp/again; echo in-the-turn; sleep 60; }}\" }}, {{ create = \"a\" }}]\n"
+    )
+}
+
+fn kill_in_the_turn(world: &World) {
+    let run = world.start();
+    run.wait_for("in-the-turn", PATIENCE);
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE).assert_code(-9);
+}
+
+#[test]
+fn killed_in_a_turn_the_next_run_says_so_and_completes() {
+    let world = World::new(ONE, &once("{ create = \"half\", text = \"half done\" }, { tick = \"US-001\" }, "));
+    kill_in_the_turn(&world);
+    let killed = text(&world.events()[0]["run"]);
+    let output = world.run(0);
+    assert!(output.stdout.contains(&format!("run {killed} did not end properly")), "{}", output.stdout);
+    assert!(output.stdout.contains("is kept as"), "{}", output.stdout);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
+    let kept = world.git(&["log", "--format=%H", "--grep=as the dead run left it", "-1", &format!("refs/verdone/{killed}")]);
+    assert!(!kept.is_empty());
+    world.assert_clean();
+    world.sandbox.assert_no_survivors(PATIENCE);
+}
+
+#[test]
+fn what_the_dead_runs_agent_did_to_the_plan_and_the_settings_is_put_back_before_they_are_read() {
+    for steps in [
+        "{ edit = \"PLAN.md\", find = \"test -f a\", replace = \"true\" }, ",
+        "{ delete = \"PLAN.md\" }, ",
+        "{ create = \"PLAN.md\", text = \"no plan\" }, ",
+        "{ create = \".verdone/config.toml\", text = \"nonsense = [\" }, ",
+        "{ delete = \".verdone/config.toml\" }, ",
+    ] {
+        let world = World::new(ONE, &once(steps));
+        let settings = world.sandbox.read(".verdone/config.toml");
+        kill_in_the_turn(&world);
+        world.run(0);
+        assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"), "{steps}");
+        assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified", "{steps}");
+        assert_eq!(world.sandbox.read(".verdone/config.toml"), settings, "{steps}");
+    }
+}
+
+#[test]
+fn killed_in_a_commit_hook_the_next_run_completes() {
+    let world = World::new(ONE, &always("{ create = \"a\" }"));
+    world.hook("pre-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
+    let run = world.start();
+    wait_for_file(&world, "../tmp/again");
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE).assert_code(-9);
+    world.run(0);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
+    assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));
+    world.assert_clean();
+    world.sandbox.assert_no_survivors(PATIENCE);
+}
+
+#[test]
+fn killed_right_after_the_commit_the_story_counts_as_done() {
+    let world = World::new(ONE, &always("{ create = \"a\" }"));
+    world.hook("post-commit", ": > ../tmp/again; sleep 60");
+    let run = world.start();
+    wait_for_file(&world, "../tmp/again");
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE).assert_code(-9);
+    world.hook("post-commit", "true");
+    world.run(0);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
+    world.assert_clean();
+}
+
+#[test]
+fn undo_waits_until_a_dead_run_is_in_order() {
+    let world = World::new(ONE, &once("{ create = \"half\" }, "));
+    kill_in_the_turn(&world);
+    let undo = world.verdone(&["undo"]);
+    undo.assert_code(2);
+    assert!(undo.stderr.contains("verdone run"), "{}", undo.stderr);
+    assert!(world.has("half"));
+}

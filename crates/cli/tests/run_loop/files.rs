@@ -1,0 +1,109 @@
+//! Files that are the user's, and files that checks touch.
+
+use crate::world::{HONEST, ONE, Settings, World, always, text};
+
+#[test]
+fn the_users_untracked_files_are_never_committed_and_survive_everything() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    for (steps, code) in [
+        ("{ create = \"a\" }, { run = \"git add --all\" }", 0),
+        ("{ create = \"notes.txt\", text = \"overwritten\" }, { create = \"x\" }", 4),
+        ("{ delete = \"notes.txt\" }, { create = \"x\" }", 4),
+        ("{ run = \"git clean -fdq\" }, { create = \"x\" }", 4),
+        ("{ create = \".gitignore\", text = \"notes.txt\\n\" }, { delete = \"notes.txt\" }", 4),
+    ] {
+        let world = World::with(ONE, &always(steps), &settings);
+        world.sandbox.write("notes.txt", "the user's own\n");
+        world.run(code);
+        assert_eq!(world.sandbox.read("notes.txt"), "the user's own\n", "{steps}");
+        assert!(!world.tree_files("HEAD").contains(&"notes.txt".to_owned()), "{steps}");
+        assert_eq!(world.git(&["status", "--porcelain"]), "?? notes.txt", "{steps}");
+    }
+}
+
+#[test]
+fn ignored_files_are_left_alone() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    let world = World::folder(&always("{ create = \"cache/new\", text = \"n\" }, { create = \"x\" }"), &settings);
+    world.sandbox.write("PLAN.md", ONE);
+    world.sandbox.write(".gitignore", "cache/\n");
+    world.sandbox.repo();
+    world.sandbox.write("cache/old", "o");
+    world.run(4);
+    assert_eq!((world.sandbox.read("cache/old"), world.sandbox.read("cache/new")), ("o".to_owned(), "n".to_owned()));
+    world.assert_clean();
+}
+
+#[test]
+fn what_a_formatter_changes_is_verified_again_and_committed() {
+    let settings = Settings {
+        tables: "[[gate]]\nname = \"fmt\"\ncommand = \"test ! -f a || { tr a-z A-Z < a > ../tmp/a && { cmp -s a ../tmp/a || cp ../tmp/a a; }; }\"\n",
+        ..Settings::default()
+    };
+    let world = World::with(ONE, &always("{ create = \"a\", text = \"loud\" }"), &settings);
+    world.run(0);
+    assert_eq!(world.git(&["show", "HEAD:a"]), "LOUD");
+    let blob = world.git(&["notes", "--ref=verdone", "list", "HEAD"]);
+    let note: serde_json::Value = serde_json::from_str(&world.git(&["cat-file", "blob", &blob])).unwrap();
+    assert_eq!(text(&note["tree"]), world.git(&["rev-parse", "HEAD^{tree}"]));
+    world.assert_clean();
+}
+
+#[test]
+fn checks_that_never_settle_fail_with_that_reason() {
+    let settings = Settings {
+        limits: "attempts = 1\nturns = 1",
+        tables: "[[gate]]\nname = \"restless\"\ncommand = \"test ! -f a || echo more >> README.md\"\n",
+        ..Settings::default()
+    };
+    let world = World::with(ONE, HONEST, &settings);
+    world.run(4);
+    assert_eq!(text(&world.last("verified")["outcome"]), "unsettled");
+    assert!(text(&world.last("attempt_rejected")["reason"]).contains("do not settle"));
+    assert_eq!(world.sandbox.read("README.md"), "# A project\n");
+    world.assert_clean();
+}
+
+#[test]
+fn what_checks_leave_behind_is_not_committed_but_listed() {
+    // The first run of the check is the red one, the second fails, the third passes: debris of all three.
+    let plan = ONE.replace("test -f a", "n=$(ls | grep -c log); echo x > log$n; test -f a");
+    let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"x\" }]\n[[turn]]\nsteps = [{ create = \"a\" }]\n";
+    let world = World::new(&plan, script);
+    world.run(0);
+    assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "PLAN.md\na\nx");
+    let debris = &world.last("verified")["debris"];
+    assert_eq!(debris.as_array().unwrap().len(), 3, "{debris}");
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? log0\n?? log1\n?? log2");
+}
+
+#[test]
+fn a_file_that_a_check_made_and_the_agent_then_wrote_is_the_agents() {
+    let plan = ONE.replace("test -f a", "test -f a || { : > a; exit 1; }; grep -q work a");
+    let world = World::new(&plan, &always("{ create = \"a\", text = \"work\" }"));
+    world.run(0);
+    assert_eq!(world.git(&["show", "HEAD:a"]), "work");
+    world.assert_clean();
+}
+
+#[test]
+fn what_only_the_red_check_wrote_is_not_the_agents_work() {
+    let plan = ONE.replace("test -f a", "test -f marker || { : > marker; exit 1; }");
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    let world = World::with(&plan, &always("{ claim = \"done\" }"), &settings);
+    world.run(4);
+    assert_eq!(text(&world.last("verified")["outcome"]), "nothing_changed");
+    assert_eq!(world.subjects(), ["initial"]);
+    world.assert_clean();
+}
+
+#[test]
+fn a_repository_made_by_the_agent_is_moved_aside_not_deleted() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    let world = World::with(ONE, &always("{ create = \"a\" }, { run = \"git init --quiet sub && echo hi > sub/file\" }"), &settings);
+    world.run(4);
+    assert!(!world.has("sub"));
+    world.assert_clean();
+    let kept = world.everything_kept();
+    assert!(kept.iter().any(|(path, bytes)| path.ends_with("sub/file") && bytes == b"hi\n"));
+}

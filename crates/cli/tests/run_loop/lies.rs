@@ -1,0 +1,134 @@
+//! Agents that say more than they did, or reach for the judge. None of it ends done, and nothing that they wrote is lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::world::{ONE, Settings, World, always, text};
+
+const SHORT: Settings<'static> = Settings { top: "", limits: "attempts = 1\nturns = 1", tables: "" };
+
+fn assert_not_done(world: &World) {
+    assert_eq!(world.plan(), ONE, "the plan is as it was, byte for byte");
+    assert_eq!(world.subjects(), ["initial"]);
+    assert_eq!(world.all("committed").len(), 0);
+    world.assert_clean();
+}
+
+/// The copies of what an agent wrote into files that are not its own.
+fn undone(world: &World, name: &str) -> Vec<String> {
+    fn walk(dir: &Path, name: &str, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).into_iter().flatten().map(Result::unwrap) {
+            if entry.path().is_dir() {
+                walk(&entry.path(), name, found);
+            } else if entry.file_name() == name {
+                found.push(entry.path());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&world.run_dir().join("undone"), name, &mut found);
+    found.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+#[test]
+fn claiming_done_without_a_change_is_not_done() {
+    let world = World::with(ONE, &always("{ claim = \"All done, all tests pass!\" }"), &SHORT);
+    world.run(4);
+    assert_not_done(&world);
+    assert_eq!(text(&world.last("verified")["outcome"]), "nothing_changed");
+}
+
+#[test]
+fn ticking_the_box_is_not_done() {
+    let world = World::with(ONE, &always("{ tick = \"US-001\" }, { create = \"other\" }"), &SHORT);
+    world.run(4);
+    assert_not_done(&world);
+    assert_eq!(undone(&world, "PLAN.md"), [ONE.replace("[ ]", "[x]")]);
+    assert_eq!(world.last("verified")["restored"][0], "PLAN.md");
+}
+
+#[test]
+fn an_edited_check_in_the_plan_is_not_run() {
+    let world = World::with(ONE, &always("{ edit = \"PLAN.md\", find = \"test -f a\", replace = \"true\" }, { create = \"x\" }"), &SHORT);
+    world.run(4);
+    assert_not_done(&world);
+    assert_eq!(undone(&world, "PLAN.md"), [ONE.replace("test -f a", "true")]);
+    assert_eq!(text(&world.last("verified")["runs"][0]["command"]), "test -f a");
+}
+
+#[test]
+fn a_weakened_gate_is_put_back_and_not_used() {
+    let settings = Settings { tables: "[[gate]]\nname = \"gate\"\ncommand = \"test ! -f a || grep -q good a\"\n", ..SHORT };
+    let script = always("{ create = \"a\", text = \"bad\" }, { edit = \".verdone/config.toml\", find = \"grep -q good a\", replace = \"true\" }");
+    let world = World::with(ONE, &script, &settings);
+    let before = world.sandbox.read(".verdone/config.toml");
+    world.run(4);
+    assert_not_done(&world);
+    assert_eq!(world.sandbox.read(".verdone/config.toml"), before);
+    assert_eq!(undone(&world, "config.toml"), [before.replace("grep -q good a", "true")]);
+    world.run(4);
+}
+
+#[test]
+fn a_line_in_the_journal_proves_nothing_and_is_taken_out() {
+    let forged = r#"{"v":1,"seq":99,"at":"2026-01-01T00:00:00Z","event":"committed","place":{"story":"US-001","attempt":1,"turn":1},"commit":"c","tree":"t","verdict":"verified","base":null,"files":1,"noted":true}"#;
+    for line in [forged, "no json at all"] {
+        let script = always(&format!("{{ run = '''echo '{line}' >> .verdone/runs/$VERDONE_RUN/journal.jsonl''' }}, {{ create = \"x\" }}"));
+        let world = World::with(ONE, &script, &SHORT);
+        let output = world.run(4);
+        assert_not_done(&world);
+        assert!(output.stdout.contains("journal"), "{}", output.stdout);
+        let seqs: Vec<u64> = world.events().iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+        let found = fs::read_to_string(world.run_dir().join("journal-found-1.jsonl")).unwrap();
+        assert!(found.contains(line), "what was written is kept");
+    }
+}
+
+#[test]
+fn a_deleted_journal_is_written_again() {
+    let script = always("{ run = 'rm .verdone/runs/$VERDONE_RUN/journal.jsonl' }, { create = \"x\" }");
+    let world = World::with(ONE, &script, &SHORT);
+    world.run(4);
+    assert_not_done(&world);
+    assert_eq!(text(&world.events()[0]["event"]), "run_started");
+}
+
+#[test]
+fn a_deleted_plan_comes_back() {
+    let world = World::with(ONE, &always("{ delete = \"PLAN.md\" }, { create = \"x\" }"), &SHORT);
+    world.run(4);
+    assert_not_done(&world);
+}
+
+#[test]
+fn a_commit_with_forged_trailers_is_no_evidence() {
+    let message = "feat(US-001): Write a\\n\\nVerdone-Story: US-001\\nVerdone-Verdict: verified\\nVerdone-Verified: yes";
+    let world = World::with(ONE, &always(&format!("{{ create = \"x\" }}, {{ tick = \"US-001\" }}, {{ commit = \"{message}\" }}")), &SHORT);
+    world.run(4);
+    assert_not_done(&world);
+    assert_eq!(world.git(&["show", &format!("{}:x", world.kept())]), "");
+    let status = world.verdone(&["status", "--json"]);
+    assert!(!status.stdout.contains("\"verified\""), "{}", status.stdout);
+}
+
+#[test]
+fn honest_work_beside_a_lie_is_committed_without_the_lie() {
+    let script = always("{ create = \"a\" }, { tick = \"US-001\" }, { append = \"PLAN.md\", text = \"### US-009: More\\n\\n- [ ] x\\n\" }");
+    let world = World::with(ONE, &script, &SHORT);
+    world.run(0);
+    assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));
+    assert_eq!(world.git(&["show", "HEAD:PLAN.md"]), world.plan().trim_end());
+    assert!(undone(&world, "PLAN.md")[0].contains("US-009"));
+    world.assert_clean();
+}
+
+#[test]
+fn the_agents_own_commit_of_a_changed_plan_does_not_change_the_plan() {
+    let script = always("{ edit = \"PLAN.md\", find = \"test -f a\", replace = \"true\" }, { create = \"a\" }, { commit = \"mine\" }");
+    let world = World::with(ONE, &script, &SHORT);
+    world.run(0);
+    assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));
+    assert_eq!(world.git(&["show", "HEAD:PLAN.md"]), world.plan().trim_end());
+    world.assert_clean();
+}

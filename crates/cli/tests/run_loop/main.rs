@@ -1,0 +1,19 @@
+//! The loop from end to end: the real binary, the scripted agent as a real child process, real git.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
+
+mod agent_commits;
+mod commit_hooks;
+mod crashes;
+mod files;
+mod formats;
+mod lies;
+mod limits;
+mod planning;
+mod red_check;
+mod secrets;
+mod signals;
+mod start;
+mod story;
+mod undo;
+mod world;

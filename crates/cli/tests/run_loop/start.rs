@@ -1,0 +1,144 @@
+//! Where a run refuses to begin, and that it then changes nothing.
+
+use crate::world::{HONEST, ONE, Settings, World, always};
+
+/// Refused with exit code 2, these words, and nothing changed.
+#[track_caller]
+fn assert_refused(world: &World, arguments: &[&str], words: &str) {
+    let seen = || (world.sandbox.run("git", ["status", "--porcelain"]).stdout, world.sandbox.run("git", ["for-each-ref"]).stdout);
+    let before = seen();
+    let output = world.run_with(arguments, 2);
+    assert!(output.stderr.contains(words), "{}", output.transcript());
+    assert_eq!(seen(), before, "nothing may change");
+    assert!(!world.has("a"));
+}
+
+#[test]
+fn a_dirty_tracked_tree_is_refused() {
+    let world = World::new(ONE, HONEST);
+    world.sandbox.write("README.md", "changed\n");
+    assert_refused(&world, &[], "uncommitted changes");
+    world.git(&["add", "README.md"]);
+    assert_refused(&world, &[], "README.md");
+    assert_eq!(world.sandbox.read("README.md"), "changed\n");
+}
+
+#[test]
+fn an_edited_plan_or_config_is_not_dirt() {
+    let world = World::new(ONE, HONEST);
+    world.sandbox.write("PLAN.md", ONE.replace("Write a", "Write the a"));
+    world.sandbox.write(".verdone/config.toml", world.sandbox.read(".verdone/config.toml") + "# edited\n");
+    world.run(0);
+    assert_eq!(world.subjects()[0], "feat(US-001): Write the a");
+}
+
+#[test]
+fn a_detached_head_is_refused() {
+    let world = World::new(ONE, HONEST);
+    world.git(&["checkout", "--quiet", "--detach"]);
+    assert_refused(&world, &[], "detached");
+}
+
+#[test]
+fn a_merge_in_progress_is_refused() {
+    let world = World::new(ONE, HONEST);
+    world.git(&["switch", "--quiet", "--create", "side"]);
+    world.git(&["commit", "--quiet", "--allow-empty", "-m", "side"]);
+    world.git(&["switch", "--quiet", "main"]);
+    world.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
+    assert_refused(&world, &[], "merge is in progress");
+}
+
+#[test]
+fn a_missing_identity_is_refused() {
+    let mut world = World::new(ONE, HONEST);
+    world.git(&["config", "user.useConfigOnly", "true"]);
+    for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"] {
+        world.sandbox.set(name, "");
+    }
+    assert_refused(&world, &[], "git config user.name");
+}
+
+#[test]
+fn no_repository_and_a_bare_one_are_refused() {
+    let world = World::folder(HONEST, &Settings::default());
+    world.sandbox.write("PLAN.md", ONE);
+    let output = world.run(2);
+    assert!(output.stderr.contains("git init"), "{}", output.stderr);
+    world.git(&["init", "--quiet", "--bare", "bare.git"]);
+    let output = world.verdone(&["-C", "bare.git", "run"]);
+    output.assert_code(2);
+    assert!(output.stderr.contains("bare"), "{}", output.stderr);
+}
+
+#[test]
+fn an_unborn_branch_works_and_the_first_story_is_the_root() {
+    let world = World::folder(HONEST, &Settings::default());
+    world.sandbox.write("PLAN.md", ONE);
+    world.git(&["init", "--quiet"]);
+    world.run(0);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a"]);
+    assert_eq!(world.git(&["rev-list", "--parents", "HEAD"]), world.head(), "it has no parent");
+    assert!(world.tree_files("HEAD").contains(&"a".to_owned()));
+    assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));
+}
+
+#[test]
+fn a_rollback_on_an_unborn_branch_returns_to_unborn() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    for steps in ["{ create = \"x\" }", "{ create = \"x\" }, { commit = \"mine\" }"] {
+        let world = World::folder(&always(steps), &settings);
+        world.sandbox.write("PLAN.md", ONE);
+        world.git(&["init", "--quiet"]);
+        world.run(4);
+        assert_ne!(world.sandbox.run("git", ["rev-parse", "--verify", "--quiet", "HEAD"]).code, 0, "unborn again");
+        assert!(!world.has("x"));
+        assert_eq!(world.plan(), ONE);
+        assert!(world.tree_files(&world.kept()).contains(&"x".to_owned()));
+    }
+}
+
+#[test]
+fn a_story_that_nothing_can_check_is_refused_with_three_ways_out() {
+    let world = World::new("# Plan\n\n- [ ] US-001: Write a\n", HONEST);
+    assert_refused(&world, &[], "--unverified");
+    world.run_with(&["--unverified"], 0);
+    assert_eq!(world.trailer("HEAD", "Verdone-Verified"), "no");
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unverified");
+}
+
+#[test]
+fn a_run_inside_a_run_is_refused() {
+    let mut world = World::new(ONE, HONEST);
+    world.sandbox.set("VERDONE_RUN", "outer");
+    assert_refused(&world, &[], "inside run outer");
+}
+
+#[test]
+fn an_agent_cannot_start_a_run_of_its_own() {
+    let script = always(&format!("{{ run = '{} run; echo the inner run said $?' }}, {{ create = \"a\" }}", crate::world::VERDONE));
+    let world = World::new(ONE, &script);
+    let output = world.run(0);
+    assert!(output.stdout.contains("the inner run said 2"), "{}", output.stdout);
+    assert_eq!(world.subjects().len(), 2);
+}
+
+#[test]
+fn a_missing_agent_or_gate_is_refused_before_anything_happens() {
+    let world = World::new(ONE, HONEST);
+    assert_refused(&world, &["--agent-command", "no-such-agent --flag"], "no-such-agent");
+    assert_refused(&world, &["--check", "no-such-tool"], "no-such-tool");
+}
+
+#[test]
+fn a_run_and_the_demo_need_nothing_but_git_on_the_path() {
+    let sandbox = verdone_testkit::Sandbox::only_git();
+    sandbox.verdone(crate::world::VERDONE, ["demo"]).assert_code(0);
+    let world = World { sandbox };
+    world.sandbox.write(".verdone/script.toml", HONEST);
+    world.sandbox.write(".verdone/config.toml", "[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n");
+    world.sandbox.write("PLAN.md", ONE);
+    world.sandbox.repo();
+    world.run(0);
+    assert_eq!(world.subjects()[0], "feat(US-001): Write a");
+}
