@@ -5,7 +5,7 @@ use std::fs;
 use verdone_testkit::golden::split_block;
 use verdone_testkit::{Sandbox, assert_block, normalise};
 
-use crate::stage::{repository_root, verdone};
+use crate::stage::{BINARY, repository, repository_root, verdone};
 
 /// The README shows what a real run printed. Ids and times differ from run to run, so they are not compared.
 #[test]
@@ -66,4 +66,63 @@ fn every_command_that_a_document_names_exists() {
         }
     }
     assert!(seen > 50, "{seen}");
+}
+
+/// Fenced blocks of the guide whose info string has a second word: `(language, name, text)`.
+fn examples(guide: &str) -> Vec<(&str, &str, String)> {
+    let mut found = Vec::new();
+    for block in guide.split("\n```").skip(1).step_by(2) {
+        let (info, text) = block.split_once('\n').unwrap();
+        let (language, name) = info.split_once(' ').unwrap_or_else(|| panic!("a block without a name: {info}"));
+        found.push((language, name, format!("{text}\n")));
+    }
+    found
+}
+
+#[test]
+fn every_example_of_the_guide_is_good() {
+    let guide = fs::read_to_string(repository_root().join("docs/guide.md")).unwrap();
+    let formats = [
+        ("PLAN.md", "plan_md"),
+        ("prd.md", "prd_md"),
+        ("IMPLEMENTATION_PLAN.md", "implementation_plan"),
+        ("TODO.md", "checklist"),
+        ("prd.json", "prd_json"),
+        ("feature_list.json", "feature_list"),
+    ];
+    let sandbox = repository();
+    let mut plans = Vec::new();
+    for (language, name, text) in examples(&guide) {
+        if language == "toml" {
+            sandbox.write(".verdone/config.toml", text);
+            verdone(&sandbox, &["config", "show"]).assert_code(0);
+            continue;
+        }
+        sandbox.write(name, &text);
+        let shown = verdone(&sandbox, &["plan", "show", "--json", name]);
+        shown.assert_code(0);
+        let format = serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap()["plan"]["format"].clone();
+        assert!(formats.iter().any(|(file, wanted)| *file == name && format == *wanted), "{name} is read as {format}");
+        let stories: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+        let checked = stories["plan"]["stories"][0]["checks"].as_array().unwrap().len();
+        assert_eq!(checked > 0, text.contains("Verification"), "{name}: {}", shown.stdout);
+        plans.push(name);
+    }
+    assert_eq!(plans, formats.map(|(name, _)| name));
+}
+
+/// The one line of the README for any repository, typed as it stands there.
+#[test]
+fn the_readmes_line_for_any_repository_works() {
+    let readme = fs::read_to_string(repository_root().join("README.md")).unwrap();
+    let line = readme.lines().map(str::trim).find(|line| line.starts_with("verdone run PLAN.md --agent-command")).unwrap();
+    let sandbox = repository();
+    sandbox.write("PLAN.md", "- [ ] US-001: Say hello\n");
+    sandbox.write_script("agent.sh", "#!/bin/sh\necho hello > hello.txt\n");
+    sandbox.add_script("make", "#!/bin/sh\ntest \"$1\" = test\n");
+    sandbox.git(["add", "--all"]);
+    sandbox.git(["commit", "--quiet", "--message", "a plan and an agent"]);
+    std::os::unix::fs::symlink(BINARY, sandbox.root().join("bin/verdone")).unwrap();
+    sandbox.run("sh", ["-c", line]).assert_code(0);
+    assert_eq!(sandbox.read("PLAN.md"), "- [x] US-001: Say hello\n");
 }
