@@ -56,8 +56,8 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     let config = settings.resolved.config;
     let request = RunRequest { project, plan, config, only: None, red_baseline: false, unverified: false };
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
-    let mut reporter = reporter(false, false, context);
-    let code = Ready::read(request)?.run(signals.clone(), reporter.as_mut())?;
+    let mut reporter = reporter(false, false, &signals, context);
+    let code = Ready::read(request)?.run(signals.clone(), &mut reporter)?;
     drop(reporter);
     if signals.requested().is_some() {
         return Ok(code);

@@ -121,6 +121,24 @@ fn the_first_interrupt_ends_the_run_in_order_and_leaves_the_terminal_usable() {
 }
 
 #[test]
+fn the_second_interrupt_kills_what_does_not_listen() {
+    let (sandbox, _) = slow_project();
+    let agent = "#!/bin/sh\ntrap '' TERM INT\necho 'I do not listen.'\nwhile :; do sleep 0.05; done\n";
+    sandbox.add_script("deaf-agent", agent);
+    let config = "[agent.command]\nrun = \"deaf-agent\"\n[limits]\ngrace = \"10m\"\n";
+    sandbox.write(".verdone/config.toml", config);
+    let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "run"]);
+    terminal.wait_for("│ I do not listen.", PATIENCE);
+    terminal.send_keys(&["C-c"]);
+    terminal.wait_for("asked to stop; waiting for processes to end (Ctrl-C again kills at once)", PATIENCE);
+    assert_eq!(terminal.exit_code(), None);
+    terminal.send_keys(&["C-c"]);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 130);
+    assert!(terminal.capture_all().contains("Finished: manual (exit code 130)"), "{}", terminal.capture_all());
+    sandbox.assert_no_survivors(PATIENCE);
+}
+
+#[test]
 fn no_color_is_obeyed_on_a_terminal() {
     let (mut sandbox, word) = slow_project();
     sandbox.set("NO_COLOR", "1");
