@@ -111,14 +111,16 @@ fn tell(dir: &Path, kept: bool) -> Result<(), CliError> {
     let text = if kept {
         let dir = dir.display();
         format!(
-            "\nThat went as it should: three stories verified, one lie caught, one story rolled back and kept.\n\
+            "\nThat went as it should: three stories verified, one lie caught, one story\n\
+             rolled back and its attempt kept.\n\
              Look around in {dir}:\n\
              \x20 verdone -C {dir} report         what happened, in Markdown\n\
              \x20 verdone -C {dir} show US-004    why it failed, and where the attempt is kept\n\
              \x20 git -C {dir} log --notes=verdone    the commits and their evidence\n"
         )
     } else {
-        "\nThat went as it should: three stories verified, one lie caught, one story rolled back and kept.\n\
+        "\nThat went as it should: three stories verified, one lie caught, one story\n\
+             rolled back and its attempt kept.\n\
          To look around in the repository: verdone demo --keep DIR\n\
          To use it on your own project: verdone init, then verdone run PLAN.md\n"
             .to_owned()

@@ -17,7 +17,9 @@ fn the_readme_shows_the_real_demo() {
     let shown = excerpt(&output.stdout);
     let lines = shown.lines().count();
     assert!((25..=45).contains(&lines), "{lines} lines");
-    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    // The heading has all facts of the run on one line where nobody watches.
+    let wide = |line: &&str| line.chars().count() > 80 && !line.starts_with("· Run");
+    assert_eq!(output.stdout.lines().find(wide), None, "a line is wider than eighty columns");
 
     let path = repository_root().join("README.md");
     let readme = fs::read_to_string(&path).unwrap();
