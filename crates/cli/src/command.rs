@@ -1,5 +1,6 @@
 //! One file a command, and the way from arguments to the right one.
 
+mod asked;
 mod checkpoints;
 mod completions;
 mod config;

@@ -30,7 +30,7 @@ const LEVELS: [Level; 6] = [
 ];
 
 /// At most `style.width - 1` columns: the last one stays free, because some terminals wrap on it.
-pub(crate) fn live_line(view: &RunView, activity: &str, now: Timestamp, style: &Style) -> String {
+pub(crate) fn live_line(view: &RunView, activity: &Activity, now: Timestamp, style: &Style) -> String {
     let limit = style.width.saturating_sub(1);
     for level in &LEVELS {
         let parts = parts(view, level, now, style);
@@ -39,26 +39,50 @@ pub(crate) fn live_line(view: &RunView, activity: &str, now: Timestamp, style: &
         if measure(&parts, style) + wanted <= limit {
             let mut line = join(&parts, style);
             if level.activity > 0 {
-                line.push_str(style.dot());
-                line.push_str(&fit(activity, room - columns(style.dot()), style.unicode));
+                line.push_str(activity.lead(style));
+                line.push_str(&fit(activity.text(), room - columns(style.dot()), style.unicode));
             }
             return line;
         }
     }
-    fit(activity, limit, style.unicode)
+    fit(activity.text(), limit, style.unicode)
+}
+
+/// What is being done now. The agent's own words stand behind a bar, as they do above the line, so that they cannot pass for ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Activity {
+    Ours(String),
+    Quoted(String),
+}
+
+impl Activity {
+    fn text(&self) -> &str {
+        match self {
+            Self::Ours(text) | Self::Quoted(text) => text,
+        }
+    }
+
+    /// As wide as a dot.
+    fn lead(&self, style: &Style) -> &'static str {
+        match self {
+            Self::Ours(_) => style.dot(),
+            Self::Quoted(_) if style.unicode => " │ ",
+            Self::Quoted(_) => " | ",
+        }
+    }
 }
 
 /// What is being done now, with the last thing that was heard.
-pub(crate) fn activity(view: &RunView, heard: Option<&Heard>) -> String {
+pub(crate) fn activity(view: &RunView, heard: Option<&Heard>) -> Activity {
     let phase = view.phase.words();
     let checking = |heard: Option<&Heard>| match heard {
-        Some(Heard::Check { name }) => format!("{phase}: {}", clean(name)),
-        Some(Heard::Agent { .. }) | None => phase.to_owned(),
+        Some(Heard::Check { name }) => Activity::Ours(format!("{phase}: {}", clean(name))),
+        Some(Heard::Agent { .. }) | None => Activity::Ours(phase.to_owned()),
     };
     match view.phase {
         Phase::Working => match heard {
-            Some(Heard::Agent { line }) => format!("agent: {line}"),
-            Some(Heard::Check { .. }) | None => phase.to_owned(),
+            Some(Heard::Agent { line }) => Activity::Quoted(line.clone()),
+            Some(Heard::Check { .. }) | None => Activity::Ours(phase.to_owned()),
         },
         Phase::Baseline | Phase::RedChecking | Phase::Verifying => checking(heard),
         Phase::Starting
@@ -68,7 +92,7 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>) -> String {
         | Phase::Committing
         | Phase::RollingBack
         | Phase::Stopping
-        | Phase::Stopped => phase.to_owned(),
+        | Phase::Stopped => Activity::Ours(phase.to_owned()),
     }
 }
 

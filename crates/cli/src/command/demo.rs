@@ -55,10 +55,10 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     let plan = PlanRequest { root: dir.clone(), cwd: dir.clone(), named: Some("PLAN.md".into()), ..PlanRequest::default() };
     let config = settings.resolved.config;
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
-    let mut reporter = reporter(false, false, context);
-    let ours = WorkTree::take(&project, &signals, reporter.as_mut())?;
+    let mut reporter = reporter(false, false, &signals, context);
+    let ours = WorkTree::take(&project, &signals, &mut reporter)?;
     let request = RunRequest { project, plan, config, only: None, red_baseline: false, unverified: false };
-    let code = Ready::read(request)?.run(ours, signals.clone(), reporter.as_mut())?;
+    let code = Ready::read(request)?.run(ours, signals.clone(), &mut reporter)?;
     drop(reporter);
     if signals.requested().is_some() {
         return Ok(code);
@@ -112,14 +112,16 @@ fn tell(dir: &Path, kept: bool) -> Result<(), CliError> {
     let text = if kept {
         let dir = dir.display();
         format!(
-            "\nThat went as it should: three stories verified, one lie caught, one story rolled back and kept.\n\
+            "\nThat went as it should: three stories verified, one lie caught, one story\n\
+             rolled back and its attempt kept.\n\
              Look around in {dir}:\n\
              \x20 verdone -C {dir} report         what happened, in Markdown\n\
              \x20 verdone -C {dir} show US-004    why it failed, and where the attempt is kept\n\
              \x20 git -C {dir} log --notes=verdone    the commits and their evidence\n"
         )
     } else {
-        "\nThat went as it should: three stories verified, one lie caught, one story rolled back and kept.\n\
+        "\nThat went as it should: three stories verified, one lie caught, one story\n\
+             rolled back and its attempt kept.\n\
          To look around in the repository: verdone demo --keep DIR\n\
          To use it on your own project: verdone init, then verdone run PLAN.md\n"
             .to_owned()

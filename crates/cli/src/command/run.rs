@@ -15,6 +15,7 @@ use verdone_runtime::run::{Ready, RunRequest, WorkTree};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::step::build_prompt;
 
+use super::asked::Asked;
 use super::{Context, Outcome, plan as plan_command};
 use crate::args::{Mode, RunArgs};
 use crate::error::CliError;
@@ -28,9 +29,9 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
         return dry_run(Ready::read(request(args, context)?)?, args);
     }
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
-    let mut reporter = reporter(args.json, args.quiet, context);
-    let ours = WorkTree::take(&context.project()?, &signals, reporter.as_mut())?;
-    Ok(Ready::read(request(args, context)?)?.run(ours, signals, reporter.as_mut())?)
+    let mut reporter = reporter(args.json, args.quiet, &signals, context);
+    let ours = WorkTree::take(&context.project()?, &signals, &mut reporter)?;
+    Ok(Ready::read(request(args, context)?)?.run(ours, signals, &mut reporter)?)
 }
 
 fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
@@ -48,14 +49,15 @@ fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
 }
 
 /// Who shows the run: JSON lines, a live line, or plain lines.
-pub(super) fn reporter(json: bool, quiet: bool, context: &Context) -> Box<dyn Reporter> {
+pub(super) fn reporter(json: bool, quiet: bool, signals: &Signals, context: &Context) -> Asked {
     let style = context.terminal.report_style();
-    match (json, quiet, context.terminal.live) {
+    let shown: Box<dyn Reporter> = match (json, quiet, context.terminal.live) {
         (true, _, _) => Box::new(Json::new(io::stdout())),
         (false, true, _) => Box::new(Plain::new(io::stdout(), style, Loudness::Quiet)),
         (false, false, true) => Box::new(Terminal::new(io::stdout(), style, stdout_width)),
         (false, false, false) => Box::new(Plain::new(io::stdout(), style, Loudness::Normal)),
-    }
+    };
+    Asked::new(shown, signals.clone())
 }
 
 fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {

@@ -116,7 +116,8 @@ fn a_damaged_journal_is_told_about_and_never_guessed_at() {
     fs::write(&journal, &whole[..whole.len() - 20]).unwrap();
     transcript("journal-torn", &sandbox, &[&["status"]])[0].assert_code(0);
 
-    fs::write(&journal, whole.replacen("\"turn_started\"", "\"turn_sta", 1)).unwrap();
+    let damaged: Vec<&str> = whole.lines().enumerate().map(|(n, line)| if n == 5 { "garbage" } else { line }).collect();
+    fs::write(&journal, damaged.join("\n") + "\n").unwrap();
     let commands: [&[&str]; 4] = [&["status"], &["log"], &["undo"], &["run"]];
     for output in transcript("journal-broken", &sandbox, &commands) {
         output.assert_code(1);

@@ -21,19 +21,8 @@ fn has_colour(terminal: &Tmux<'_>) -> bool {
 #[test]
 fn the_live_line_says_where_the_run_is() {
     for (width, parts) in [
-        (80, &["░", "story 1 of 1", "US-001", "attempt 1, turn 1", "00:0", "agent: Waiting"][..]),
-        (
-            200,
-            &[
-                "░",
-                "story 1 of 1",
-                "US-001",
-                "Wait for the word",
-                "attempt 1, turn 1",
-                "run 00:0",
-                "agent: Waiting for the word.",
-            ],
-        ),
+        (80, &["░", "story 1 of 1", "US-001", "attempt 1, turn 1", "00:0", "│ Waiting for the"][..]),
+        (200, &["░", "story 1 of 1", "US-001", "Wait for the word", "attempt 1, turn 1", "run 00:0", "│ Waiting for the word."]),
         (40, &["1/1", "US-001", "00:0"]),
     ] {
         let (sandbox, word) = slow_project();
@@ -45,7 +34,7 @@ fn the_live_line_says_where_the_run_is() {
             assert!(line.contains(part), "no {part:?} in {line:?} at {width} columns\n{screen}");
         }
         assert!(line.chars().count() < usize::from(width), "{line:?}");
-        let above: Vec<&str> = screen.lines().filter(|line| line.contains('│')).collect();
+        let above: Vec<&str> = screen.lines().filter(|line| line.starts_with("  │")).collect();
         assert_eq!(above, ["  │ Reading the plan.", "  │ Waiting for the word."], "{screen}");
         assert!(has_colour(&terminal), "{}", terminal.capture_coloured());
 
@@ -118,6 +107,24 @@ fn the_first_interrupt_ends_the_run_in_order_and_leaves_the_terminal_usable() {
     let resets = ["\u{1b}[0m", "\u{1b}[39m", "\u{1b}[49m"];
     let bare = resets.iter().fold(typed.to_owned(), |text, reset| text.replace(reset, ""));
     assert_eq!(bare, "what now", "a colour was left behind: {typed:?}");
+}
+
+#[test]
+fn the_second_interrupt_kills_what_does_not_listen() {
+    let (sandbox, _) = slow_project();
+    let agent = "#!/bin/sh\ntrap '' TERM INT\necho 'I do not listen.'\nwhile :; do sleep 0.05; done\n";
+    sandbox.add_script("deaf-agent", agent);
+    let config = "[agent.command]\nrun = \"deaf-agent\"\n[limits]\ngrace = \"10m\"\n";
+    sandbox.write(".verdone/config.toml", config);
+    let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "run"]);
+    terminal.wait_for("│ I do not listen.", PATIENCE);
+    terminal.send_keys(&["C-c"]);
+    terminal.wait_for("asked to stop; waiting for processes to end (Ctrl-C again kills at once)", PATIENCE);
+    assert_eq!(terminal.exit_code(), None);
+    terminal.send_keys(&["C-c"]);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 130);
+    assert!(terminal.capture_all().contains("Finished: manual (exit code 130)"), "{}", terminal.capture_all());
+    sandbox.assert_no_survivors(PATIENCE);
 }
 
 #[test]

@@ -50,7 +50,11 @@ fn a_rejected_attempts_own_commits_leave_the_branch_but_are_kept() {
     world.run(4);
     assert_eq!(world.head(), base);
     let kept = world.kept();
-    assert!(world.git(&["log", "--format=%s", &kept]).contains("half done"), "{}", world.git(&["log", "--graph", "--oneline", &kept]));
+    assert!(
+        world.git(&["log", "--format=%s", &kept]).contains("half done"),
+        "{}",
+        world.git(&["log", "--graph", "--oneline", &kept])
+    );
     world.assert_clean();
 }
 

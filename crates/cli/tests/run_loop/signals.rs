@@ -51,7 +51,8 @@ fn a_second_interrupt_does_not_wait_for_the_grace() {
 
 #[test]
 fn an_interrupt_during_a_check_stops_the_check_and_keeps_the_attempt() {
-    let plan = ONE.replace("test -f a", "test -f a || exit 1; test -f ../tmp/again || { : > ../tmp/again; echo in-the-check; sleep 60; }");
+    let plan = ONE
+        .replace("test -f a", "test -f a || exit 1; test -f ../tmp/again || { : > ../tmp/again; echo in-the-check; sleep 60; }");
     let world = World::new(&plan, &always("{ create = \"a\" }"));
     let run = world.start();
     run.wait_for("\u{2502} in-the-check", PATIENCE);

@@ -100,8 +100,9 @@ impl Git {
     /// Those of the extra files that git or the snapshot does not have anyway: a large plan is not copied at every checkpoint.
     fn beyond_git(&self, status: &Status, request: &CheckpointRequest<'_>) -> Vec<PathBuf> {
         let ignored: PathSet = paths_of(status, |kind| *kind == Kind::Ignored).into_iter().collect();
-        let needed =
-            |place: &PathBuf| self.repo_path(place).is_none_or(|path| ignored.contains(&path) || request.skip.contains(&path));
+        let beyond = |path: RepoPath| ignored.contains(&path) || request.skip.contains(&path);
+        // One that is not there costs nothing to remember.
+        let needed = |place: &PathBuf| !place.exists() || self.repo_path(place).is_none_or(beyond);
         // A plan that is a link is kept and put back where it really is.
         let place = |path: &PathBuf| self.top.join(path).canonicalize().unwrap_or_else(|_| self.top.join(path));
         request.extra.iter().map(place).filter(needed).collect()

@@ -48,9 +48,9 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     let settings = context.settings(&project, flags)?;
     let config = &settings.resolved.config;
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
-    let mut reporter = reporter(json, false, context);
+    let mut reporter = reporter(json, false, &signals, context);
     let request = PlanningRequest { project: &project, config, request, output, force: false };
-    let written = write_plan(&request, &signals, reporter.as_mut())?;
+    let written = write_plan(&request, &signals, &mut reporter)?;
     drop(reporter);
     let name = shown(output, &project.start);
     let stories = plural(written.stories, "story", "stories");

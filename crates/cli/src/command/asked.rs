@@ -1,0 +1,33 @@
+//! Tells the user at once that a signal was heard: the journal hears of it only when the step that it cut short has ended.
+
+use verdone_core::finish::StopSignal;
+use verdone_core::update::{Reporter, Update};
+use verdone_runtime::signal::Signals;
+
+/// Passes everything on, and says once what a stop request leads to.
+pub(super) struct Asked {
+    inner: Box<dyn Reporter>,
+    signals: Signals,
+    told: bool,
+}
+
+impl Asked {
+    pub(super) fn new(inner: Box<dyn Reporter>, signals: Signals) -> Self {
+        Self { inner, signals, told: false }
+    }
+}
+
+impl Reporter for Asked {
+    fn report(&mut self, update: Update<'_>) {
+        // A tick means that a process is still there and has to be waited for.
+        let waiting = matches!(update, Update::Tick { .. });
+        self.inner.report(update);
+        let Some(signal) = self.signals.requested().filter(|_| waiting && !self.told) else { return };
+        self.told = true;
+        let again = match signal {
+            StopSignal::Sigint => "Ctrl-C again kills at once",
+            StopSignal::Sigterm | StopSignal::Sighup => "a second signal kills at once",
+        };
+        self.inner.report(Update::Notice { text: &format!("asked to stop; waiting for processes to end ({again})") });
+    }
+}
