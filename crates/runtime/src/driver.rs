@@ -62,7 +62,8 @@ impl<'a> Driver<'a> {
             self.fold(&recorded);
         }
         if self.journal.times_put_back() > before {
-            self.reporter.report(Update::Notice { text: "somebody wrote into the journal; it was put back, what was found is kept" });
+            self.reporter
+                .report(Update::Notice { text: "somebody wrote into the journal; it was put back, what was found is kept" });
         }
         Ok(decision.effect)
     }

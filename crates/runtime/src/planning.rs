@@ -19,8 +19,8 @@ use crate::atomic::write_atomically;
 use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
 use crate::process::{self, Moment};
 use crate::project::Project;
-use crate::signal::Signals;
 use crate::protected::Protected;
+use crate::signal::Signals;
 use crate::store::{LockError, RunLock, Store};
 
 #[derive(Debug)]

@@ -13,9 +13,9 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
 use crate::process;
-use crate::signal::Signals;
 use crate::project::Project;
 use crate::protected::Protected;
+use crate::signal::Signals;
 use crate::store::{Journal, JournalError, Store, StoredRun};
 
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,8 @@ fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn R
     let aside = stored.dir.join("undone/as-found");
     let changed = protected.put_back(&aside)?;
     if !changed.is_empty() {
-        let text = format!("put back as it was when that run began: {}; what was there is in {}", changed.join(", "), aside.display());
+        let text =
+            format!("put back as it was when that run began: {}; what was there is in {}", changed.join(", "), aside.display());
         reporter.report(Update::Notice { text: &text });
     }
     Ok(())

@@ -100,7 +100,8 @@ fn what_only_the_red_check_wrote_is_not_the_agents_work() {
 #[test]
 fn a_repository_made_by_the_agent_is_moved_aside_not_deleted() {
     let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
-    let world = World::with(ONE, &always("{ create = \"a\" }, { run = \"git init --quiet sub && echo hi > sub/file\" }"), &settings);
+    let world =
+        World::with(ONE, &always("{ create = \"a\" }, { run = \"git init --quiet sub && echo hi > sub/file\" }"), &settings);
     world.run(4);
     assert!(!world.has("sub"));
     world.assert_clean();

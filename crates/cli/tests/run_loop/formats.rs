@@ -86,9 +86,10 @@ fn a_ralph_loop_tells_its_state_in_progress_txt_and_its_prompt_is_used() {
 fn a_plan_that_git_ignores_is_ticked_and_rolled_back_all_the_same() {
     let plan = "- [ ] US-001: Write a\n  - Verification: `test -f a`\n";
     let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
-    for (steps, code, expected) in
-        [("{ create = \"a\" }", 0, plan.replace("[ ]", "[x]")), ("{ create = \"x\" }, { delete = \"plan.md\" }", 4, plan.to_owned())]
-    {
+    for (steps, code, expected) in [
+        ("{ create = \"a\" }", 0, plan.replace("[ ]", "[x]")),
+        ("{ create = \"x\" }, { delete = \"plan.md\" }", 4, plan.to_owned()),
+    ] {
         let world = world(&[("plan.md", plan), (".gitignore", "plan.md\n")], &always(steps), &settings);
         world.run(code);
         assert_eq!(world.sandbox.read("plan.md"), expected);

@@ -49,7 +49,8 @@ fn ticking_the_box_is_not_done() {
 
 #[test]
 fn an_edited_check_in_the_plan_is_not_run() {
-    let world = World::with(ONE, &always("{ edit = \"PLAN.md\", find = \"test -f a\", replace = \"true\" }, { create = \"x\" }"), &SHORT);
+    let world =
+        World::with(ONE, &always("{ edit = \"PLAN.md\", find = \"test -f a\", replace = \"true\" }, { create = \"x\" }"), &SHORT);
     world.run(4);
     assert_not_done(&world);
     assert_eq!(undone(&world, "PLAN.md"), [ONE.replace("test -f a", "true")]);
@@ -59,7 +60,9 @@ fn an_edited_check_in_the_plan_is_not_run() {
 #[test]
 fn a_weakened_gate_is_put_back_and_not_used() {
     let settings = Settings { tables: "[[gate]]\nname = \"gate\"\ncommand = \"test ! -f a || grep -q good a\"\n", ..SHORT };
-    let script = always("{ create = \"a\", text = \"bad\" }, { edit = \".verdone/config.toml\", find = \"grep -q good a\", replace = \"true\" }");
+    let script = always(
+        "{ create = \"a\", text = \"bad\" }, { edit = \".verdone/config.toml\", find = \"grep -q good a\", replace = \"true\" }",
+    );
     let world = World::with(ONE, &script, &settings);
     let before = world.sandbox.read(".verdone/config.toml");
     world.run(4);
@@ -73,7 +76,8 @@ fn a_weakened_gate_is_put_back_and_not_used() {
 fn a_line_in_the_journal_proves_nothing_and_is_taken_out() {
     let forged = r#"{"v":1,"seq":99,"at":"2026-01-01T00:00:00Z","event":"committed","place":{"story":"US-001","attempt":1,"turn":1},"commit":"c","tree":"t","verdict":"verified","base":null,"files":1,"noted":true}"#;
     for line in [forged, "no json at all"] {
-        let script = always(&format!("{{ run = '''echo '{line}' >> .verdone/runs/$VERDONE_RUN/journal.jsonl''' }}, {{ create = \"x\" }}"));
+        let script =
+            always(&format!("{{ run = '''echo '{line}' >> .verdone/runs/$VERDONE_RUN/journal.jsonl''' }}, {{ create = \"x\" }}"));
         let world = World::with(ONE, &script, &SHORT);
         let output = world.run(4);
         assert_not_done(&world);
@@ -104,17 +108,23 @@ fn a_deleted_plan_comes_back() {
 #[test]
 fn a_commit_with_forged_trailers_is_no_evidence() {
     let message = "feat(US-001): Write a\\n\\nVerdone-Story: US-001\\nVerdone-Verdict: verified\\nVerdone-Verified: yes";
-    let world = World::with(ONE, &always(&format!("{{ create = \"x\" }}, {{ tick = \"US-001\" }}, {{ commit = \"{message}\" }}")), &SHORT);
+    let world = World::with(
+        ONE,
+        &always(&format!("{{ create = \"x\" }}, {{ tick = \"US-001\" }}, {{ commit = \"{message}\" }}")),
+        &SHORT,
+    );
     world.run(4);
     assert_not_done(&world);
     assert_eq!(world.git(&["show", &format!("{}:x", world.kept())]), "");
     let status = world.verdone(&["status", "--json"]);
-    assert!(!status.stdout.contains("\"verified\""), "{}", status.stdout);
+    assert!(!status.stdout.contains("\"verdict\": \"verified\""), "{}", status.stdout);
 }
 
 #[test]
 fn honest_work_beside_a_lie_is_committed_without_the_lie() {
-    let script = always("{ create = \"a\" }, { tick = \"US-001\" }, { append = \"PLAN.md\", text = \"### US-009: More\\n\\n- [ ] x\\n\" }");
+    let script = always(
+        "{ create = \"a\" }, { tick = \"US-001\" }, { append = \"PLAN.md\", text = \"### US-009: More\\n\\n- [ ] x\\n\" }",
+    );
     let world = World::with(ONE, &script, &SHORT);
     world.run(0);
     assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));
@@ -125,7 +135,8 @@ fn honest_work_beside_a_lie_is_committed_without_the_lie() {
 
 #[test]
 fn the_agents_own_commit_of_a_changed_plan_does_not_change_the_plan() {
-    let script = always("{ edit = \"PLAN.md\", find = \"test -f a\", replace = \"true\" }, { create = \"a\" }, { commit = \"mine\" }");
+    let script =
+        always("{ edit = \"PLAN.md\", find = \"test -f a\", replace = \"true\" }, { create = \"a\" }, { commit = \"mine\" }");
     let world = World::with(ONE, &script, &SHORT);
     world.run(0);
     assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));

@@ -100,7 +100,8 @@ fn a_flood_of_output_is_cut_and_does_no_harm() {
 
 #[test]
 fn an_agent_that_ignores_term_is_killed_and_the_run_goes_on() {
-    let script = "[[turn]]\nturn = 1\nsteps = [{ ignore_term = true }, { hang = true }]\n[[turn]]\nsteps = [{ create = \"a\" }]\n";
+    let script =
+        "[[turn]]\nturn = 1\nsteps = [{ ignore_term = true }, { hang = true }]\n[[turn]]\nsteps = [{ create = \"a\" }]\n";
     let world = world(ONE, script, "turn_time = \"300ms\"");
     world.run(0);
     world.sandbox.assert_no_survivors(PATIENCE);
@@ -108,7 +109,9 @@ fn an_agent_that_ignores_term_is_killed_and_the_run_goes_on() {
 
 #[test]
 fn what_an_agent_leaves_running_is_ended_before_the_checks() {
-    let script = always("{ spawn_daemon = \"while :; do echo evil >> a; sleep 0.05; done\" }, { run = \"while ! test -s a; do sleep 0.01; done\" }");
+    let script = always(
+        "{ spawn_daemon = \"while :; do echo evil >> a; sleep 0.05; done\" }, { run = \"while ! test -s a; do sleep 0.01; done\" }",
+    );
     let world = world(ONE, &script, "");
     world.run(0);
     assert!(world.last("turn_ended")["leftovers"].as_u64().unwrap() >= 1);

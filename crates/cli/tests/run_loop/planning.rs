@@ -18,7 +18,8 @@ fn a_plan_is_made_from_text_a_file_and_standard_input() {
     world.sandbox.write("request.md", "make an a, says the file");
     world.verdone(&["plan", "new", "request.md", "--output", "two.md"]).assert_code(0);
     let mut command = world.sandbox.command(VERDONE);
-    let mut child = command.args(["plan", "new", "-", "--output", "three.md"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child =
+        command.args(["plan", "new", "-", "--output", "three.md"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"make an a, says the pipe").unwrap();
     assert!(child.wait().unwrap().success());
     for name in ["one.md", "two.md", "three.md"] {
@@ -42,7 +43,12 @@ fn an_answer_that_is_no_plan_is_kept_and_needs_a_human() {
     let output = world.verdone(&["plan", "new", "make an a"]);
     output.assert_code(4);
     assert!(!world.has("PLAN.md"));
-    assert!(world.everything_kept().iter().any(|(path, bytes)| path.ends_with("plan-answer.md") && bytes.starts_with(b"I would rather")));
+    assert!(
+        world
+            .everything_kept()
+            .iter()
+            .any(|(path, bytes)| path.ends_with("plan-answer.md") && bytes.starts_with(b"I would rather"))
+    );
     assert!(output.stderr.contains("plan-answer.md"), "{}", output.stderr);
 }
 

@@ -1,11 +1,15 @@
 //! Secrets of the environment stay out of everything that is kept.
 
-use crate::world::{ONE, Settings, World, always};
+use crate::world::{ONE, Settings, World};
 
 #[test]
 fn a_secret_that_agent_check_and_hook_print_is_kept_nowhere() {
     const SECRET: &str = "correct-horse-battery-staple-77";
-    let settings = Settings { limits: "attempts = 1", tables: "[[gate]]\nname = \"leaky\"\ncommand = \"echo gate $MY_API_TOKEN\"\n", ..Settings::default() };
+    let settings = Settings {
+        limits: "attempts = 1",
+        tables: "[[gate]]\nname = \"leaky\"\ncommand = \"echo gate $MY_API_TOKEN\"\n",
+        ..Settings::default()
+    };
     let plan = ONE.replace("test -f a", "echo check $MY_API_TOKEN; test -f a");
     let script = "[[turn]]\nturn = 1\nsteps = [{ run = \"echo agent $MY_API_TOKEN; echo agent $MY_API_TOKEN >&2\" }, { create = \"x\" }]\n\
                   [[turn]]\nsteps = [{ create = \"a\" }]\n";
@@ -20,5 +24,4 @@ fn a_secret_that_agent_check_and_hook_print_is_kept_nowhere() {
     }
     assert_eq!(world.git(&["log", "--all", "--notes=verdone", "-p", "-S", SECRET]), "");
     assert!(!world.git(&["log", "--all", "--notes=verdone", "--format=%B%N"]).contains(SECRET));
-    let _ = always("");
 }

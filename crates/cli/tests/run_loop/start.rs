@@ -116,7 +116,8 @@ fn a_run_inside_a_run_is_refused() {
 
 #[test]
 fn an_agent_cannot_start_a_run_of_its_own() {
-    let script = always(&format!("{{ run = '{} run; echo the inner run said $?' }}, {{ create = \"a\" }}", crate::world::VERDONE));
+    let script =
+        always(&format!("{{ run = '{} run; echo the inner run said $?' }}, {{ create = \"a\" }}", crate::world::VERDONE));
     let world = World::new(ONE, &script);
     let output = world.run(0);
     assert!(output.stdout.contains("the inner run said 2"), "{}", output.stdout);
@@ -136,7 +137,9 @@ fn a_run_and_the_demo_need_nothing_but_git_on_the_path() {
     sandbox.verdone(crate::world::VERDONE, ["demo"]).assert_code(0);
     let world = World { sandbox };
     world.sandbox.write(".verdone/script.toml", HONEST);
-    world.sandbox.write(".verdone/config.toml", "[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n");
+    world
+        .sandbox
+        .write(".verdone/config.toml", "[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n");
     world.sandbox.write("PLAN.md", ONE);
     world.sandbox.repo();
     world.run(0);

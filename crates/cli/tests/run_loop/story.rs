@@ -54,8 +54,11 @@ fn a_story_that_never_passes_is_kept_rolled_back_retried_last_and_then_blocked()
     let world = World::with(TWO, script, &settings);
     world.run(4);
 
-    let order: Vec<String> =
-        world.all("story_selected").iter().map(|event| format!("{} {}", text(&event["place"]["story"]), event["place"]["attempt"])).collect();
+    let order: Vec<String> = world
+        .all("story_selected")
+        .iter()
+        .map(|event| format!("{} {}", text(&event["place"]["story"]), event["place"]["attempt"]))
+        .collect();
     assert_eq!(order, ["US-001 1", "US-002 1", "US-001 2"], "the failed one comes back after the others");
     assert_eq!(world.subjects(), ["feat(US-002): Write b", "initial"]);
     let kept = world.kept();
@@ -106,8 +109,10 @@ fn one_story_alone_can_be_worked_on() {
 fn a_story_that_the_user_adds_between_stories_is_worked_on_too() {
     // The commit hook stands for the user: it runs between two stories, outside of any turn.
     let world = World::new(ONE, HONEST);
-    world.hook("post-commit", "test -f done || printf '\\n### US-002: Write b\\n\\n- [ ] Write the file b\\n' >> PLAN.md; : > ../tmp/done");
-    let world = World { sandbox: world.sandbox };
+    world.hook(
+        "post-commit",
+        "test -f ../tmp/done || printf '\\n### US-002: Write b\\n\\n- [ ] Write the file b\\n' >> PLAN.md; : > ../tmp/done",
+    );
     world.run_with(&["--check", "true"], 0);
     assert_eq!(world.subjects()[0], "feat(US-002): Write b");
     assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven", "its own check was not there when the run began");

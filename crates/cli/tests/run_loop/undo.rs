@@ -24,7 +24,11 @@ fn an_undone_commit_leaves_the_tree_as_it_was_before_the_story() {
 #[test]
 fn an_undone_rollback_brings_the_attempt_back_file_for_file() {
     let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
-    let world = World::with(ONE, &always("{ create = \"x\", text = \"work\" }, { delete = \"README.md\" }, { run = \"git add x\" }"), &settings);
+    let world = World::with(
+        ONE,
+        &always("{ create = \"x\", text = \"work\" }, { delete = \"README.md\" }, { run = \"git add x\" }"),
+        &settings,
+    );
     world.run(4);
     world.assert_clean();
     world.verdone(&["undo"]).assert_code(0);

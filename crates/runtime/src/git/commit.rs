@@ -65,7 +65,9 @@ impl Git {
         // HEAD decides: a commit can exist although a hook that runs after it hangs, and a hook can undo one.
         let made = self.head_commit()?.filter(|(id, _)| Some(id) != candidate.head.as_ref());
         match (made, outcome) {
-            (Some((id, tree)), Outcome::Ended(_) | Outcome::TimedOut | Outcome::CalledOff) => Ok(Commit { id, tree, output: said }),
+            (Some((id, tree)), Outcome::Ended(_) | Outcome::TimedOut | Outcome::CalledOff) => {
+                Ok(Commit { id, tree, output: said })
+            }
             (None, Outcome::CalledOff) => {
                 Err(CommitError::Refused { message: "the commit was interrupted".to_owned(), timed_out: false })
             }
