@@ -26,7 +26,7 @@ use crate::protected::Protected;
 use crate::recover::{self, RecoverError};
 use crate::signal::Signals;
 use crate::site::{self, Site};
-use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store};
+use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
 
 /// Set for everything that a run starts; a run inside a run is refused by it.
 pub const RUN_VARIABLE: &str = "VERDONE_RUN";
@@ -194,6 +194,7 @@ impl Ready {
                 Health::Good => {}
             }
         }
+        self.tell_claims(&store, reporter)?;
         process::adopt_orphans();
         let now = Timestamp::now();
         let (run, run_dir) = store.create(now).map_err(io_error("making the run's directory"))?;
@@ -204,6 +205,23 @@ impl Ready {
         let (site, rules) = self.into_site(run, run_dir, signals)?;
         site.protected.save(&site.run_dir).map_err(io_error("copying .verdone/"))?;
         Ok(Driver::new(site, rules, journal, reporter).run(start)?)
+    }
+
+    /// A box that is ticked without evidence is only a claim.
+    fn tell_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RunError> {
+        let done: Vec<&StoryId> =
+            self.plan.plan().stories.iter().filter(|story| story.status == Status::Done).map(|story| &story.id).collect();
+        if done.is_empty() {
+            return Ok(());
+        }
+        let known = proven(store, &self.plan_name())?;
+        let claimed: Vec<&str> = done.into_iter().filter(|id| !known.contains_key(*id)).map(StoryId::as_str).collect();
+        if let Some(first) = claimed.first() {
+            let more = if claimed.len() > 1 { format!(" and {} more", claimed.len() - 1) } else { String::new() };
+            let text = format!("ticked without evidence, so claimed and not verified: {first}{more}");
+            reporter.report(Update::Notice { text: &text });
+        }
+        Ok(())
     }
 
     fn start_event(&self, run: &verdone_core::id::RunId) -> Result<Event, RunError> {

@@ -49,8 +49,9 @@ impl Store {
         if !ignore.exists() {
             fs::write(&ignore, "*\n")?;
         }
+        let last = self.ids()?.pop();
         loop {
-            let id = new_id(now)?;
+            let id = new_id(now, last.as_ref())?;
             let dir = self.dir(&id);
             match fs::create_dir(&dir) {
                 Ok(()) => return Ok((id, dir)),
@@ -112,10 +113,41 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
     Ok(proven)
 }
 
-/// Sortable by start time; the random part tells apart runs of the same second.
-fn new_id(now: Timestamp) -> io::Result<RunId> {
+/// Sortable by start time; the last part tells apart runs of the same second. Always after the last run, whatever the clock says:
+/// recovery and undo look at the latest one.
+fn new_id(now: Timestamp, last: Option<&RunId>) -> io::Result<RunId> {
     let mut random = [0_u8; 2];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     let time = now.strftime("%Y%m%d-%H%M%S");
-    Ok(RunId(format!("{time}-{}", verdone_core::id::hex(&random))))
+    // Half of the numbers are left for those who come later.
+    random[0] &= 0x7f;
+    let id = RunId(format!("{time}-{}", verdone_core::id::hex(&random)));
+    match last {
+        Some(last) if *last >= id => Ok(after(last).unwrap_or(id)),
+        Some(_) | None => Ok(id),
+    }
+}
+
+fn after(last: &RunId) -> Option<RunId> {
+    let (time, number) = last.as_str().rsplit_once('-')?;
+    let next = u16::from_str_radix(number, 16).ok()?.checked_add(1)?;
+    Some(RunId(format!("{time}-{next:04x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_run_is_always_the_latest() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::of(dir.path());
+        let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+        let before: Timestamp = "2026-01-01T11:00:00Z".parse().unwrap();
+        for now in [noon, noon, before, noon, noon] {
+            let (id, run_dir) = store.create(now).unwrap();
+            Journal::create(&run_dir).unwrap();
+            assert_eq!(store.latest().unwrap().unwrap().id, id);
+        }
+    }
 }

@@ -14,7 +14,7 @@ fn once(steps: &str) -> String {
 
 fn kill_in_the_turn(world: &World) {
     let run = world.start();
-    run.wait_for("in-the-turn", PATIENCE);
+    run.wait_for("\u{2502} in-the-turn", PATIENCE);
     run.signal(Signal::KILL);
     run.wait(PATIENCE).assert_code(-9);
 }

@@ -13,7 +13,7 @@ fn each_signal_ends_the_run_with_its_code_and_nothing_is_lost() {
         let world = World::new(ONE, HANGS_ONCE);
         let base = world.head();
         let run = world.start();
-        run.wait_for("in-the-turn", PATIENCE);
+        run.wait_for("\u{2502} in-the-turn", PATIENCE);
         run.signal(signal);
         run.wait(PATIENCE).assert_code(code);
         world.sandbox.assert_no_survivors(PATIENCE);
@@ -38,10 +38,11 @@ fn each_signal_ends_the_run_with_its_code_and_nothing_is_lost() {
 fn a_second_interrupt_does_not_wait_for_the_grace() {
     let world = World::new(ONE, &always("{ ignore_term = true }, { say = \"stubborn\" }, { hang = true }"));
     world.sandbox.write(".verdone/config.toml", world.sandbox.read(".verdone/config.toml").replace("200ms", "50s"));
+    world.git(&["commit", "--quiet", "--all", "-m", "patient"]);
     let run = world.start();
     run.wait_for("stubborn", PATIENCE);
     run.signal(Signal::INT);
-    run.wait_for("topping", PATIENCE);
+    run.wait_for("a second signal ends it at once", PATIENCE);
     run.signal(Signal::INT);
     let output = run.wait(std::time::Duration::from_secs(30));
     output.assert_code(130);
@@ -51,11 +52,10 @@ fn a_second_interrupt_does_not_wait_for_the_grace() {
 
 #[test]
 fn an_interrupt_during_a_check_stops_the_check_and_keeps_the_attempt() {
-    let plan = ONE
-        .replace("test -f a", "test -f a || exit 1; test -f ../tmp/again || { : > ../tmp/again; echo in-the-check; sleep 60; }");
+    let plan = ONE.replace("test -f a", "test -f a || exit 1; test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
     let world = World::new(&plan, &always("{ create = \"a\" }"));
     let run = world.start();
-    run.wait_for("\u{2502} in-the-check", PATIENCE);
+    wait_for_file(&world, "../tmp/again");
     run.signal(Signal::INT);
     run.wait(PATIENCE).assert_code(130);
     world.sandbox.assert_no_survivors(PATIENCE);
@@ -85,7 +85,7 @@ fn an_interrupt_during_a_commit_hook_makes_no_commit() {
 fn the_terminals_ctrl_c_reaches_the_whole_group_and_is_still_orderly() {
     let world = World::new(ONE, HANGS_ONCE);
     let run = world.start();
-    run.wait_for("in-the-turn", PATIENCE);
+    run.wait_for("\u{2502} in-the-turn", PATIENCE);
     run.signal_group(Signal::INT);
     run.wait(PATIENCE).assert_code(130);
     world.sandbox.assert_no_survivors(PATIENCE);
@@ -96,7 +96,7 @@ fn the_terminals_ctrl_c_reaches_the_whole_group_and_is_still_orderly() {
 fn a_second_run_is_refused_and_told_who_works() {
     let world = World::new(ONE, HANGS_ONCE);
     let run = world.start();
-    run.wait_for("in-the-turn", PATIENCE);
+    run.wait_for("\u{2502} in-the-turn", PATIENCE);
     let second = world.verdone(&["run"]);
     assert_ne!(second.code, 0);
     assert!(second.stderr.contains(&format!("process {}", run.pid())), "{}", second.stderr);

@@ -111,9 +111,8 @@ fn a_story_that_the_user_adds_between_stories_is_worked_on_too() {
     let world = World::new(ONE, HONEST);
     world.hook(
         "post-commit",
-        "test -f done || printf '\\n### US-002: Write b\\n\\n- [ ] Write the file b\\n' >> PLAN.md; : > ../tmp/done",
+        "test -f ../tmp/done || printf '\\n### US-002: Write b\\n\\n- [ ] Write the file b\\n' >> PLAN.md; : > ../tmp/done",
     );
-    let world = World { sandbox: world.sandbox };
     world.run_with(&["--check", "true"], 0);
     assert_eq!(world.subjects()[0], "feat(US-002): Write b");
     assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven", "its own check was not there when the run began");

@@ -99,7 +99,11 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
     }
     if !green && !rules.red_baseline {
         let reason = super::Feedback::from_runs(baseline).reason;
-        return stop(events, Finish::Blocked, format!("red before any work: {reason}"));
+        return stop(
+            events,
+            Finish::Blocked,
+            format!("red before any work: {reason} (mend it first, or go on with --red-baseline)"),
+        );
     }
     then(events, Effect::Select)
 }

@@ -23,7 +23,8 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         Ok(commit) => commit,
         Err(CommitError::Refused { message, .. }) => {
             site.plan.unmark()?;
-            return Ok(Input::CommitRefused { message });
+            // The user's hooks print what they like.
+            return Ok(Input::CommitRefused { message: site.redactor.redact(&message).into_owned() });
         }
         Err(CommitError::Git(error)) => return Err(error.into()),
     };

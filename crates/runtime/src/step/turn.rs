@@ -15,6 +15,7 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use super::{StepError, attempt_of, io_error};
 use crate::agent::{TurnRequest, run_turn};
 use crate::process::Moment;
+use crate::signal::Stop;
 use crate::site::Site;
 
 pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
@@ -37,8 +38,16 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         plan: &plan,
         redactor: &site.redactor,
     };
-    let result =
-        run_turn(&request, &site.signals, &mut |moment| show(reporter, &moment)).map_err(io_error("keeping the turn"))?;
+    let mut told = false;
+    let mut on = |moment: Moment<'_>| {
+        if !told && matches!(site.signals.stop(), Some(Stop::Asked(_))) {
+            told = true;
+            let text = format!("stopping: the agent has {} to end, a second signal ends it at once", site.config.limits.grace);
+            reporter.report(Update::Notice { text: &text });
+        }
+        show(reporter, &moment);
+    };
+    let result = run_turn(&request, &site.signals, &mut on).map_err(io_error("keeping the turn"))?;
     Ok(Input::TurnEnded(TurnReport {
         outcome: result.outcome,
         duration_ms: result.duration.as_millis() as u64,
