@@ -247,12 +247,12 @@ fn progress_entries_go_to_the_prd_folder_or_to_the_path_that_was_asked_for() {
     let mut plan = PlanFile::open(find(&elsewhere).expect("a plan")).expect("a readable plan");
     plan.record_story(&entry).expect("an entry");
     assert_eq!(get(root, "log/progress.md"), entry.text());
-    let plain = temp();
-    put(plain.path(), "PLAN.md", PLAN);
-    let mut plan = open(plain.path());
+    let bare = temp();
+    put(bare.path(), "PLAN.md", PLAN);
+    let mut plan = open(bare.path());
     plan.record_story(&entry).expect("nothing to do");
     plan.record_status(&LoopStatus { iteration: 1, max_iterations: None, state: LoopState::InProgress }).expect("nothing to do");
-    assert_eq!(fs::read_dir(plain.path()).expect("a folder").count(), 1);
+    assert_eq!(fs::read_dir(bare.path()).expect("a folder").count(), 1);
 }
 
 #[test]
