@@ -60,7 +60,7 @@ impl Terminal {
         Self {
             out: Paint { colour: use_colour(when, stdout.is_terminal(), environment) },
             err: Paint { colour: use_colour(when, stderr.is_terminal(), environment) },
-            live: stdout.is_terminal(),
+            live: stdout.is_terminal() && !is_dumb(environment),
             can_ask: stdin.is_terminal() && stderr.is_terminal(),
             width: width(&stdout, environment),
             unicode: speaks_unicode(environment),
@@ -112,8 +112,13 @@ fn use_colour(when: ColorWhen, is_terminal: bool, environment: &Environment) -> 
     match when {
         ColorWhen::Always => true,
         ColorWhen::Never => false,
-        ColorWhen::Auto => is_terminal && !set("NO_COLOR") && environment.get("TERM").is_none_or(|term| term != "dumb"),
+        ColorWhen::Auto => is_terminal && !set("NO_COLOR") && !is_dumb(environment),
     }
+}
+
+/// A terminal that cannot move its cursor.
+fn is_dumb(environment: &Environment) -> bool {
+    environment.get("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// By the locale, first of the variables that count; without any, yes.

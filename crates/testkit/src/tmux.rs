@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::sandbox::{Sandbox, find_on_host};
@@ -29,13 +30,17 @@ impl<'a> Tmux<'a> {
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
+        // A server that is going away still answers on its socket: the next terminal of a test gets its own.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+
         let program = find_on_host("tmux").expect("terminal tests need tmux: ./scripts/test installs it");
         let settings = sandbox.root().join("tmux.conf");
         let text =
             "set -g status off\nset -g history-limit 20000\nset -g default-terminal screen-256color\nset -g escape-time 0\n";
         fs::write(&settings, text).expect("the sandbox is writable");
-        let terminal =
-            Self { sandbox, program, socket: sandbox.root().join("tmux.sock"), ended: sandbox.root().join("tmux.ended") };
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let place = |end: &str| sandbox.root().join(format!("tmux-{number}.{end}"));
+        let terminal = Self { sandbox, program, socket: place("sock"), ended: place("ended") };
 
         let mut command = terminal.command();
         command.arg("-f").arg(&settings).args(["new-session", "-d", "-s", "test"]);

@@ -16,6 +16,16 @@ fn a_run_outlives_its_reader() {
 }
 
 #[test]
+fn a_full_disk_behind_the_output_ends_no_run() {
+    let sandbox = project();
+    let run = sandbox.run("sh", ["-c", "\"$0\" run >/dev/full", BINARY]);
+    assert_eq!((run.code, run.stderr.as_str()), (4, ""));
+    let status = sandbox.run("sh", ["-c", "\"$0\" status >/dev/full", BINARY]);
+    assert_eq!(status.code, 1);
+    assert!(status.stderr.starts_with("error: cannot write the output: No space left on device"), "{}", status.stderr);
+}
+
+#[test]
 fn commands_that_look_back_end_quietly_without_a_reader() {
     let sandbox = project();
     verdone(&sandbox, &["run", "--story", "US-001", "--quiet"]).assert_code(0);

@@ -1,6 +1,6 @@
 //! `verdone plan`, `init` and `config show`.
 
-use crate::stage::{project, repository, transcript, verdone};
+use crate::stage::{BINARY, project, repository, transcript, verdone};
 
 #[test]
 fn a_plan_is_shown_and_looked_over() {
@@ -40,6 +40,30 @@ fn an_agents_plan_runs_only_after_the_user_accepted_it() {
     verdone(&sandbox, &run).assert_code(0);
     sandbox.write("PLAN.md", ANSWER.replace("grep three", "rm -rf"));
     transcript("plan-approve-changed", &sandbox, &[&["run", "--agent-command", "true"]])[0].assert_code(2);
+}
+
+#[test]
+fn a_request_can_come_from_a_file_or_a_pipe() {
+    let sandbox = repository();
+    sandbox.write("request.txt", "Greet, from a file\n");
+    sandbox.write("answer.txt", format!("Here it is.\n<plan>\n{ANSWER}</plan>\n"));
+    sandbox.git(["add", "--all"]);
+    sandbox.git(["commit", "--quiet", "--message", "a request"]);
+    let agent = "grep 'Greet, from' >&2; cat answer.txt";
+    let file = verdone(&sandbox, &["plan", "new", "request.txt", "--output", "file.md", "--agent-command", agent]);
+    assert!(file.stdout.contains("│ Greet, from a file"), "{}", file.transcript());
+    let pipe = "echo 'Greet, from a pipe' | \"$0\" plan new - --output pipe.md --agent-command \"$1\"";
+    let pipe = sandbox.run("sh", ["-c", pipe, BINARY, agent]);
+    assert!(pipe.stdout.contains("│ Greet, from a pipe"), "{}", pipe.transcript());
+    let mode = verdone(&sandbox, &["run", "--mode", "planning", "request.txt", "--agent-command", agent]);
+    assert!(
+        mode.stdout.ends_with("Wrote PLAN.md: 2 stories. Read it, then: verdone plan approve PLAN.md\n"),
+        "{}",
+        mode.transcript()
+    );
+    for plan in ["file.md", "pipe.md", "PLAN.md"] {
+        assert_eq!(sandbox.read(plan), ANSWER, "{plan}");
+    }
 }
 
 #[test]

@@ -30,6 +30,17 @@ fn the_readme_shows_the_real_demo() {
     }
 }
 
+#[test]
+fn the_demo_needs_git_and_nothing_else() {
+    let sandbox = Sandbox::only_git();
+    verdone(&sandbox, &["demo", "--keep", "demo"]).assert_code(0);
+    let again = verdone(&sandbox, &["demo", "--keep", "demo"]);
+    again.assert_code(2);
+    assert!(again.stderr.contains("is not empty"), "{}", again.stderr);
+    let report = verdone(&sandbox, &["-C", "demo", "report"]);
+    assert!(report.stdout.contains("3 verified, 1 failed"), "{}", report.stdout);
+}
+
 /// The lie of the third story and the end of the fourth, then the summary; dots stand for what is left out.
 fn excerpt(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use verdone_testkit::{Sandbox, Tmux};
 
-use crate::stage::{BINARY, project, slow_project};
+use crate::stage::{BINARY, project, repository, slow_project, verdone};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -138,6 +138,40 @@ fn no_color_is_obeyed_on_a_terminal() {
     fs::write(word, "").unwrap();
     assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
     assert!(!terminal.capture_coloured().contains("\u{1b}["), "{:?}", terminal.capture_coloured());
+}
+
+#[test]
+fn a_terminal_that_cannot_move_its_cursor_gets_plain_lines() {
+    let (sandbox, word) = slow_project();
+    let terminal = Tmux::start(&sandbox, 80, 24, ["env", "TERM=dumb", BINARY, "run"]);
+    terminal.wait_for("│ Waiting for the word.", PATIENCE);
+    assert!(!terminal.capture().contains('░') && !has_colour(&terminal), "{}", terminal.capture());
+    fs::write(word, "").unwrap();
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
+}
+
+#[test]
+fn questions_are_asked_on_a_terminal_and_answered_there() {
+    let sandbox = repository();
+    sandbox.write("Makefile", "test:\n\ttrue\n");
+    let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "init"]);
+    terminal.wait_for("Take it? [Y/n]", PATIENCE);
+    assert!(!sandbox.path(".verdone/config.toml").exists(), "nothing is written before the answer");
+    terminal.send_keys(&["n", "Enter"]);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
+    assert!(terminal.capture_all().contains("No check was taken"), "{}", terminal.capture_all());
+    drop(terminal);
+
+    let plan = "- [ ] US-001: One\n  - Verification: `test -e one.txt`\n";
+    sandbox.write("answer.txt", plan);
+    verdone(&sandbox, &["plan", "new", "One", "--agent-command", "cat answer.txt"]).assert_code(0);
+    for (answer, code, said) in [("n", 4, "[y/N] n"), ("y", 0, "Approved as it is now.")] {
+        let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "plan", "approve"]);
+        terminal.wait_for("Run these commands unattended? [y/N]", PATIENCE);
+        terminal.send_keys(&[answer, "Enter"]);
+        assert_eq!(terminal.wait_for_exit(PATIENCE), code, "{answer}");
+        assert!(terminal.capture_all().contains(said), "{}", terminal.capture_all());
+    }
 }
 
 #[test]
