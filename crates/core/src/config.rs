@@ -37,6 +37,7 @@ pub struct Config {
     pub limits: Limits,
     pub commit: Commit,
     pub prompt: Prompt,
+    pub hooks: Hooks,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
 }
@@ -157,5 +158,65 @@ pub struct Prompt {
 impl Default for Prompt {
     fn default() -> Self {
         Self { failure_bytes: 8 * 1024 }
+    }
+}
+
+/// The lifecycle scripts in `.verdone/hooks/`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hooks {
+    /// Whether any of them runs.
+    pub enabled: bool,
+    /// How long a script may take before its whole process group is ended.
+    pub timeout: Span,
+    /// What an exit code of 3 or more, a signal or a timeout does.
+    pub fail_behavior: FailBehavior,
+    /// Once, when the run begins.
+    pub started: ScriptSettings,
+    /// Before each iteration.
+    pub next_iteration: ScriptSettings,
+    /// After each iteration.
+    pub post_iteration: ScriptSettings,
+    /// Once, when the run ends.
+    pub finished: ScriptSettings,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            timeout: Span::from_secs(30),
+            fail_behavior: FailBehavior::default(),
+            started: ScriptSettings::default(),
+            next_iteration: ScriptSettings::default(),
+            post_iteration: ScriptSettings::default(),
+            finished: ScriptSettings::default(),
+        }
+    }
+}
+
+/// What a failing lifecycle script does to the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FailBehavior {
+    /// It is told, and the run goes on.
+    #[default]
+    Continue,
+    /// The run ends as `hook_abort`.
+    Abort,
+}
+
+/// Settings of one lifecycle script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScriptSettings {
+    pub enabled: bool,
+    /// Run it without waiting for its end; it is ended with the run.
+    pub background: bool,
+}
+
+impl Default for ScriptSettings {
+    fn default() -> Self {
+        Self { enabled: true, background: false }
     }
 }

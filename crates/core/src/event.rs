@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{TurnOutcome, Usage};
 use crate::check::CheckRun;
+use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
+use crate::lifecycle::{Meaning, Script, ScriptExit};
 use crate::verdict::{Red, StoryVerdict};
 
 pub const SCHEMA_VERSION: u32 = 1;
@@ -203,8 +205,22 @@ pub enum Event {
     },
     /// No attempts are left for this story in this run.
     StoryFailed { story: StoryId, reason: String },
-    /// Somebody asked the run to stop.
+    /// A lifecycle script ran.
+    ScriptRan {
+        script: Script,
+        exit: ScriptExit,
+        /// What its end means for the run.
+        meaning: Meaning,
+        duration_ms: u64,
+        /// The redacted output, relative to the run's directory.
+        output: Option<String>,
+    },
+    /// `next_iteration` said to leave this iteration out. It counts as one all the same.
+    IterationSkipped { place: Place },
+    /// A signal asked the run to stop.
     StopRequested { signal: StopSignal },
+    /// Somebody asked something of the run from another terminal.
+    Asked { request: Request },
     /// The run is ending; what is left is putting things in order.
     RunStopping { finish: Finish, reason: String },
     /// The run has ended.

@@ -81,7 +81,8 @@ impl Finish {
     /// The exit code of a run that no signal stopped.
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Complete | Self::Manual => 0,
+            Self::Complete => 0,
+            Self::Manual => StopSignal::Sigint.exit_code(),
             Self::Error => 1,
             Self::MaxIterations | Self::Budget | Self::Timeout => 3,
             Self::NoChanges | Self::HookAbort | Self::Stalled | Self::Blocked => 4,

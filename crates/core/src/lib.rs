@@ -11,6 +11,8 @@ pub mod event;
 pub mod evidence;
 pub mod finish;
 pub mod id;
+pub mod lifecycle;
+pub mod control;
 pub mod machine;
 pub mod plan;
 pub mod prompt;

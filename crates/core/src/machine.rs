@@ -14,7 +14,9 @@ use jiff::Timestamp;
 
 use crate::agent::{TurnOutcome, Usage};
 use crate::check::CheckRun;
-use crate::config::Limits;
+use crate::config::{FailBehavior, Limits};
+use crate::control::Request;
+use crate::lifecycle::{Script, ScriptExit};
 use crate::event::{Checkpoint, Event, Place, Rejection, VerifyOutcome};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
@@ -34,6 +36,8 @@ pub struct Rules {
     pub red_baseline: bool,
     /// Commit stories that nothing can check.
     pub unverified: bool,
+    /// What a lifecycle script's failure means.
+    pub fail_behavior: FailBehavior,
 }
 
 /// Where a run is. Phases carry what their effect needs.
@@ -41,9 +45,12 @@ pub struct Rules {
 pub enum Phase {
     #[default]
     New,
+    /// The script `started`, then the baseline.
     Preparing,
+    /// The script `post_iteration`, where an iteration has ended, then the choice.
     Selecting,
-    Checkpointing,
+    /// The script `next_iteration`, then the checkpoint.
+    Beginning,
     RedChecking,
     Turn,
     Verifying,
@@ -73,6 +80,8 @@ pub struct Attempt {
     pub red_runs: Vec<CheckRun>,
     /// The runs of the verification that passed: the evidence.
     pub proof: Vec<CheckRun>,
+    /// When the iteration began.
+    pub since: Timestamp,
     /// Whether any turn changed a file.
     pub changed: bool,
     /// What the next prompt has to say about the last turn.
@@ -110,7 +119,27 @@ pub struct State {
     pub cost_usd: f64,
     pub baseline: Option<Feedback>,
     pub stop: Option<StopSignal>,
+    /// The user asked for the end after the iteration in work.
+    pub stop_after_story: bool,
+    pub paused: bool,
+    /// What the user wants the next prompt to say.
+    pub notes: Vec<String>,
+    /// Iterations skipped in a row.
+    pub skips: u32,
+    /// The iteration that ended last: for the lifecycle scripts.
+    pub last_iteration: Option<EndedIteration>,
     pub fatal: Option<Fatal>,
+}
+
+/// An iteration that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedIteration {
+    pub story: StoryId,
+    /// None: skipped, or it did not count.
+    pub verdict: Option<StoryVerdict>,
+    /// As lifecycle scripts know it: 0 committed, 1 rejected, 124 out of time.
+    pub exit_code: u8,
+    pub duration_ms: u64,
 }
 
 /// What the world answered. Every effect ends in exactly one input.
@@ -143,12 +172,23 @@ pub enum Input {
         before: Checkpoint,
         files: u32,
     },
-    Finished,
+    Finished { script: Option<ScriptRun> },
+    /// A lifecycle script ran; none where there is none to run.
+    ScriptRan(Option<ScriptRun>),
     Signal(StopSignal),
+    Asked(Request),
     /// An effect could not be performed: Verdone's own trouble, which never spends an attempt.
     Failed {
         message: String,
     },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptRun {
+    pub script: Script,
+    pub exit: ScriptExit,
+    pub duration_ms: u64,
+    pub output: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -182,6 +222,8 @@ pub struct Verification {
 /// What to do next, as data. What an effect needs beyond this is in the state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
+    /// Run a lifecycle script.
+    Script(Script),
     /// Look at the start tree: run the gates once.
     Prepare,
     Select,

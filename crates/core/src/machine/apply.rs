@@ -1,11 +1,15 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use super::{Attempt, Fatal, Feedback, Phase, State};
+use jiff::Timestamp;
+
+use super::{Attempt, EndedIteration, Fatal, Feedback, Phase, State};
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
+use crate::control::Request;
 use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
 use crate::finish::Finish;
 use crate::id::Oid;
+use crate::verdict::StoryVerdict;
 
 /// The exit code of wrong usage or config: an agent that cannot be started is one.
 const EXIT_CONFIG: u8 = 2;
@@ -21,10 +25,11 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::StorySelected { iteration, place, title, .. } => {
             state.iteration = *iteration;
-            state.attempt = Some(begin(place, title, state));
-            state.phase = Phase::Checkpointing;
+            state.attempt = Some(begin(place, title, state, recorded.at));
+            state.phase = Phase::Beginning;
         }
         Event::Checkpointed { checkpoint, .. } => {
+            state.skips = 0;
             with_attempt(state, |attempt| attempt.checkpoint = Some(checkpoint.clone()));
             state.phase = Phase::RedChecking;
         }
@@ -36,10 +41,12 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.phase = Phase::Verifying;
         }
         Event::TurnStarted { place } => {
+            // The prompt that is built next takes the notes with it; they stay until its turn has ended.
             with_attempt(state, |attempt| attempt.place = place.clone());
             state.phase = Phase::Turn;
         }
         Event::TurnEnded { outcome, usage, .. } => {
+            state.notes.clear();
             turn_ended(state, outcome);
             state.cost_usd += usage.cost_usd.unwrap_or(0.0);
             state.phase = Phase::Verifying;
@@ -65,7 +72,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.lessons.remove(&place.story);
             state.commits += 1;
             (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
-            state.attempt = None;
+            end_iteration(state, Some(*verdict), 0, recorded.at);
             state.phase = Phase::Selecting;
         }
         Event::CommitRefused { tree, message, .. } => {
@@ -88,10 +95,17 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::RollingBack { rejection: rejection.clone() };
         }
-        Event::RolledBack { place, .. } => rolled_back(state, place),
+        Event::RolledBack { place, .. } => rolled_back(state, place, recorded.at),
         Event::StoryFailed { story, reason } => {
             state.progress.failed.insert(story.clone(), reason.clone());
         }
+        Event::ScriptRan { .. } => {}
+        Event::IterationSkipped { .. } => {
+            state.skips += 1;
+            end_iteration(state, None, 0, recorded.at);
+            state.phase = Phase::Selecting;
+        }
+        Event::Asked { request } => ask(state, request),
         Event::StopRequested { signal } => state.stop = state.stop.or(Some(*signal)),
         Event::RunStopping { finish, .. } => state.phase = Phase::Stopping { finish: *finish },
         Event::RunStopped { finish, exit_code, .. } => state.phase = Phase::Stopped { finish: *finish, exit_code: *exit_code },
@@ -99,7 +113,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     }
 }
 
-fn begin(place: &Place, title: &str, state: &State) -> Attempt {
+fn begin(place: &Place, title: &str, state: &State, since: Timestamp) -> Attempt {
     Attempt {
         place: place.clone(),
         title: title.to_owned(),
@@ -107,6 +121,7 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         red: None,
         red_runs: Vec::new(),
         proof: Vec::new(),
+        since,
         changed: false,
         feedback: state.lessons.get(&place.story).cloned(),
         same_failure: (None, 0),
@@ -158,7 +173,7 @@ fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutco
     attempt.same_failure = (Some(failure), count);
 }
 
-fn rolled_back(state: &mut State, place: &Place) {
+fn rolled_back(state: &mut State, place: &Place, at: Timestamp) {
     let rejection = match &state.phase {
         Phase::RollingBack { rejection } => rejection.clone(),
         _ => Rejection::Crashed,
@@ -178,6 +193,34 @@ fn rolled_back(state: &mut State, place: &Place) {
         let changed = state.attempt.as_ref().is_some_and(|attempt| attempt.changed);
         state.unchanged_iterations = if changed { 0 } else { state.unchanged_iterations + 1 };
     }
-    state.attempt = None;
+    if rejection == Rejection::CommitRefused {
+        let told = state.attempt.as_ref().and_then(|attempt| attempt.feedback.as_ref()).map(|told| told.reason.clone());
+        let reason = told.unwrap_or_else(|| "the commit was refused".to_owned());
+        state.fatal = Some(Fatal { finish: Finish::Blocked, reason, exit_code: Finish::Blocked.exit_code() });
+    }
+    let out_of_time = rejection == Rejection::TurnFailed && state.crashes == 0;
+    end_iteration(state, counts.then_some(StoryVerdict::Failed), if out_of_time { 124 } else { 1 }, at);
     state.phase = Phase::Selecting;
+}
+
+fn end_iteration(state: &mut State, verdict: Option<StoryVerdict>, exit_code: u8, at: Timestamp) {
+    let Some(attempt) = state.attempt.take() else { return };
+    let duration_ms = at.duration_since(attempt.since).unsigned_abs().as_millis() as u64;
+    state.last_iteration = Some(EndedIteration { story: attempt.place.story, verdict, exit_code, duration_ms });
+}
+
+fn ask(state: &mut State, request: &Request) {
+    match request {
+        Request::StopAfterStory => (state.stop_after_story, state.paused) = (true, false),
+        Request::Pause => state.paused = true,
+        Request::Resume => state.paused = false,
+        Request::Skip { story } => {
+            state.progress.failed.insert(story.clone(), "skipped by the user".to_owned());
+        }
+        Request::Retry { story } => {
+            state.progress.failed.remove(story);
+            state.progress.attempts.remove(story);
+        }
+        Request::Note { text } => state.notes.push(text.clone()),
+    }
 }

@@ -2,22 +2,30 @@
 
 use jiff::Timestamp;
 
-use super::{Attempt, Choice, Decision, Effect, Input, Phase, Rules, State, TurnReport, Verification};
+use super::{Attempt, Choice, Decision, Effect, Input, Phase, Rules, ScriptRun, State, TurnReport, Verification};
 use crate::agent::TurnOutcome;
 use crate::check::{CheckOrigin, CheckRun};
+use crate::control::Request;
 use crate::event::{Event, Place, Rejection, VerifyOutcome};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, StoryId};
+use crate::lifecycle::{Meaning, Script, meaning};
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
+
+/// A script that skips for ever would spin: this often in a row, and a human has to look.
+const MOST_SKIPS: u32 = 20;
 
 pub fn decide(state: &State, rules: &Rules, now: Timestamp, input: &Input) -> Decision {
     match (&state.phase, input) {
         (_, Input::Signal(signal)) => stop_requested(*signal),
         (_, Input::Failed { message }) => failed(state, message),
-        (Phase::New, Input::Start(event)) => then(vec![(**event).clone()], Effect::Prepare),
+        (_, Input::Asked(request)) => asked(request),
+        (Phase::New, Input::Start(event)) => then(vec![(**event).clone()], Effect::Script(Script::Started)),
+        (Phase::Preparing, Input::ScriptRan(run)) => started(state, rules, run.as_ref()),
         (Phase::Preparing, Input::Prepared { baseline }) => prepared(state, rules, baseline),
+        (Phase::Selecting, Input::ScriptRan(run)) => iteration_ended(state, rules, run.as_ref()),
         (Phase::Selecting, Input::Selected(choice)) => selected(state, rules, now, choice),
-        (Phase::Stopping { finish }, Input::Finished) => finished(state, now, *finish),
+        (Phase::Stopping { finish }, Input::Finished { script }) => finished(state, rules, now, *finish, script.as_ref()),
         (phase, input) => match &state.attempt {
             Some(attempt) => in_attempt(state, rules, now, attempt, phase, input),
             None => unexpected(phase, input),
@@ -28,7 +36,8 @@ pub fn decide(state: &State, rules: &Rules, now: Timestamp, input: &Input) -> De
 /// The phases that have an attempt.
 fn in_attempt(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, phase: &Phase, input: &Input) -> Decision {
     match (phase, input) {
-        (Phase::Checkpointing, Input::Checkpointed(checkpoint)) => {
+        (Phase::Beginning, Input::ScriptRan(run)) => beginning(state, rules, attempt, run.as_ref()),
+        (Phase::Beginning, Input::Checkpointed(checkpoint)) => {
             let event = Event::Checkpointed { place: attempt.place.clone(), checkpoint: checkpoint.clone() };
             then(vec![event], Effect::RedCheck)
         }
@@ -45,7 +54,7 @@ fn in_attempt(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, p
                 files: *files,
                 noted: *noted,
             };
-            next_story(state, vec![event])
+            end_iteration(state, rules, vec![event])
         }
         (Phase::Committing { tree, .. }, Input::CommitRefused { message }) => {
             commit_refused(state, rules, now, attempt, tree, message)
@@ -126,7 +135,7 @@ fn selected(state: &State, rules: &Rules, now: Timestamp, choice: &Choice) -> De
     let attempt = state.progress.attempts.get(story).copied().unwrap_or(0) + 1;
     let place = Place { story: story.clone(), attempt, turn: 0 };
     let event = Event::StorySelected { iteration: state.iteration + 1, place, title: title.clone(), number, of, open };
-    then(vec![event], Effect::Checkpoint)
+    then(vec![event], Effect::Script(Script::NextIteration))
 }
 
 /// The limits that are looked at between iterations.
@@ -135,6 +144,9 @@ fn limit_reached(state: &State, rules: &Rules, now: Timestamp) -> Option<(Finish
     let reached = |count: u32, limit: u32| limit > 0 && count >= limit;
     if let Some(signal) = state.stop {
         return Some((Finish::Manual, stopped_by(signal)));
+    }
+    if state.stop_after_story {
+        return Some((Finish::Manual, "stopped after the story, as asked".to_owned()));
     }
     if out_of_time(state, rules, now) {
         return Some((Finish::Timeout, format!("the run may take {}", limits.total_time)));
@@ -335,11 +347,7 @@ fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Reje
     let story = &attempt.place.story;
     let mut events = vec![event];
     match rejection {
-        Rejection::Stopped | Rejection::Crashed => {}
-        Rejection::CommitRefused => {
-            let reason = attempt.feedback.as_ref().map_or_else(|| "the commit was refused".to_owned(), |f| f.reason.clone());
-            return stop(events, Finish::Blocked, reason);
-        }
+        Rejection::Stopped | Rejection::Crashed | Rejection::CommitRefused => {}
         Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they were green before any work")),
         Rejection::ChecksFailed
         | Rejection::NothingChanged
@@ -352,32 +360,99 @@ fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Reje
             }
         }
     }
-    if let Some(fatal) = &state.fatal {
-        return stop(events, fatal.finish, fatal.reason.clone());
-    }
-    if rules.limits.crashes > 0 && state.crashes >= rules.limits.crashes {
-        return stop(events, Finish::Error, format!("the agent crashed {} times in a row", state.crashes));
-    }
-    next_story(state, events)
+    end_iteration(state, rules, events)
 }
 
 fn story_failed(story: &StoryId, reason: &str) -> Event {
     Event::StoryFailed { story: story.clone(), reason: reason.to_owned() }
 }
 
-fn next_story(state: &State, events: Vec<Event>) -> Decision {
+/// The script `post_iteration` comes before what follows; after a signal nothing new is started.
+fn end_iteration(state: &State, rules: &Rules, events: Vec<Event>) -> Decision {
+    if state.stop.is_some() {
+        return next_story(state, rules, events);
+    }
+    then(events, Effect::Script(Script::PostIteration))
+}
+
+fn next_story(state: &State, rules: &Rules, events: Vec<Event>) -> Decision {
+    if let Some(fatal) = &state.fatal {
+        return stop(events, fatal.finish, fatal.reason.clone());
+    }
+    if rules.limits.crashes > 0 && state.crashes >= rules.limits.crashes {
+        return stop(events, Finish::Error, format!("the agent crashed {} times in a row", state.crashes));
+    }
     match state.stop {
         Some(signal) => stop(events, Finish::Manual, stopped_by(signal)),
         None => then(events, Effect::Select),
     }
 }
 
-fn finished(state: &State, now: Timestamp, finish: Finish) -> Decision {
+/// What a script's end means, and the event that says so; nothing where no script ran.
+fn script_ran(rules: &Rules, run: Option<&ScriptRun>) -> (Vec<Event>, Meaning) {
+    let Some(run) = run else { return (Vec::new(), Meaning::GoOn) };
+    let meaning = meaning(run.script, &run.exit, rules.fail_behavior);
+    let event = Event::ScriptRan {
+        script: run.script,
+        exit: run.exit.clone(),
+        meaning,
+        duration_ms: run.duration_ms,
+        output: run.output.clone(),
+    };
+    (vec![event], meaning)
+}
+
+fn aborted_by(script: Script) -> String {
+    format!("the script {} asked for the end", script.name())
+}
+
+fn started(state: &State, rules: &Rules, run: Option<&ScriptRun>) -> Decision {
+    let (events, meaning) = script_ran(rules, run);
+    match (meaning, state.stop) {
+        (_, Some(signal)) => stop(events, Finish::Manual, stopped_by(signal)),
+        (Meaning::Abort, None) => stop(events, Finish::HookAbort, aborted_by(Script::Started)),
+        (Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip, None) => then(events, Effect::Prepare),
+    }
+}
+
+fn beginning(state: &State, rules: &Rules, attempt: &Attempt, run: Option<&ScriptRun>) -> Decision {
+    let (mut events, meaning) = script_ran(rules, run);
+    if let Some(signal) = state.stop {
+        return stop(events, Finish::Manual, stopped_by(signal));
+    }
+    match meaning {
+        Meaning::GoOn | Meaning::Warning | Meaning::Error => then(events, Effect::Checkpoint),
+        Meaning::Abort => stop(events, Finish::HookAbort, aborted_by(Script::NextIteration)),
+        Meaning::Skip => {
+            events.push(Event::IterationSkipped { place: attempt.place.clone() });
+            if state.skips + 1 >= MOST_SKIPS {
+                return stop(events, Finish::Stalled, format!("{MOST_SKIPS} iterations in a row were skipped"));
+            }
+            then(events, Effect::Select)
+        }
+    }
+}
+
+fn iteration_ended(state: &State, rules: &Rules, run: Option<&ScriptRun>) -> Decision {
+    let (events, meaning) = script_ran(rules, run);
+    match meaning {
+        Meaning::Abort => stop(events, Finish::HookAbort, aborted_by(Script::PostIteration)),
+        Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip => next_story(state, rules, events),
+    }
+}
+
+fn asked(request: &Request) -> Decision {
+    Decision { events: vec![Event::Asked { request: request.clone() }], effect: None }
+}
+
+fn finished(state: &State, rules: &Rules, now: Timestamp, finish: Finish, script: Option<&ScriptRun>) -> Decision {
+    let (mut events, _) = script_ran(rules, script);
     let exit_code = match (&state.fatal, state.stop, finish) {
         (Some(fatal), _, _) => fatal.exit_code,
         (None, Some(signal), Finish::Manual) => signal.exit_code(),
         (None, _, finish) => finish.exit_code(),
     };
     let duration = state.started_at.map_or(0, |start| now.duration_since(start).unsigned_abs().as_millis() as u64);
-    Decision { events: vec![Event::RunStopped { finish, exit_code, duration_ms: duration }], effect: None }
+    events.push(Event::RunStopped { finish, exit_code, duration_ms: duration });
+    Decision { events, effect: None }
 }

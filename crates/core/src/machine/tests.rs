@@ -69,8 +69,20 @@ impl World {
                 Input::Committed { commit: Oid::from("c"), tree: Oid::from("t"), files: 1, noted: true }
             }
             Effect::RollBack => Input::RolledBack { kept: Oid::from("k"), before: checkpoint(), files: 1 },
-            Effect::Finish => Input::Finished,
+            Effect::Finish => Input::Finished { script: self.script(Script::Finished) },
+            Effect::Script(script) => Input::ScriptRan(self.script(*script)),
         }
+    }
+
+    fn script(&mut self, script: Script) -> Option<ScriptRun> {
+        let exit = match self.pick(12) {
+            0 => ScriptExit::Code(1),
+            1 if self.pick(6) == 0 => ScriptExit::Code(2),
+            2 => ScriptExit::TimedOut { after_ms: 1 },
+            3 => ScriptExit::Code(0),
+            _ => return None,
+        };
+        Some(ScriptRun { script, exit, duration_ms: 1, output: None })
     }
 
     fn choose(&self, state: &State) -> Choice {
@@ -157,7 +169,7 @@ fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec<Event>, at
 }
 
 fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
-    Rules { limits: Limits { max_iterations: 0, ..Limits::default() }, red_check, red_baseline: false, unverified }
+    Rules { limits: Limits { max_iterations: 0, ..Limits::default() }, red_check, red_baseline: false, unverified, fail_behavior: FailBehavior::Continue }
 }
 
 fn any_rules() -> impl Strategy<Value = Rules> {
@@ -286,8 +298,10 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
     let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 1, open: 1 };
     let inputs = [
         start(),
+        Input::ScriptRan(None),
         Input::Prepared { baseline: Vec::new() },
         Input::Selected(story),
+        Input::ScriptRan(None),
         Input::Checkpointed(checkpoint()),
         Input::RedChecked { red: Red::Red, runs: Vec::new() },
         ended(),
