@@ -83,10 +83,18 @@ mod tests {
         first.tell(&Holder { pid: 7, run: Some(RunId::from("r1")), since: "noon".to_owned() }).unwrap();
         let refused = RunLock::take(dir.path()).unwrap_err().to_string();
         assert!(refused.contains("process 7, run r1, since noon"), "{refused}");
-        assert!(RunLock::holder(dir.path()).is_none(), "process 7 is not ours to see, or not there");
-        first.tell(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
-        assert!(RunLock::holder(dir.path()).is_some());
         drop(first);
         RunLock::take(dir.path()).unwrap();
+    }
+    #[test]
+    fn a_holder_counts_while_its_process_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(RunLock::holder(dir.path()).is_none());
+        let mut lock = RunLock::take(dir.path()).unwrap();
+        lock.tell(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
+        assert!(RunLock::holder(dir.path()).is_some());
+        // Above the largest pid that the kernel gives out.
+        lock.tell(&Holder { pid: i32::MAX.unsigned_abs(), ..Holder::default() }).unwrap();
+        assert!(RunLock::holder(dir.path()).is_none());
     }
 }
