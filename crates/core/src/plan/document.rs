@@ -240,11 +240,29 @@ impl Document {
     /// Replaces a range and shifts the markers after `number`, which come later in the text.
     fn splice(&mut self, range: Range<usize>, new: &str, number: usize) {
         let (old_len, new_len) = (range.len(), new.len());
+        self.shift_lines(&range, new, number);
         self.text.replace_range(range, new);
         if old_len != new_len {
             for later in &mut self.markers[number + 1..] {
                 later.start = later.start + new_len - old_len;
             }
+        }
+    }
+
+    /// Only a flag that was missing brings line ends along: what stands below it moves.
+    fn shift_lines(&mut self, range: &Range<usize>, new: &str, number: usize) {
+        let ends = |text: &str| text.matches('\n').count() as u32;
+        let (old, new) = (ends(&self.text[range.clone()]), ends(new));
+        if old == new {
+            return;
+        }
+        let here = ends(&self.text[..range.start]) + 1;
+        let later = |owned: &[u32]| owned.first().is_some_and(|first| *first as usize > number);
+        for (story, _) in self.plan.stories.iter_mut().zip(&self.owned).filter(|(_, owned)| later(owned)) {
+            story.line = story.line + new - old;
+        }
+        for warning in self.plan.warnings.iter_mut().filter(|warning| warning.line > here) {
+            warning.line = warning.line + new - old;
         }
     }
 }
