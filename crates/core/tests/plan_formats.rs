@@ -316,3 +316,16 @@ fn plans_that_cannot_be_used_say_where_and_why() {
         }
     }
 }
+
+#[test]
+fn a_flag_that_was_missing_moves_the_lines_below_it() {
+    let text = "{\"userStories\": [\n  {\n    \"id\": \"A\",\n    \"title\": \"One\"\n  },\n  {\n    \"id\": \"B\",\n    \"title\": \"Two\"\n  }\n]}\n";
+    let mut document = Document::parse("prd.json", text.as_bytes()).expect("a good plan");
+    let before = document.clone();
+    let undo = document.mark(0, Status::Done).expect("the first story exists");
+    let again = Document::parse("prd.json", document.text().as_bytes()).expect("still a good plan");
+    assert_eq!(document, again);
+    assert_eq!(document.plan().stories[1].line, before.plan().stories[1].line + 1);
+    document.undo(undo);
+    assert_eq!(document, before);
+}

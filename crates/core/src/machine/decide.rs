@@ -124,7 +124,7 @@ fn selected(state: &State, rules: &Rules, now: Timestamp, choice: &Choice) -> De
             Some(red) if state.iteration == 0 => {
                 return stop(Vec::new(), Finish::Blocked, format!("no open story is left, but {}", red.reason));
             }
-            Some(_) | None => return stop(Vec::new(), Finish::Complete, "no open story is left"),
+            Some(_) | None => return stop(Vec::new(), Finish::Complete, "nothing is left to do"),
         },
         Choice::NothingRunnable { reason } => return stop(Vec::new(), Finish::Blocked, reason.clone()),
         Choice::Story { story, title, number, of, open } => (story, title, *number, *of, *open),

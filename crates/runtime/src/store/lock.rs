@@ -92,4 +92,15 @@ mod tests {
         drop(first);
         RunLock::take(dir.path()).unwrap();
     }
+    #[test]
+    fn a_holder_counts_while_its_process_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(RunLock::holder(dir.path()).is_none());
+        let mut lock = RunLock::take(dir.path()).unwrap();
+        lock.tell(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
+        assert!(RunLock::holder(dir.path()).is_some());
+        // Above the largest pid that the kernel gives out.
+        lock.tell(&Holder { pid: i32::MAX.unsigned_abs(), ..Holder::default() }).unwrap();
+        assert!(RunLock::holder(dir.path()).is_none());
+    }
 }
