@@ -15,9 +15,15 @@ pub enum Request {
     Pause,
     Resume,
     /// No further attempt at this story in this run.
-    Skip { story: StoryId },
+    Skip {
+        story: StoryId,
+    },
     /// A fresh set of attempts for a story that failed or was skipped.
-    Retry { story: StoryId },
+    Retry {
+        story: StoryId,
+    },
     /// Text for the next prompt.
-    Note { text: String },
+    Note {
+        text: String,
+    },
 }

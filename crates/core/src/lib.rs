@@ -6,13 +6,13 @@
 pub mod agent;
 pub mod check;
 pub mod config;
+pub mod control;
 pub mod detect;
 pub mod event;
 pub mod evidence;
 pub mod finish;
 pub mod id;
 pub mod lifecycle;
-pub mod control;
 pub mod machine;
 pub mod plan;
 pub mod prompt;

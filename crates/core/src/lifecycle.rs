@@ -53,9 +53,13 @@ impl Script {
 pub enum ScriptExit {
     Code(i32),
     Signal(i32),
-    TimedOut { after_ms: u64 },
+    TimedOut {
+        after_ms: u64,
+    },
     /// It is there and cannot be run.
-    NotRunnable { reason: String },
+    NotRunnable {
+        reason: String,
+    },
     /// The run was being stopped.
     Interrupted,
     /// It runs on by itself; nobody waits for it.

@@ -16,10 +16,10 @@ use crate::agent::{TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::config::{FailBehavior, Limits};
 use crate::control::Request;
-use crate::lifecycle::{Script, ScriptExit};
 use crate::event::{Checkpoint, Event, Place, Rejection, VerifyOutcome};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
+use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
@@ -172,7 +172,9 @@ pub enum Input {
         before: Checkpoint,
         files: u32,
     },
-    Finished { script: Option<ScriptRun> },
+    Finished {
+        script: Option<ScriptRun>,
+    },
     /// A lifecycle script ran; none where there is none to run.
     ScriptRan(Option<ScriptRun>),
     Signal(StopSignal),

@@ -2,8 +2,10 @@
 
 use verdone_core::agent::TurnOutcome;
 use verdone_core::check::CheckRun;
+use verdone_core::control::Request;
 use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
+use verdone_core::lifecycle::Meaning;
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
@@ -110,6 +112,13 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
         }
+        Event::ScriptRan { script, exit, meaning, .. } => {
+            vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
+        }
+        Event::IterationSkipped { place } => {
+            vec![Line::top(Mark::Info, format!("Iteration skipped, at {}", clean(place.story.as_str())))]
+        }
+        Event::Asked { request } => vec![Line::top(Mark::Info, format!("Asked: {}", asked(request)))],
         Event::StopRequested { signal } => {
             vec![Line::top(Mark::Warn, format!("{}: putting things in order, then stopping", signal_name(*signal)))]
         }
@@ -136,6 +145,26 @@ pub(crate) fn verdict_mark(verdict: StoryVerdict) -> Mark {
         StoryVerdict::Verified => Mark::Good,
         StoryVerdict::Unproven | StoryVerdict::Unverified => Mark::Unproven,
         StoryVerdict::Failed => Mark::Bad,
+    }
+}
+
+pub(crate) fn script_mark(meaning: Meaning) -> Mark {
+    match meaning {
+        Meaning::GoOn => Mark::Good,
+        Meaning::Warning | Meaning::Skip => Mark::Warn,
+        Meaning::Error | Meaning::Abort => Mark::Bad,
+    }
+}
+
+/// A request from another terminal.
+pub(crate) fn asked(request: &Request) -> String {
+    match request {
+        Request::StopAfterStory => "stop after this story".to_owned(),
+        Request::Pause => "pause".to_owned(),
+        Request::Resume => "go on".to_owned(),
+        Request::Skip { story } => format!("skip {}", clean(story.as_str())),
+        Request::Retry { story } => format!("retry {}", clean(story.as_str())),
+        Request::Note { text } => format!("tell the agent: {}", clean(text)),
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
 
-use crate::event_lines::{rolled_back, signal_name, verdict_mark};
+use crate::event_lines::{asked, rolled_back, script_mark, signal_name, verdict_mark};
 use crate::style::{Mark, Style};
 use crate::width::clean;
 use crate::words::{because, checks, duration, given_up, moment, plural, red, verification};
@@ -30,11 +30,14 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::Committed { place, .. }
         | Event::CommitRefused { place, .. }
         | Event::AttemptRejected { place, .. }
+        | Event::IterationSkipped { place }
         | Event::RolledBack { place, .. } => Some(place),
         Event::RunStarted { .. }
         | Event::BaselineChecked { .. }
         | Event::StoryFailed { .. }
         | Event::StopRequested { .. }
+        | Event::ScriptRan { .. }
+        | Event::Asked { .. }
         | Event::RunStopping { .. }
         | Event::RunStopped { .. }
         | Event::Undone { .. } => None,
@@ -87,6 +90,12 @@ fn said(event: &Event) -> (Mark, String) {
             (Mark::Back, format!("{}, kept as {}", rolled_back(*files), clean(kept.short())))
         }
         Event::StoryFailed { story, reason } => (Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason)),
+        Event::ScriptRan { script, exit, meaning, duration_ms, .. } => {
+            let text = format!("Script {} {}, {}", script.name(), clean(&exit.words()), duration(*duration_ms));
+            (script_mark(*meaning), text)
+        }
+        Event::IterationSkipped { .. } => (Mark::Info, "Iteration skipped by the script".to_owned()),
+        Event::Asked { request } => (Mark::Info, format!("Asked: {}", asked(request))),
         Event::StopRequested { signal } => (Mark::Warn, format!("Stop requested by {}", signal_name(*signal))),
         Event::RunStopping { finish, reason } => (Mark::Info, because(&format!("Stopping, {}", finish.name()), reason)),
         Event::RunStopped { finish, exit_code, duration_ms } => {

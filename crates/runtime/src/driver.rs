@@ -77,6 +77,7 @@ impl<'a> Driver<'a> {
         let (site, state) = (&mut self.site, &self.state);
         let reporter = &mut *self.reporter;
         let done: Result<Input, StepError> = match effect {
+            Effect::Script(script) => step::script(site, state, *script, reporter),
             Effect::Prepare => step::prepare(site, reporter),
             Effect::Select => step::select(site, state, reporter),
             Effect::Checkpoint => step::checkpoint(site, state),
@@ -85,7 +86,7 @@ impl<'a> Driver<'a> {
             Effect::Verify => step::verify(site, state, reporter),
             Effect::Commit => step::commit(site, state, reporter),
             Effect::RollBack => step::roll_back(site, state),
-            Effect::Finish => step::finish(site, state),
+            Effect::Finish => step::finish(site, state, reporter),
         };
         done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
     }

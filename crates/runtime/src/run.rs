@@ -159,6 +159,7 @@ impl Ready {
             red_check: self.request.config.red_check,
             red_baseline: self.request.red_baseline,
             unverified: self.request.unverified,
+            fail_behavior: self.request.config.hooks.fail_behavior,
         };
         let site = Site {
             git: self.git,

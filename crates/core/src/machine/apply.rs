@@ -99,7 +99,6 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::StoryFailed { story, reason } => {
             state.progress.failed.insert(story.clone(), reason.clone());
         }
-        Event::ScriptRan { .. } => {}
         Event::IterationSkipped { .. } => {
             state.skips += 1;
             end_iteration(state, None, 0, recorded.at);
@@ -109,7 +108,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::StopRequested { signal } => state.stop = state.stop.or(Some(*signal)),
         Event::RunStopping { finish, .. } => state.phase = Phase::Stopping { finish: *finish },
         Event::RunStopped { finish, exit_code, .. } => state.phase = Phase::Stopped { finish: *finish, exit_code: *exit_code },
-        Event::Undone { .. } => {}
+        Event::ScriptRan { .. } | Event::Undone { .. } => {}
     }
 }
 

@@ -169,7 +169,13 @@ fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec<Event>, at
 }
 
 fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
-    Rules { limits: Limits { max_iterations: 0, ..Limits::default() }, red_check, red_baseline: false, unverified, fail_behavior: FailBehavior::Continue }
+    Rules {
+        limits: Limits { max_iterations: 0, ..Limits::default() },
+        red_check,
+        red_baseline: false,
+        unverified,
+        fail_behavior: FailBehavior::Continue,
+    }
 }
 
 fn any_rules() -> impl Strategy<Value = Rules> {

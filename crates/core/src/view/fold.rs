@@ -57,6 +57,7 @@ impl RunView {
                 self.decide(story, Some(StoryVerdict::Failed));
             }
             Event::StopRequested { signal } => self.stop_signal = Some(*signal),
+            Event::ScriptRan { .. } | Event::IterationSkipped { .. } | Event::Asked { .. } => {}
             Event::RunStopping { finish, reason } => {
                 self.finish = Some(*finish);
                 self.reason = Some(reason.clone());

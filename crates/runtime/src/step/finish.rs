@@ -1,18 +1,22 @@
 //! Putting things in order at the end of a run: no process left, progress files told, and committed where git knows them.
 
 use verdone_core::finish::Finish;
+use verdone_core::lifecycle::Script;
 use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
 use verdone_core::plan::{Plan, Status};
+use verdone_core::update::Reporter;
 use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
+use super::script::run_script;
 use crate::git::PathSet;
 use crate::process;
+use crate::signal::Signals;
 use crate::site::Site;
 use crate::store::{Store, proven};
 
-pub fn finish(site: &mut Site, state: &State) -> Result<Input, StepError> {
+pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     process::end_leftovers(&[], site.config.limits.grace.duration(), &site.signals);
     if let Phase::Stopping { finish } = &state.phase {
         let status = LoopStatus {
@@ -23,7 +27,8 @@ pub fn finish(site: &mut Site, state: &State) -> Result<Input, StepError> {
         site.plan.record_status(&status)?;
     }
     commit_progress(site, state)?;
-    Ok(Input::Finished)
+    let script = run_script(site, state, Script::Finished, &Signals::none(), reporter)?;
+    Ok(Input::Finished { script })
 }
 
 /// Complete is only said when every story was proven, by this run or an earlier one.
