@@ -7,6 +7,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
+use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
 use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
@@ -85,15 +86,19 @@ fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &A
         && let Some(commit) = git.commit_made_since(checkpoint, tree)?
     {
         let (place, base) = (attempt.place.clone(), checkpoint.head.clone());
+        // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
+        let evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
+        let noted = git.note(&commit, &evidence.to_note()).is_ok();
         let (tree, verdict) = (tree.clone(), *verdict);
-        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, noted: false }]);
+        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, noted }]);
     }
     let place = attempt.place.clone();
     let extra = git.extra_paths(checkpoint)?;
     let skip: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
     let limits = SnapshotLimits::default();
-    let before = git.checkpoint(&CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits })?;
+    let request = CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits };
+    let before = git.checkpoint_after_moving(&request, &stored.dir.join("aside"))?;
     let rules = CandidateRules { excluded: skip.clone(), ..CandidateRules::default() };
     let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &rules)?, &label)?;
     let restored = git.restore(checkpoint, &RestoreRules { skip, aside: stored.dir.join("aside") })?;

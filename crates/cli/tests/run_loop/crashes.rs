@@ -78,6 +78,7 @@ fn killed_right_after_the_commit_the_story_counts_as_done() {
     run.wait(PATIENCE).assert_code(-9);
     world.hook("post-commit", "true");
     world.run(0);
+    assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"verdict\": \"verified\""));
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
     world.assert_clean();
 }

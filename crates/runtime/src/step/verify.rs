@@ -13,6 +13,7 @@ use verdone_core::update::Reporter;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Candidate, History, PathSet};
 use crate::site::Site;
+use crate::store::Store;
 
 /// Checks may change what they check (formatters, snapshots) this often before they have to settle.
 const ROUNDS: usize = 3;
@@ -36,10 +37,14 @@ pub(super) fn put_back(site: &mut Site, attempt: &Attempt) -> Result<Vec<String>
     let name = format!("{}-{}-{}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
     let aside = site.run_dir.join("undone").join(name);
     let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
+    Store::of(&site.root).hide().map_err(io_error("hiding the runs from git"))?;
     for edit in site.plan.foreign_edits()? {
         if let Some(bytes) = &edit.bytes_on_disk {
             let file = edit.path.file_name().unwrap_or_default();
             keep(&aside, Path::new(file), bytes).map_err(io_error("keeping an edit of the plan"))?;
+        }
+        if fs::symlink_metadata(&edit.path).is_ok_and(|meta| meta.is_dir()) {
+            move_folder(&aside, &edit.path).map_err(io_error("keeping a folder in the plan's place"))?;
         }
         restored.push(crate::site::shown(&edit.path, &site.root));
     }
@@ -50,6 +55,12 @@ pub(super) fn put_back(site: &mut Site, attempt: &Attempt) -> Result<Vec<String>
 fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::create_dir_all(aside)?;
     fs::write(aside.join(file), bytes)
+}
+
+/// A folder that was put in a file's place.
+fn move_folder(aside: &Path, folder: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(aside)?;
+    fs::rename(folder, aside.join(folder.file_name().unwrap_or_default()))
 }
 
 fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Result<Verification, StepError> {
