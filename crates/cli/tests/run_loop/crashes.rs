@@ -129,8 +129,8 @@ fn killed_after_any_event_the_next_run_completes_with_each_story_committed_once(
 fn wait_for_events(world: &World, run: &Running, events: usize) {
     let lines = || {
         let runs = std::fs::read_dir(world.sandbox.path(".verdone/runs")).into_iter().flatten().flatten();
-        let journals = runs.filter_map(|dir| std::fs::read(dir.path().join("journal.jsonl")).ok());
-        journals.map(|bytes| bytes.iter().filter(|byte| **byte == b'\n').count()).max().unwrap_or(0)
+        let journals = runs.filter_map(|dir| std::fs::read_to_string(dir.path().join("journal.jsonl")).ok());
+        journals.map(|text| text.lines().count()).max().unwrap_or(0)
     };
     while lines() < events && !run.has_ended() {
         std::thread::yield_now();

@@ -180,3 +180,18 @@ fn without_the_runs_own_ref_the_rollback_still_works() {
     world.verdone(&["undo"]).assert_code(0);
     assert_eq!(world.sandbox.read("x"), "work");
 }
+
+#[test]
+fn what_the_agents_tests_do_to_the_plan_and_the_settings_is_put_back_too() {
+    let plan = ONE.replace("test -f a", "test -x a && ./a");
+    let test = "#!/bin/sh\\necho '### US-009: More' >> PLAN.md\\necho '# weaker' >> .verdone/config.toml\\n";
+    let world = World::with(&plan, &always(&format!("{{ create = \"a\", text = \"{test}\", executable = true }}")), &SHORT);
+    let settings = world.sandbox.read(".verdone/config.toml");
+    world.run(0);
+    assert_eq!(world.plan(), plan.replace("[ ]", "[x]"));
+    assert_eq!(world.git(&["show", "HEAD:PLAN.md"]), world.plan().trim_end());
+    assert_eq!(world.sandbox.read(".verdone/config.toml"), settings);
+    assert_eq!(world.last("verified")["restored"].as_array().unwrap().len(), 2);
+    assert!(undone(&world, "PLAN.md")[0].contains("US-009"));
+    world.assert_clean();
+}
