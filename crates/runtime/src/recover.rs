@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use verdone_core::config::Limits;
@@ -18,6 +19,9 @@ use crate::project::Project;
 use crate::protected::Protected;
 use crate::signal::Signals;
 use crate::store::{Journal, JournalError, Store, StoredRun};
+
+/// Long enough for a process to get from its start to its own environment.
+const SECOND_LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
@@ -40,7 +44,10 @@ pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut d
     }
     let text = format!("run {} did not end properly; putting things in order", stored.id);
     reporter.report(Update::Notice { text: &text });
-    let strays = process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
+    let mut strays = process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
+    // A process that was only just started shows no environment for a moment, so it is not found at the first look.
+    std::thread::sleep(SECOND_LOOK);
+    strays += process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
     if strays > 0 {
         reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
     }
