@@ -160,8 +160,11 @@ impl Ready {
             red_baseline: self.request.red_baseline,
             unverified: self.request.unverified,
         };
+        let mut git = self.git;
+        // Marks the user's git hooks as ours: they are found and ended should this process die.
+        git.set_variable(RUN_VARIABLE, run.as_str());
         let site = Site {
-            git: self.git,
+            git,
             root,
             run,
             run_dir,
