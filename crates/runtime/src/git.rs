@@ -110,6 +110,11 @@ impl Git {
         Err(answer.failure("rev-parse"))
     }
 
+    /// Sets a variable for every git process from now on, and so for the user's git hooks.
+    pub fn set_variable(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.environment.push((name.into(), value.into()));
+    }
+
     /// The work tree's top level.
     pub fn top(&self) -> &Path {
         &self.top

@@ -3,10 +3,12 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
+use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
 use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
@@ -17,6 +19,9 @@ use crate::project::Project;
 use crate::protected::Protected;
 use crate::signal::Signals;
 use crate::store::{Journal, JournalError, Store, StoredRun};
+
+/// Long enough for a process to get from its start to its own environment.
+const SECOND_LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
@@ -39,7 +44,10 @@ pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut d
     }
     let text = format!("run {} did not end properly; putting things in order", stored.id);
     reporter.report(Update::Notice { text: &text });
-    let strays = process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
+    let mut strays = process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
+    // A process that was only just started shows no environment for a moment, so it is not found at the first look.
+    std::thread::sleep(SECOND_LOOK);
+    strays += process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
     if strays > 0 {
         reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
     }
@@ -85,15 +93,19 @@ fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &A
         && let Some(commit) = git.commit_made_since(checkpoint, tree)?
     {
         let (place, base) = (attempt.place.clone(), checkpoint.head.clone());
+        // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
+        let evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
+        let noted = git.note(&commit, &evidence.to_note()).is_ok();
         let (tree, verdict) = (tree.clone(), *verdict);
-        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, noted: false }]);
+        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, noted }]);
     }
     let place = attempt.place.clone();
     let extra = git.extra_paths(checkpoint)?;
     let skip: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
     let limits = SnapshotLimits::default();
-    let before = git.checkpoint(&CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits })?;
+    let request = CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits };
+    let before = git.checkpoint_after_moving(&request, &stored.dir.join("aside"))?;
     let rules = CandidateRules { excluded: skip.clone(), ..CandidateRules::default() };
     let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &rules)?, &label)?;
     let restored = git.restore(checkpoint, &RestoreRules { skip, aside: stored.dir.join("aside") })?;

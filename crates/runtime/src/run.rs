@@ -161,8 +161,11 @@ impl Ready {
             unverified: self.request.unverified,
             fail_behavior: self.request.config.hooks.fail_behavior,
         };
+        let mut git = self.git;
+        // Marks the user's git hooks as ours: they are found and ended should this process die.
+        git.set_variable(RUN_VARIABLE, run.as_str());
         let site = Site {
-            git: self.git,
+            git,
             root,
             run,
             run_dir,

@@ -65,6 +65,14 @@ impl Site {
         self.git.checkpoint(&CheckpointRequest { chain: &self.run, label, extra: &extra, skip: &skip, limits })
     }
 
+    /// The same before a rollback, which has to succeed: what an agent made too large to be copied is moved beside the run.
+    pub fn checkpoint_before_rollback(&self, label: &str) -> Result<Checkpoint, GitError> {
+        let extra = self.plan.protected_paths();
+        let (skip, limits) = (self.home(), SnapshotLimits::default());
+        let request = CheckpointRequest { chain: &self.run, label, extra: &extra, skip: &skip, limits };
+        self.git.checkpoint_after_moving(&request, &self.run_dir.join("aside"))
+    }
+
     /// What never enters a story's commit: our own folder, and what checks left behind.
     pub fn candidate_rules(&self) -> CandidateRules {
         let mut excluded = self.home();

@@ -13,6 +13,8 @@ use verdone_core::event::{Event, Recorded};
 use verdone_core::id::{RunId, StoryId};
 use verdone_core::verdict::StoryVerdict;
 
+use crate::atomic::write_atomically;
+
 pub use journal::{Journal, JournalError, read_journal};
 pub use lock::{Holder, LockError, RunLock};
 
@@ -42,13 +44,19 @@ impl Store {
         self.runs.join(run.as_str())
     }
 
-    /// Makes the directory of a new run. The runs directory ignores itself, so it never shows up in the user's git status.
-    pub fn create(&self, now: Timestamp) -> io::Result<(RunId, PathBuf)> {
-        fs::create_dir_all(&self.runs)?;
+    /// Makes the runs directory ignore itself, so that it never shows up in the user's git status.
+    pub fn hide(&self) -> io::Result<()> {
         let ignore = self.runs.join(".gitignore");
-        if !ignore.exists() {
-            fs::write(&ignore, "*\n")?;
+        if fs::read(&ignore).is_ok_and(|bytes| bytes == b"*\n") {
+            return Ok(());
         }
+        fs::create_dir_all(&self.runs)?;
+        write_atomically(&ignore, b"*\n")
+    }
+
+    /// Makes the directory of a new run.
+    pub fn create(&self, now: Timestamp) -> io::Result<(RunId, PathBuf)> {
+        self.hide()?;
         let last = self.ids()?.pop();
         loop {
             let id = new_id(now, last.as_ref())?;

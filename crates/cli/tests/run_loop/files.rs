@@ -108,3 +108,61 @@ fn a_repository_made_by_the_agent_is_moved_aside_not_deleted() {
     let kept = world.everything_kept();
     assert!(kept.iter().any(|(path, bytes)| path.ends_with("sub/file") && bytes == b"hi\n"));
 }
+
+#[test]
+fn a_file_too_large_to_keep_is_moved_aside_and_the_tree_is_put_back() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    let script = always("{ create = \"a\" }, { run = 'dd if=/dev/null of=big bs=1 count=0 seek=150000000' }");
+    let world = World::with(ONE, &script, &settings);
+    world.run(4);
+    assert!(text(&world.last("attempt_rejected")["reason"]).contains("too large"));
+    assert!(!world.has("big") && !world.has("a"));
+    world.assert_clean();
+    let aside = world.run_dir().join("aside");
+    let moved: Vec<_> = std::fs::read_dir(&aside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(moved.len(), 1, "{moved:?}");
+}
+
+#[test]
+fn a_project_in_a_subdirectory_commits_the_whole_tree_and_checks_there() {
+    let world = World::folder("", &Settings::default());
+    let settings = world.sandbox.read(".verdone/config.toml");
+    std::fs::remove_dir_all(world.sandbox.path(".verdone")).unwrap();
+    world.sandbox.write("sub/.verdone/config.toml", settings);
+    world.sandbox.write("sub/.verdone/script.toml", always("{ create = \"a\" }, { run = 'echo top > ../top' }"));
+    world.sandbox.write("sub/PLAN.md", ONE);
+    world.sandbox.repo();
+    world.verdone(&["-C", "sub", "run"]).assert_code(0);
+    assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "sub/PLAN.md\nsub/a\ntop");
+    world.assert_clean();
+}
+
+#[test]
+fn a_run_in_a_linked_work_tree_leaves_the_main_one_alone() {
+    let world = World::new(ONE, HONEST);
+    let base = world.head();
+    world.git(&["worktree", "add", "--quiet", "-b", "side", "../tmp/side"]);
+    world.verdone(&["-C", "../tmp/side", "run"]).assert_code(0);
+    assert_eq!(world.head(), base);
+    assert_eq!(world.git(&["log", "-1", "--format=%s", "side"]), "feat(US-001): Write a");
+    world.assert_clean();
+    assert_eq!(world.plan(), ONE);
+}
+
+#[test]
+fn odd_names_links_and_modes_are_committed_and_rolled_back_as_they_are() {
+    let odd = r#"{ run = '''printf x > "$(printf 'new\nline')"; printf x > "sp ace"; printf x > ./-dash; ln -s nowhere link; chmod +x README.md''' }"#;
+    for (more, code) in [(", { create = \"a\" }", 0), ("", 4)] {
+        let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+        let world = World::with(ONE, &always(&format!("{odd}{more}")), &settings);
+        world.run(code);
+        world.assert_clean();
+        let commit = if code == 0 { "HEAD".to_owned() } else { world.kept() };
+        let files = world.tree_files(&commit);
+        for name in ["-dash", "sp ace", "link", "\"new\\nline\""] {
+            assert!(files.contains(&name.to_owned()), "{name}: {files:?}");
+        }
+        assert!(world.git(&["ls-tree", &commit, "README.md"]).starts_with("100755"));
+        assert_eq!(world.has("sp ace"), code == 0);
+    }
+}

@@ -143,3 +143,55 @@ fn the_agents_own_commit_of_a_changed_plan_does_not_change_the_plan() {
     assert_eq!(world.git(&["show", "HEAD:PLAN.md"]), world.plan().trim_end());
     world.assert_clean();
 }
+
+#[test]
+fn without_its_whole_folder_the_run_still_ends_in_order() {
+    let world = World::with(ONE, &always("{ run = 'rm -rf .verdone' }, { create = \"x\" }"), &SHORT);
+    let settings = world.sandbox.read(".verdone/config.toml");
+    world.run(4);
+    assert_not_done(&world);
+    assert_eq!(world.sandbox.read(".verdone/config.toml"), settings);
+    assert_eq!(text(&world.events()[0]["event"]), "run_started");
+}
+
+#[test]
+fn a_plan_turned_into_a_folder_or_a_link_is_a_file_again() {
+    for steps in [
+        "{ run = 'rm PLAN.md && mkdir PLAN.md && echo hi > PLAN.md/x' }, { create = \"x\" }",
+        "{ run = 'mv PLAN.md ../tmp/outside && ln -s ../tmp/outside PLAN.md' }, { create = \"x\" }",
+    ] {
+        let world = World::with(ONE, &always(steps), &SHORT);
+        world.run(4);
+        assert_not_done(&world);
+        assert!(fs::symlink_metadata(world.sandbox.path("PLAN.md")).unwrap().is_file(), "{steps}");
+        if world.has("../tmp/outside") {
+            assert_eq!(world.sandbox.read("../tmp/outside"), ONE, "nothing is written through the link");
+        }
+    }
+}
+
+#[test]
+fn without_the_runs_own_ref_the_rollback_still_works() {
+    let steps = "{ run = 'git update-ref -d refs/verdone/$VERDONE_RUN' }, { create = \"x\", text = \"work\" }";
+    let world = World::with(ONE, &always(steps), &SHORT);
+    world.run(4);
+    assert_not_done(&world);
+    assert_eq!(world.git(&["show", &format!("{}:x", world.kept())]), "work");
+    world.verdone(&["undo"]).assert_code(0);
+    assert_eq!(world.sandbox.read("x"), "work");
+}
+
+#[test]
+fn what_the_agents_tests_do_to_the_plan_and_the_settings_is_put_back_too() {
+    let plan = ONE.replace("test -f a", "test -x a && ./a");
+    let test = "#!/bin/sh\\necho '### US-009: More' >> PLAN.md\\necho '# weaker' >> .verdone/config.toml\\n";
+    let world = World::with(&plan, &always(&format!("{{ create = \"a\", text = \"{test}\", executable = true }}")), &SHORT);
+    let settings = world.sandbox.read(".verdone/config.toml");
+    world.run(0);
+    assert_eq!(world.plan(), plan.replace("[ ]", "[x]"));
+    assert_eq!(world.git(&["show", "HEAD:PLAN.md"]), world.plan().trim_end());
+    assert_eq!(world.sandbox.read(".verdone/config.toml"), settings);
+    assert_eq!(world.last("verified")["restored"].as_array().unwrap().len(), 2);
+    assert!(undone(&world, "PLAN.md")[0].contains("US-009"));
+    world.assert_clean();
+}

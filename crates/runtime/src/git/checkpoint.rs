@@ -86,6 +86,21 @@ impl Git {
         Ok(self.remember(Snapshot::new(id, manifest)).checkpoint.clone())
     }
 
+    /// As [`Self::checkpoint`], but what is too large to be copied is moved into `aside` first.
+    pub fn checkpoint_after_moving(&self, request: &CheckpointRequest<'_>, aside: &Path) -> Result<Checkpoint, GitError> {
+        loop {
+            match self.checkpoint(request) {
+                Err(GitError::TooLarge { files }) => {
+                    let paths: Vec<RepoPath> = files.into_iter().map(|(path, _)| path).collect();
+                    if self.set_aside(&paths, aside)?.is_empty() {
+                        return self.checkpoint(request);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
     /// Moves files or directories of the work tree into `dir`, where they are out of the way and not lost.
     pub fn set_aside(&self, paths: &[RepoPath], dir: &Path) -> Result<Vec<PathBuf>, GitError> {
         let there = |path: &&RepoPath| files::stat(&self.top, path).is_ok_and(|meta| meta.is_some());

@@ -48,6 +48,7 @@ fn verify_again(
     let attempt = attempt_of(state, "commit")?;
     let checks: Vec<_> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
+    super::verify::put_back(site, attempt, "commit")?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("commit"))?;
     let clean = site.git.candidate(checkpoint, &site.candidate_rules())?.tree == tree;
     if clean && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {

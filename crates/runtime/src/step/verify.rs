@@ -13,15 +13,18 @@ use verdone_core::update::Reporter;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Candidate, History, PathSet};
 use crate::site::Site;
+use crate::store::Store;
 
 /// Checks may change what they check (formatters, snapshots) this often before they have to settle.
 const ROUNDS: usize = 3;
 
 pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "verification")?;
-    let restored = put_back(site, attempt)?;
+    let mut restored = put_back(site, attempt, "turn")?;
     site.plan.mark(&attempt.place.story, Status::Done)?;
-    let mut verification = look(site, attempt, reporter)?;
+    let mut verification = look(site, attempt, &mut restored, reporter)?;
+    restored.sort();
+    restored.dedup();
     verification.restored = restored;
     if verification.outcome != VerifyOutcome::Passed {
         site.candidate = None;
@@ -30,16 +33,20 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Verified(verification))
 }
 
-/// What the turn did to files that are not the agent's: kept beside the run, told, undone.
-pub(super) fn put_back(site: &mut Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
+/// What was done to files that are not the agent's: kept beside the run, told, undone. `when` keeps the copies of one turn apart.
+pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
     let place = &attempt.place;
-    let name = format!("{}-{}-{}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
+    let name = format!("{}-{}-{}-{when}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
     let aside = site.run_dir.join("undone").join(name);
     let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
+    Store::of(&site.root).hide().map_err(io_error("hiding the runs from git"))?;
     for edit in site.plan.foreign_edits()? {
         if let Some(bytes) = &edit.bytes_on_disk {
             let file = edit.path.file_name().unwrap_or_default();
             keep(&aside, Path::new(file), bytes).map_err(io_error("keeping an edit of the plan"))?;
+        }
+        if fs::symlink_metadata(&edit.path).is_ok_and(|meta| meta.is_dir()) {
+            move_folder(&aside, &edit.path).map_err(io_error("keeping a folder in the plan's place"))?;
         }
         restored.push(crate::site::shown(&edit.path, &site.root));
     }
@@ -52,12 +59,23 @@ fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::write(aside.join(file), bytes)
 }
 
-fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Result<Verification, StepError> {
+/// A folder that was put in a file's place.
+fn move_folder(aside: &Path, folder: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(aside)?;
+    fs::rename(folder, aside.join(folder.file_name().unwrap_or_default()))
+}
+
+fn look(
+    site: &mut Site,
+    attempt: &Attempt,
+    restored: &mut Vec<String>,
+    reporter: &mut dyn Reporter,
+) -> Result<Verification, StepError> {
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
     let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     site.forget_changed_debris();
     let mut runs = Vec::new();
-    for _ in 0..ROUNDS {
+    for round in 1..=ROUNDS {
         let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
         let changed = changed_by_agent(site, &candidate);
         let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, site: &Site| Verification {
@@ -79,6 +97,8 @@ fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Resu
             return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), site));
         }
         runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
+        // Tests are the agent's code too.
+        restored.extend(put_back(site, attempt, &format!("checks-{round}"))?);
         if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
             return Ok(answer(VerifyOutcome::Interrupted, None, runs, site));
         }

@@ -102,6 +102,9 @@ impl Journal {
             Err(error) => return Err(error),
         }
         self.put_back += 1;
+        if let Some(dir) = self.path.parent() {
+            fs::create_dir_all(dir)?;
+        }
         write_atomically(&self.path, &self.ours)?;
         self.file = OpenOptions::new().append(true).open(&self.path)?;
         Ok(())
