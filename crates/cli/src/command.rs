@@ -1,6 +1,8 @@
 //! One file a command, and the way from arguments to the right one.
 
+mod ask;
 mod asked;
+mod attach;
 mod checkpoints;
 mod completions;
 mod config;
@@ -15,6 +17,7 @@ mod report;
 mod run;
 mod show;
 mod status;
+mod stop;
 mod undo;
 
 use std::ffi::OsString;
@@ -102,6 +105,13 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Log(args) => log::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Undo(args) => undo::run(&args, context),
+        Command::Stop(args) => stop::run(&args, context),
+        Command::Pause(args) => ask::pause(&args, context),
+        Command::Resume(args) => ask::resume(&args, context),
+        Command::Skip(args) => ask::skip(&args, context),
+        Command::Retry(args) => ask::retry(&args, context),
+        Command::Note(args) => ask::note(&args, context),
+        Command::Attach(args) => attach::run(&args, context),
         Command::Checkpoints(args) => checkpoints::run(&args, context),
         Command::Report(args) => report::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),

@@ -86,6 +86,8 @@ pub struct Attempt {
     pub changed: bool,
     /// What the next prompt has to say about the last turn.
     pub feedback: Option<Feedback>,
+    /// What the user wants said in the prompt of this turn.
+    pub notes: Vec<String>,
     /// The tree and the way of its last failure, and how often in a row.
     pub same_failure: (Option<(Option<Oid>, String)>, u32),
     /// The tree whose commit was refused last.
@@ -122,6 +124,9 @@ pub struct State {
     /// The user asked for the end after the iteration in work.
     pub stop_after_story: bool,
     pub paused: bool,
+    /// When the pause began, and the time of all earlier ones: no clock runs in a pause.
+    pub paused_since: Option<Timestamp>,
+    pub paused_ms: u64,
     /// What the user wants the next prompt to say.
     pub notes: Vec<String>,
     /// Iterations skipped in a row.

@@ -1,13 +1,19 @@
 //! The loop: input, decision, journal, state, effect, and again. Everything it knows how to do is one line in `perform`.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use verdone_core::event::{Event, Recorded};
 use verdone_core::machine::{Effect, Input, Phase, Rules, State, apply, decide};
 use verdone_core::update::{Reporter, Update};
 
+use crate::inbox::Inbox;
 use crate::site::Site;
 use crate::step::{self, StepError};
 use crate::store::{Journal, JournalError};
+
+/// How often a paused run looks whether it may go on.
+const PAUSED_LOOK: Duration = Duration::from_millis(100);
 
 /// One run from its first event to its last.
 pub struct Driver<'a> {
@@ -15,6 +21,7 @@ pub struct Driver<'a> {
     rules: Rules,
     journal: Journal,
     state: State,
+    inbox: Inbox,
     reporter: &'a mut dyn Reporter,
 }
 
@@ -26,16 +33,20 @@ impl std::fmt::Debug for Driver<'_> {
 
 impl<'a> Driver<'a> {
     pub fn new(site: Site, rules: Rules, journal: Journal, reporter: &'a mut dyn Reporter) -> Self {
-        Self { site, rules, journal, state: State::default(), reporter }
+        let inbox = Inbox::of(&site.run_dir);
+        Self { site, rules, journal, state: State::default(), inbox, reporter }
     }
 
     /// Runs until the run has stopped; answers with the exit code.
     pub fn run(mut self, start: Event) -> Result<u8, JournalError> {
         let mut input = Input::Start(Box::new(start));
         loop {
-            self.hear_signals()?;
+            self.hear()?;
             match self.take(&input)? {
-                Some(effect) => input = self.perform(&effect),
+                Some(effect) => {
+                    self.hold(&effect)?;
+                    input = self.perform(&effect);
+                }
                 None => break,
             }
         }
@@ -45,12 +56,26 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// A signal is an input of its own, before the answer of the effect that it cut short.
-    fn hear_signals(&mut self) -> Result<(), JournalError> {
+    /// Signals and requests are inputs of their own, before the answer of the effect that they came in.
+    fn hear(&mut self) -> Result<(), JournalError> {
+        // An inbox that cannot be read is a request that was not heard, no reason to end a run.
+        for request in self.inbox.take().unwrap_or_default() {
+            self.take(&Input::Asked(request))?;
+        }
         match self.site.signals.requested() {
             Some(signal) if self.state.stop.is_none() => self.take(&Input::Signal(signal)).map(|_| ()),
             _ => Ok(()),
         }
+    }
+
+    /// While the run is paused nothing new begins; putting things in order is not new.
+    fn hold(&mut self, effect: &Effect) -> Result<(), JournalError> {
+        while self.state.paused && self.state.stop.is_none() && !matches!(effect, Effect::RollBack | Effect::Finish) {
+            std::thread::sleep(PAUSED_LOOK);
+            self.reporter.report(Update::Tick { now: Timestamp::now() });
+            self.hear()?;
+        }
+        Ok(())
     }
 
     /// Decides about one input. The events are on disk before anything else happens.

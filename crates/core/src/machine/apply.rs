@@ -41,12 +41,11 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.phase = Phase::Verifying;
         }
         Event::TurnStarted { place } => {
-            // The prompt that is built next takes the notes with it; they stay until its turn has ended.
-            with_attempt(state, |attempt| attempt.place = place.clone());
+            let notes = std::mem::take(&mut state.notes);
+            with_attempt(state, |attempt| (attempt.place, attempt.notes) = (place.clone(), notes));
             state.phase = Phase::Turn;
         }
         Event::TurnEnded { outcome, usage, .. } => {
-            state.notes.clear();
             turn_ended(state, outcome);
             state.cost_usd += usage.cost_usd.unwrap_or(0.0);
             state.phase = Phase::Verifying;
@@ -104,7 +103,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             end_iteration(state, None, 0, recorded.at);
             state.phase = Phase::Selecting;
         }
-        Event::Asked { request } => ask(state, request),
+        Event::Asked { request } => ask(state, request, recorded.at),
         Event::StopRequested { signal } => state.stop = state.stop.or(Some(*signal)),
         Event::RunStopping { finish, .. } => state.phase = Phase::Stopping { finish: *finish },
         Event::RunStopped { finish, exit_code, .. } => state.phase = Phase::Stopped { finish: *finish, exit_code: *exit_code },
@@ -123,6 +122,7 @@ fn begin(place: &Place, title: &str, state: &State, since: Timestamp) -> Attempt
         since,
         changed: false,
         feedback: state.lessons.get(&place.story).cloned(),
+        notes: Vec::new(),
         same_failure: (None, 0),
         refused: None,
     }
@@ -208,11 +208,24 @@ fn end_iteration(state: &mut State, verdict: Option<StoryVerdict>, exit_code: u8
     state.last_iteration = Some(EndedIteration { story: attempt.place.story, verdict, exit_code, duration_ms });
 }
 
-fn ask(state: &mut State, request: &Request) {
+fn resume(state: &mut State, at: Timestamp) {
+    state.paused = false;
+    if let Some(since) = state.paused_since.take() {
+        state.paused_ms += at.duration_since(since).unsigned_abs().as_millis() as u64;
+    }
+}
+
+fn ask(state: &mut State, request: &Request, at: Timestamp) {
     match request {
-        Request::StopAfterStory => (state.stop_after_story, state.paused) = (true, false),
-        Request::Pause => state.paused = true,
-        Request::Resume => state.paused = false,
+        Request::StopAfterStory => {
+            state.stop_after_story = true;
+            resume(state, at);
+        }
+        Request::Pause => {
+            state.paused = true;
+            state.paused_since = state.paused_since.or(Some(at));
+        }
+        Request::Resume => resume(state, at),
         Request::Skip { story } => {
             state.progress.failed.insert(story.clone(), "skipped by the user".to_owned());
         }

@@ -1,5 +1,7 @@
 //! What to do about an input. Never panics: an input that fits no phase ends the run with an error that names both.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::{Attempt, Choice, Decision, Effect, Input, Phase, Rules, ScriptRun, State, TurnReport, Verification};
@@ -165,7 +167,8 @@ fn limit_reached(state: &State, rules: &Rules, now: Timestamp) -> Option<(Finish
 
 fn out_of_time(state: &State, rules: &Rules, now: Timestamp) -> bool {
     let Some(limit) = rules.limits.total_time.limit() else { return false };
-    state.started_at.is_some_and(|start| now.duration_since(start).unsigned_abs() >= limit)
+    let worked = |start| now.duration_since(start).unsigned_abs().saturating_sub(Duration::from_millis(state.paused_ms));
+    state.started_at.is_some_and(|start| worked(start) >= limit)
 }
 
 fn stopped_by(signal: StopSignal) -> String {
@@ -234,6 +237,9 @@ fn again_or(
 ) -> Decision {
     if let Some(signal) = state.stop {
         return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    }
+    if state.progress.failed.contains_key(&attempt.place.story) {
+        return reject(events, &attempt.place, Rejection::Stopped, "skipped by the user");
     }
     if out_of_time(state, rules, now) {
         return reject(events, &attempt.place, Rejection::Stopped, format!("the run may take {}", rules.limits.total_time));

@@ -82,16 +82,12 @@ fn show(reporter: &mut dyn Reporter, moment: &Moment<'_>) {
 
 fn prompt_of(site: &Site, state: &State, attempt: &Attempt) -> Result<String, StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
-    build_prompt(site, story, Some(attempt), state.baseline.as_ref())
+    build_prompt(site, story, Some(state))
 }
 
 /// The prompt for a story; without an attempt, the one that its first turn would get.
-pub fn build_prompt(
-    site: &Site,
-    story: &Story,
-    attempt: Option<&Attempt>,
-    baseline: Option<&verdone_core::machine::Feedback>,
-) -> Result<String, StepError> {
+pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>) -> Result<String, StepError> {
+    let attempt = state.and_then(|state| state.attempt.as_ref());
     let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect();
     let guardrails = read_guardrails(&site.root).map_err(io_error("reading .verdone/guardrails.md"))?;
     let context = [site.plan.plan().context.as_str(), site.plan.context().unwrap_or_default()].join("\n\n");
@@ -102,8 +98,9 @@ pub fn build_prompt(
         checks: commands(site.own_checks(&story.id)),
         gates: commands(&site.gates),
         failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
-        baseline,
+        baseline: state.and_then(|state| state.baseline.as_ref()),
         guardrails: &guardrails,
+        notes: attempt.map_or(&[], |attempt| &attempt.notes),
         context: &context,
         attempt: attempt.map_or(1, |attempt| attempt.place.attempt),
         turn: attempt.map_or(1, |attempt| attempt.place.turn),

@@ -1,0 +1,40 @@
+//! `verdone attach`: the live view of a run from another terminal, made from its journal.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use verdone_core::update::{Reporter as _, Update};
+use verdone_runtime::signal::Signals;
+use verdone_runtime::store::read_journal;
+
+use super::ask::under_way;
+use super::latest::is_going;
+use super::run::reporter;
+use super::{Context, Outcome};
+use crate::args::AttachArgs;
+
+/// How often the journal is looked at, and the live line drawn anew.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(super) fn run(args: &AttachArgs, context: &Context) -> Outcome {
+    let AttachArgs {} = args;
+    let stored = under_way(context)?;
+    let project = context.project()?;
+    let path = stored.dir.join("journal.jsonl");
+    let mut reporter = reporter(false, false, &Signals::none(), context);
+    let mut shown = 0;
+    loop {
+        // Asked before the journal is read: what a run wrote before it went away is still shown.
+        let going = is_going(&project, &stored);
+        let (journal, _) = read_journal(&path)?;
+        for recorded in &journal[shown.min(journal.len())..] {
+            reporter.report(Update::Event(recorded));
+        }
+        shown = journal.len();
+        if !going {
+            return Ok(0);
+        }
+        reporter.report(Update::Tick { now: Timestamp::now() });
+        std::thread::sleep(LOOK);
+    }
+}

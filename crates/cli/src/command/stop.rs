@@ -1,0 +1,26 @@
+//! `verdone stop`: at once it is a signal to the run, like Ctrl-C in its own terminal; after the story it is a request.
+
+use rustix::process::{Pid, Signal, kill_process};
+use verdone_core::control::Request;
+use verdone_runtime::git::Git;
+use verdone_runtime::store::RunLock;
+
+use super::ask::{post, under_way};
+use super::{Context, Outcome};
+use crate::args::StopArgs;
+use crate::error::CliError;
+use crate::terminal::print;
+
+pub(super) fn run(args: &StopArgs, context: &Context) -> Outcome {
+    if args.after_story {
+        return post(&Request::StopAfterStory, "The run ends when the iteration in work is through.", context);
+    }
+    let stored = under_way(context)?;
+    let git = Git::open(&context.project()?.root)?;
+    let holder = RunLock::holder(git.git_dir()).filter(|holder| holder.run.as_ref() == Some(&stored.id));
+    let pid = holder.and_then(|holder| Pid::from_raw(i32::try_from(holder.pid).ok()?));
+    let Some(pid) = pid else { return Err(CliError::usage("the run has ended by itself")) };
+    kill_process(pid, Signal::INT).map_err(|error| CliError::error(format!("the run cannot be reached: {error}")))?;
+    print("The run is asked to stop: it keeps the attempt, puts things in order and ends.\n")?;
+    Ok(0)
+}
