@@ -4,6 +4,7 @@
 
 mod agent_commits;
 mod commit_hooks;
+mod control;
 mod crashes;
 mod files;
 mod formats;
