@@ -70,6 +70,7 @@ pub(crate) enum Command {
     Note(NoteArgs),
     Attach(AttachArgs),
     Checkpoints(CheckpointsArgs),
+    Prune(PruneArgs),
     Report(ReportArgs),
     Doctor(DoctorArgs),
     Demo(DemoArgs),
@@ -414,6 +415,23 @@ pub(crate) struct AttachArgs {}
 Example:
   verdone checkpoints")]
 pub(crate) struct CheckpointsArgs {}
+
+/// Delete what old runs kept: prompts, outputs, snapshots and rejected attempts.
+///
+/// The newest runs, and one that did not end, stay as they are. Journals always stay, and with them the evidence of every story.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone prune --keep 5 --dry-run
+  verdone prune --keep 5")]
+pub(crate) struct PruneArgs {
+    /// How many of the newest runs to leave alone.
+    #[arg(long, value_name = "N")]
+    pub keep: usize,
+    /// Say what would go, delete nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
 
 /// Write the report of the last run, in Markdown.
 ///

@@ -13,6 +13,7 @@ mod latest;
 mod log;
 mod man;
 mod plan;
+mod prune;
 mod report;
 mod run;
 mod show;
@@ -113,6 +114,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Note(args) => ask::note(&args, context),
         Command::Attach(args) => attach::run(&args, context),
         Command::Checkpoints(args) => checkpoints::run(&args, context),
+        Command::Prune(args) => prune::run(&args, context),
         Command::Report(args) => report::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Demo(args) => demo::run(&args, context),

@@ -16,6 +16,7 @@ pub mod preflight;
 pub mod process;
 pub mod project;
 pub mod protected;
+pub mod prune;
 pub mod recover;
 pub mod run;
 pub mod signal;

@@ -8,12 +8,17 @@ use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, GitError};
 use verdone_runtime::preflight::{self, Finding, Health};
 use verdone_runtime::project::Project;
+use verdone_runtime::prune::disk_use;
 use verdone_runtime::run::{Ready, RunRequest};
+use verdone_runtime::store::Store;
 
 use super::{Context, Outcome};
 use crate::args::DoctorArgs;
 use crate::error::{CliError, Kind};
 use crate::terminal::{Style, print, print_json, printable, printable_line};
+
+/// More than this in kept runs is worth a hint.
+const MUCH: u64 = 500 * 1024 * 1024;
 
 pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     let findings = examine(context);
@@ -58,7 +63,20 @@ fn examine(context: &Context) -> Vec<Finding> {
         Ok(ready) => findings.extend(with_plan(&ready)),
         Err(error) => findings.extend(without_plan(error.into(), &project, &config)),
     }
+    findings.extend(runs(&project));
     findings
+}
+
+/// What the runs keep, and how to make room when it is much.
+fn runs(project: &Project) -> Option<Finding> {
+    let bytes = disk_use(&project.root).ok().filter(|bytes| *bytes > 0)?;
+    let count = Store::of(&project.root).ids().map_or(0, |ids| ids.len());
+    let message = format!("{} in .verdone/runs, {} MB", plural(count, "run", "runs"), bytes.div_ceil(1024 * 1024));
+    let mut finding = if bytes > MUCH { Finding::warning("runs", message) } else { Finding::good("runs", message) };
+    if bytes > MUCH {
+        finding.hints.push("verdone prune --keep 5".to_owned());
+    }
+    Some(finding)
 }
 
 fn with_plan(ready: &Ready) -> Vec<Finding> {

@@ -9,6 +9,7 @@ use verdone_runtime::git::GitError;
 use verdone_runtime::plan_file::{FindError, PlanFileError};
 use verdone_runtime::planning::PlanningError;
 use verdone_runtime::preflight::Finding;
+use verdone_runtime::prune::PruneError;
 use verdone_runtime::recover::RecoverError;
 use verdone_runtime::run::RunError;
 use verdone_runtime::step::StepError;
@@ -161,6 +162,17 @@ impl From<UndoError> for CliError {
                 };
                 hint.into_iter().fold(Self::new(Kind::Human, error.to_string()), Self::hint)
             }
+        }
+    }
+}
+
+impl From<PruneError> for CliError {
+    fn from(error: PruneError) -> Self {
+        match error {
+            PruneError::Lock(error) => error.into(),
+            PruneError::Journal(error) => error.into(),
+            PruneError::Git(error) => error.into(),
+            PruneError::Io { .. } => Self::error(error.to_string()),
         }
     }
 }

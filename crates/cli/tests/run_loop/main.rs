@@ -11,6 +11,7 @@ mod formats;
 mod lies;
 mod limits;
 mod planning;
+mod prune;
 mod red_check;
 mod secrets;
 mod signals;

@@ -75,6 +75,15 @@ impl Git {
         Ok(output.lines().filter_map(|name| name.strip_prefix(PREFIX)).map(str::to_owned).collect())
     }
 
+    /// Lets go of everything that a run keeps; git collects it later. Nothing happens where it keeps nothing.
+    pub fn forget_run(&self, run: &RunId) -> Result<(), GitError> {
+        let name = ref_name(run);
+        if self.tip(&name)?.is_some() {
+            self.plumbing("update-ref").args(["-d", &name]).run()?;
+        }
+        Ok(())
+    }
+
     /// Keeps attempted work as an ordinary commit on the checkpoint's HEAD, reachable from the run's chain: `git show` and
     /// `git cherry-pick` work on it. The agent's own commits stay reachable too.
     pub fn keep_attempt(&self, run: &RunId, candidate: &Candidate, label: &str) -> Result<Oid, GitError> {
