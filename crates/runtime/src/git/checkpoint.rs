@@ -45,9 +45,14 @@ impl Git {
     /// Snapshots the index and every modified, staged, deleted and untracked file. Nested repositories and submodules are
     /// opaque: listed, not copied. Clean files are git's already; ignored files are not kept.
     pub fn checkpoint(&self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, GitError> {
-        let status = self.status_and_ignored()?;
+        let (status, hidden) = (self.status_and_ignored()?, self.hidden()?);
         let index = IndexFile::read(&self.index_path())?;
-        let paths = paths_to_keep(&status, request.skip);
+        let mut paths = paths_to_keep(&status, request.skip);
+        for path in hidden.iter().filter(|path| !request.skip.contains(path)) {
+            if self.is_file(path)?.is_some() {
+                paths.insert(path, false);
+            }
+        }
         self.refuse_large(&paths, request.limits)?;
         let extra_paths = self.beyond_git(&status, request);
         let subject = format!("checkpoint: {}", one_line(request.label));
@@ -75,6 +80,7 @@ impl Git {
                 nested: paths_of(&status, |kind| *kind == Kind::Nested),
                 submodules: paths_of(&status, |kind| matches!(kind, Kind::Submodule { .. })),
                 ignored: paths_of(&status, |kind| *kind == Kind::Ignored),
+                hidden: hidden.iter().cloned().collect(),
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));
