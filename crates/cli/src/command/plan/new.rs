@@ -12,7 +12,7 @@ use verdone_runtime::site::shown;
 
 use super::{Context, Outcome};
 use crate::args::{PlanNewArgs, RunArgs};
-use crate::command::run::reporter;
+use crate::command::reporter::reporter;
 use crate::error::CliError;
 use crate::terminal::{print, printable};
 
