@@ -13,6 +13,7 @@ mod create;
 mod error;
 mod files;
 mod head;
+mod hidden;
 mod index;
 mod note;
 mod path;

@@ -21,4 +21,5 @@ pub mod signal;
 pub mod site;
 pub mod step;
 pub mod store;
+pub mod template;
 pub mod undo;

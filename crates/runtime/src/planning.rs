@@ -22,6 +22,7 @@ use crate::project::Project;
 use crate::protected::Protected;
 use crate::signal::Signals;
 use crate::store::{LockError, RunLock, Store};
+use crate::template::read_template;
 
 #[derive(Debug)]
 pub struct PlanningRequest<'a> {
@@ -92,7 +93,8 @@ pub fn write_plan(
 
     process::adopt_orphans();
     let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
-    let said = ask(request, &run, &run_dir, signals, reporter);
+    let guardrails = protected.text("guardrails.md").unwrap_or_default();
+    let said = ask(request, &guardrails, &run, &run_dir, signals, reporter);
 
     // Whatever became of the turn.
     let aside = run_dir.join("undone");
@@ -111,15 +113,15 @@ pub fn write_plan(
 
 fn ask(
     request: &PlanningRequest<'_>,
+    guardrails: &str,
     run: &verdone_core::id::RunId,
     run_dir: &Path,
     signals: &Signals,
     reporter: &mut dyn Reporter,
 ) -> Result<String, PlanningError> {
     let root = &request.project.root;
-    let (name, template) = template(root)?;
-    let guardrails = fs::read_to_string(root.join(".verdone/guardrails.md")).unwrap_or_default();
-    let prompt = prompt::planning(&name, &template, request.request, &guardrails)?;
+    let (name, template) = read_template(root, "planning", prompt::PLANNING).map_err(io_error("reading the template"))?;
+    let prompt = prompt::planning(&name, &template, request.request, guardrails)?;
     let redactor = process::redactor_from_environment();
     let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
     let turn = TurnRequest {
@@ -166,15 +168,6 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, said: &str) -> Result<P
     let root = &request.project.root;
     Approvals::read(root)?.written(&crate::site::shown(request.output, root), &request.config.agent.name)?;
     Ok(PlanWritten { stories: document.plan().stories.len(), fingerprint: document.fingerprint() })
-}
-
-fn template(root: &Path) -> Result<(String, String), PlanningError> {
-    let name = ".verdone/prompts/planning.md";
-    match fs::read_to_string(root.join(name)) {
-        Ok(text) => Ok((name.to_owned(), text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(("built-in".to_owned(), prompt::PLANNING.to_owned())),
-        Err(source) => Err(PlanningError::Io { doing: format!("reading {name}"), source }),
-    }
 }
 
 fn io_error(doing: &str) -> impl FnOnce(io::Error) -> PlanningError + '_ {

@@ -16,9 +16,8 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use crate::check_runner::{CheckContext, CheckMoment, run_checks};
 use crate::git::{Candidate, CandidateRules, CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
 use crate::plan_file::PlanFile;
-use crate::process::{EnvPlan, Moment};
+use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
 use crate::protected::Protected;
-use crate::run::RUN_VARIABLE;
 use crate::signal::Signals;
 
 /// Everything a step may touch.
@@ -39,11 +38,12 @@ pub struct Site {
     pub signals: Signals,
     pub redactor: Redactor,
     pub protected: Protected,
+    pub git_settings: Vec<Protected>,
     /// The template of the prompt and where it came from.
     pub template: (String, String),
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
-    /// The tree right before the first turn, where the red check may have changed something.
+    /// The tree right before the first turn, where the red check changed tracked files.
     pub before_turn: Option<Oid>,
     /// Untracked files that checks of this attempt made, by their content: nobody's work, until somebody changes them.
     pub debris: BTreeMap<RepoPath, String>,
@@ -74,6 +74,11 @@ impl Site {
         CandidateRules { excluded, ..CandidateRules::default() }
     }
 
+    /// The plan and what belongs to it, as git names them.
+    pub fn plan_paths(&self) -> PathSet {
+        self.plan.protected_paths().iter().filter_map(|path| self.git.repo_path(path)).collect()
+    }
+
     pub fn restore_rules(&self) -> RestoreRules {
         RestoreRules { skip: self.home(), aside: self.run_dir.join("aside") }
     }
@@ -94,7 +99,12 @@ impl Site {
 
     /// Nothing for what is no readable file: it is never the same as a file.
     fn content_of(&self, path: &RepoPath) -> String {
-        fs::read(self.git.top().join(path.as_path())).map_or_else(|_| String::new(), |bytes| digest(&bytes))
+        let place = self.git.top().join(path.as_path());
+        // An agent may have put a pipe there, which would make us wait for ever.
+        if !fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_file()) {
+            return String::new();
+        }
+        fs::read(place).map_or_else(|_| String::new(), |bytes| digest(&bytes))
     }
 
     /// `.verdone/`, as git names it.

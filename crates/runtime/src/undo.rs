@@ -17,6 +17,8 @@ pub enum UndoError {
     Nothing,
     #[error("run {run} did not end properly")]
     Unfinished { run: RunId },
+    #[error("a {operation} is in progress")]
+    Operation { operation: &'static str },
     #[error("the branch has moved on: to undo the {what} would take newer commits away")]
     MovedOn { what: String, kept: Option<Oid>, commit: Option<Oid> },
     #[error(transparent)]
@@ -53,6 +55,9 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
     if state.open_attempt().is_some() {
         return Err(UndoError::Unfinished { run: stored.id });
+    }
+    if let Some(operation) = git.operation_in_progress() {
+        return Err(UndoError::Operation { operation });
     }
     let target = last_change(&stored.journal).ok_or(UndoError::Nothing)?;
     let status = git.status()?;

@@ -153,6 +153,7 @@ impl From<UndoError> for CliError {
             UndoError::Lock(error) => error.into(),
             UndoError::Nothing => Self::usage(error.to_string()),
             UndoError::Unfinished { .. } => Self::usage(error.to_string()).hint("verdone run puts it in order first"),
+            UndoError::Operation { .. } => Self::usage(error.to_string()).hint("finish or abort it first"),
             UndoError::MovedOn { ref kept, ref commit, .. } => {
                 let hint = match (kept, commit) {
                     (Some(kept), _) => Some(format!("the attempt is kept: git show {}", kept.short())),

@@ -17,7 +17,7 @@ pub fn roll_back(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let label = format!("{} attempt {}, rejected", place.story, place.attempt);
     let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
     let kept = site.git.keep_attempt(&site.run, &candidate, &label)?;
-    put_back(site, attempt)?;
+    put_back(site, attempt, "rollback")?;
     let restored = site.git.restore(checkpoint, &site.restore_rules())?;
     site.plan.refresh()?;
     Ok(Input::RolledBack { kept, before, files: restored.files })

@@ -11,7 +11,7 @@ use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
 
 use super::{RUNNING, StepError, attempt_of, io_error};
-use crate::git::{Candidate, History, PathSet};
+use crate::git::{Candidate, ChangedPath, History};
 use crate::site::Site;
 
 /// Checks may change what they check (formatters, snapshots) this often before they have to settle.
@@ -19,9 +19,11 @@ const ROUNDS: usize = 3;
 
 pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "verification")?;
-    let restored = put_back(site, attempt)?;
+    let mut restored = put_back(site, attempt, "turn")?;
     site.plan.mark(&attempt.place.story, Status::Done)?;
-    let mut verification = look(site, attempt, reporter)?;
+    let mut verification = look(site, attempt, &mut restored, reporter)?;
+    restored.sort();
+    restored.dedup();
     verification.restored = restored;
     if verification.outcome != VerifyOutcome::Passed {
         site.candidate = None;
@@ -30,12 +32,15 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Verified(verification))
 }
 
-/// What the turn did to files that are not the agent's: kept beside the run, told, undone.
-pub(super) fn put_back(site: &mut Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
+/// What a turn, a check or a git hook did to files that are not the agent's: kept beside the run, told, undone.
+pub(super) fn put_back(site: &mut Site, attempt: &Attempt, by: &str) -> Result<Vec<String>, StepError> {
     let place = &attempt.place;
-    let name = format!("{}-{}-{}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
+    let name = format!("{}-{}-{}-{by}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
     let aside = site.run_dir.join("undone").join(name);
     let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
+    for settings in &site.git_settings {
+        restored.extend(settings.put_back(&aside.join("git")).map_err(io_error("putting git's settings back"))?);
+    }
     for edit in site.plan.foreign_edits()? {
         if let Some(bytes) = &edit.bytes_on_disk {
             let file = edit.path.file_name().unwrap_or_default();
@@ -52,14 +57,19 @@ fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::write(aside.join(file), bytes)
 }
 
-fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Result<Verification, StepError> {
+fn look(
+    site: &mut Site,
+    attempt: &Attempt,
+    restored: &mut Vec<String>,
+    reporter: &mut dyn Reporter,
+) -> Result<Verification, StepError> {
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
     let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     site.forget_changed_debris();
     let mut runs = Vec::new();
     for _ in 0..ROUNDS {
         let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
-        let changed = changed_by_agent(site, &candidate);
+        let changed = changed_by_agent(site, &candidate)?;
         let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, site: &Site| Verification {
             outcome,
             tree: Some(candidate.tree.clone()),
@@ -79,6 +89,8 @@ fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Resu
             return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), site));
         }
         runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
+        // Checks run code that the agent wrote: it may not tick boxes or loosen settings either.
+        restored.extend(put_back(site, attempt, "checks")?);
         if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
             return Ok(answer(VerifyOutcome::Interrupted, None, runs, site));
         }
@@ -101,12 +113,13 @@ fn look(site: &mut Site, attempt: &Attempt, reporter: &mut dyn Reporter) -> Resu
 }
 
 /// How many files the attempt changed, the plan's tick and the red check's own traces left out.
-fn changed_by_agent(site: &Site, candidate: &Candidate) -> u32 {
-    if site.before_turn.as_ref() == Some(&candidate.tree) {
-        return 0;
-    }
-    let ours: PathSet = site.plan.protected_paths().iter().filter_map(|path| site.git.repo_path(path)).collect();
-    candidate.changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32
+fn changed_by_agent(site: &Site, candidate: &Candidate) -> Result<u32, StepError> {
+    let ours = site.plan_paths();
+    let count = |changes: &[ChangedPath]| changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32;
+    Ok(match &site.before_turn {
+        Some(before) => count(&site.git.changed_paths(Some(before), &candidate.tree)?),
+        None => count(&candidate.changes),
+    })
 }
 
 fn names(site: &Site) -> Vec<String> {
