@@ -237,14 +237,16 @@ impl PlanFile {
         Ok(edits)
     }
 
-    /// Whether the plan on disk has the stories and marks that we hold, however its text looks.
-    pub fn says_the_same(&self) -> Result<bool, PlanFileError> {
-        let on_disk = match self.held.read_again() {
-            Ok((_, bytes)) => Document::parse(self.document.name(), &bytes)?,
-            Err(error) => return Err(self.held.error(error)),
-        };
-        let marks = |plan: &Plan| plan.stories.iter().map(|story| (story.id.clone(), story.status)).collect::<Vec<_>>();
-        Ok(marks(self.plan()) == marks(on_disk.plan()))
+    /// Whether every story that we hold is on disk with the mark that we gave it, however the rest of the text looks.
+    pub fn marks_are_ours(&self) -> Result<bool, PlanFileError> {
+        let ours = self.document.text().as_bytes();
+        if self.held.is_unchanged(Some(ours)).map_err(|error| self.held.error(error))? {
+            return Ok(true);
+        }
+        let Ok((_, bytes)) = self.held.read_again() else { return Ok(false) };
+        let Ok(on_disk) = Document::parse(self.document.name(), &bytes) else { return Ok(false) };
+        let is_there = |story: &Story| on_disk.plan().story(&story.id).is_some_and(|found| found.status == story.status);
+        Ok(self.plan().stories.iter().all(is_there))
     }
 
     /// Rewrites our bytes where something else is on disk, and removes progress files that we did not write.

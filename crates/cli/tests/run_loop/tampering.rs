@@ -55,6 +55,16 @@ fn hooks_and_settings_that_an_agent_gives_git_are_not_used() {
 }
 
 #[test]
+fn a_box_that_a_git_hook_ticks_stays_open() {
+    let world =
+        World::new(TWO, "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\" }]\n[[turn]]\nsteps = [{ claim = \"done\" }]\n");
+    world.hook("post-commit", r"sed -i 's/\[ ]/[x]/' PLAN.md");
+    world.run(4);
+    assert_eq!(world.plan(), TWO.replacen("[ ]", "[x]", 1));
+    world.assert_clean();
+}
+
+#[test]
 fn what_the_red_check_wrote_is_not_the_agents_work() {
     let plan = ONE.replace("test -f a", "grep -q two a || { echo two > a; false; }");
     let world = World::folder(&always("{ claim = \"done\" }"), &SHORT);

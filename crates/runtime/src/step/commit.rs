@@ -31,9 +31,11 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     };
     let files = candidate.changes.len() as u32;
     if commit.tree == *tree {
-        // The commit has the plan as we marked it, so that is what belongs on disk.
-        for path in put_back(site, attempt, "commit")? {
-            reporter.report(Update::Notice { text: &format!("a git hook changed {path}; it was put back") });
+        // An edit of the user's may stay. A box that something ticked meanwhile may not.
+        if !site.plan.marks_are_ours()? {
+            for path in put_back(site, attempt, "commit")? {
+                reporter.report(Update::Notice { text: &format!("{path} was changed during the commit; it was put back") });
+            }
         }
         return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
     }
@@ -55,7 +57,7 @@ fn verify_again(
     let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("commit"))?;
     let clean = site.git.candidate(checkpoint, &site.candidate_rules())?.tree == tree;
-    let honest = site.plan.says_the_same()?;
+    let honest = site.plan.marks_are_ours()?;
     if clean && honest && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
         let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
         return Ok(record(site, &evidence, commit, tree, files, reporter));
