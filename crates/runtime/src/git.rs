@@ -111,6 +111,13 @@ impl Git {
         Err(answer.failure("rev-parse"))
     }
 
+    /// Marks every git process from now on, and what the user's git hooks start.
+    #[must_use]
+    pub fn marked(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
     /// The work tree's top level.
     pub fn top(&self) -> &Path {
         &self.top

@@ -16,12 +16,14 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use crate::agent::{TurnRequest, run_turn};
 use crate::approval::{ApprovalError, Approvals};
 use crate::atomic::write_atomically;
-use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
+use crate::git::{Git, GitError};
+use crate::keep::Keep;
 use crate::process::{self, Moment};
 use crate::project::Project;
 use crate::protected::Protected;
+use crate::run::WorkTree;
 use crate::signal::Signals;
-use crate::store::{LockError, RunLock, Store};
+use crate::store::Store;
 use crate::template::read_template;
 
 #[derive(Debug)]
@@ -32,8 +34,6 @@ pub struct PlanningRequest<'a> {
     pub request: &'a str,
     /// Where the plan goes.
     pub output: &'a Path,
-    /// Replace a plan that is there already.
-    pub force: bool,
 }
 
 #[derive(Debug)]
@@ -60,36 +60,29 @@ pub enum PlanningError {
     Git(#[from] GitError),
     #[error(transparent)]
     Approval(#[from] ApprovalError),
-    #[error(transparent)]
-    Lock(#[from] LockError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
 
-/// Asks for a plan and writes it. Its commands stay unapproved.
+/// Asks for a plan and writes it. Its commands stay unapproved. The work tree is ours meanwhile.
 pub fn write_plan(
     request: &PlanningRequest<'_>,
+    _ours: &WorkTree,
     signals: &Signals,
     reporter: &mut dyn Reporter,
 ) -> Result<PlanWritten, PlanningError> {
     if request.request.trim().is_empty() {
         return Err(PlanningError::EmptyRequest);
     }
-    if !request.force && fs::symlink_metadata(request.output).is_ok() {
+    if fs::symlink_metadata(request.output).is_ok() {
         return Err(PlanningError::Exists(request.output.to_owned()));
     }
     let root = &request.project.root;
     let git = Git::open(root)?;
-    let _lock = RunLock::take(git.git_dir())?;
     let (run, run_dir) = Store::of(root).create(Timestamp::now()).map_err(io_error("making the run's directory"))?;
-    let home: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
-    let snapshot = |label: &str| {
-        let limits = SnapshotLimits::default();
-        git.checkpoint(&CheckpointRequest { chain: &run, label, extra: &[], skip: &home, limits })
-    };
-    let checkpoint = snapshot("before planning")?;
-    let rules = CandidateRules { excluded: home.clone(), ..CandidateRules::default() };
-    let before = git.candidate(&checkpoint, &rules)?;
+    let keep = Keep { git: &git, root, run: &run, run_dir: &run_dir };
+    let checkpoint = keep.checkpoint("before planning", &[])?;
+    let before = git.candidate(&checkpoint, &keep.candidate_rules())?;
 
     process::adopt_orphans();
     let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
@@ -103,8 +96,8 @@ pub fn write_plan(
     }
     let drift = git.unchanged_since(&before)?;
     if !drift.is_none() || !drift.new_untracked.is_empty() {
-        let kept = snapshot("what the agent changed while planning")?;
-        git.restore(&checkpoint, &RestoreRules { skip: home.clone(), aside: run_dir.join("aside") })?;
+        let kept = keep.checkpoint_before_restore("what the agent changed while planning", &[])?;
+        keep.restore(&checkpoint)?;
         let text = format!("the agent changed files while planning; they were put back and are kept in {}", kept.id.short());
         reporter.report(Update::Notice { text: &text });
     }

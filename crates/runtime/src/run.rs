@@ -128,6 +128,8 @@ impl Ready {
             (self.git.status(), identity.join().unwrap_or(Err(GitError::Missing)))
         });
         let status = status?;
+        let skip = self.git.repo_path(&root.join(".verdone")).into_iter().collect();
+        let fits = self.git.fits_a_checkpoint(&status, &skip);
         let protected = self.plan.protected_paths();
         let top = self.git.top().to_owned();
         let home = root.join(".verdone");
@@ -136,6 +138,13 @@ impl Ready {
             path.starts_with(&home) || protected.contains(&path)
         };
         let mut findings = preflight::repository(&self.git, &status, identity, &ours);
+        if let Err(error) = fits {
+            findings.push(Finding::bad(
+                "files",
+                error.to_string(),
+                [error.hint().unwrap_or("look at the files that git status lists")],
+            ));
+        }
         findings.push(preflight::agent(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
@@ -163,7 +172,8 @@ impl Ready {
             unverified: self.request.unverified,
         };
         let site = Site {
-            git: self.git,
+            // So that a git hook of a run that died is found and ended by the next one.
+            git: self.git.marked(RUN_VARIABLE, run.as_str()),
             root,
             run,
             run_dir,

@@ -14,7 +14,8 @@ use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
 use crate::check_runner::{CheckContext, CheckMoment, run_checks};
-use crate::git::{Candidate, CandidateRules, CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
+use crate::git::{Candidate, CandidateRules, Git, GitError, PathSet, RepoPath};
+use crate::keep::Keep;
 use crate::plan_file::PlanFile;
 use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
 use crate::protected::Protected;
@@ -60,27 +61,23 @@ impl Site {
 
     /// Snapshots the work tree, the plan's files included wherever they lie.
     pub fn checkpoint(&self, label: &str) -> Result<Checkpoint, GitError> {
-        let extra = self.plan.protected_paths();
-        let (skip, limits) = (self.home(), SnapshotLimits::default());
-        self.git.checkpoint(&CheckpointRequest { chain: &self.run, label, extra: &extra, skip: &skip, limits })
+        self.keep().checkpoint(label, &self.plan.protected_paths())
+    }
+
+    pub fn keep(&self) -> Keep<'_> {
+        Keep { git: &self.git, root: &self.root, run: &self.run, run_dir: &self.run_dir }
     }
 
     /// What never enters a story's commit: our own folder, and what checks left behind.
     pub fn candidate_rules(&self) -> CandidateRules {
-        let mut excluded = self.home();
-        for path in self.debris.keys() {
-            excluded.insert(path.clone());
-        }
-        CandidateRules { excluded, ..CandidateRules::default() }
+        let mut rules = self.keep().candidate_rules();
+        rules.excluded.extend(self.debris.keys().cloned());
+        rules
     }
 
     /// The plan and what belongs to it, as git names them.
     pub fn plan_paths(&self) -> PathSet {
         self.plan.protected_paths().iter().filter_map(|path| self.git.repo_path(path)).collect()
-    }
-
-    pub fn restore_rules(&self) -> RestoreRules {
-        RestoreRules { skip: self.home(), aside: self.run_dir.join("aside") }
     }
 
     /// Remembers files as made by checks.
@@ -105,11 +102,6 @@ impl Site {
             return String::new();
         }
         fs::read(place).map_or_else(|_| String::new(), |bytes| digest(&bytes))
-    }
-
-    /// `.verdone/`, as git names it.
-    fn home(&self) -> PathSet {
-        self.git.repo_path(&self.root.join(".verdone")).into_iter().collect()
     }
 
     pub fn own_checks(&self, story: &StoryId) -> &[Check] {

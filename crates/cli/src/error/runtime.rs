@@ -194,7 +194,6 @@ impl From<PlanningError> for CliError {
         match error {
             PlanningError::Git(error) => error.into(),
             PlanningError::Approval(error) => error.into(),
-            PlanningError::Lock(error) => error.into(),
             PlanningError::Prompt(error) => error.into(),
             PlanningError::Exists(_) => Self::usage(error.to_string()).hint("choose another file with --output"),
             PlanningError::EmptyRequest => Self::usage(error.to_string()).hint("say what you want: verdone plan new 'TEXT'"),

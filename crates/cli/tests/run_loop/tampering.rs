@@ -85,3 +85,22 @@ fn pipes_in_the_place_of_files_do_not_stop_the_run() {
     world.run(4);
     assert_eq!(world.all("turn_ended").len(), 2);
 }
+
+#[test]
+fn a_file_too_large_to_copy_is_moved_aside_and_the_rest_is_rolled_back() {
+    let world = World::with(ONE, &always("{ create = \"a\" }, { run = 'truncate -s 101M big' }"), &SHORT);
+    world.sandbox.add_tool("truncate");
+    world.run(4);
+    assert!(text(&world.last("verified")["reason"]).contains("too large"));
+    assert_eq!(world.git(&["show", &format!("{}:a", world.kept())]), "");
+    assert!(world.run_dir().join("aside/big").exists());
+    world.assert_clean();
+}
+
+#[test]
+fn a_file_too_large_to_copy_is_refused_at_the_start() {
+    let world = World::new(ONE, &always("{ create = \"a\" }"));
+    std::fs::File::create(world.sandbox.path("big")).unwrap().set_len(101_000_000).unwrap();
+    let output = world.run(2);
+    assert!(output.stderr.contains("big") && output.stderr.contains(".gitignore"), "{}", output.stderr);
+}

@@ -114,6 +114,11 @@ impl Git {
         request.extra.iter().map(place).filter(needed).collect()
     }
 
+    /// Whether a checkpoint could copy everything that is not clean; an error with the list where not.
+    pub fn fits_a_checkpoint(&self, status: &Status, skip: &PathSet) -> Result<(), GitError> {
+        self.refuse_large(&paths_to_keep(status, skip), SnapshotLimits::default())
+    }
+
     fn refuse_large(&self, paths: &BTreeMap<&RepoPath, bool>, limits: SnapshotLimits) -> Result<(), GitError> {
         let mut sizes = Vec::new();
         for path in paths.keys() {
