@@ -12,6 +12,7 @@ mod log;
 mod man;
 mod plan;
 mod report;
+mod reporter;
 mod run;
 mod show;
 mod status;

@@ -213,7 +213,11 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
     let Event::Verified { place, outcome: found, runs, reason, restored, debris, .. } = event else { return Vec::new() };
     let mut lines = Vec::new();
     if !restored.is_empty() {
-        lines.push(Line::under(Mark::Warn, format!("Put back, the agent may not write it: {}", files(restored))));
+        lines.push(Line::under(Mark::Warn, format!("Put back, not the agent's to write: {}", files(restored))));
+        if let Some(run) = &view.run {
+            let text = format!("what was there is kept in .verdone/runs/{run}/undone");
+            lines.push(Line::under(Mark::Info, clean(&text)));
+        }
     }
     for run in runs {
         lines.push(checked(run, dot));

@@ -13,7 +13,8 @@ use verdone_core::finish::Finish;
 use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
 
-use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
+use crate::git::{Git, GitError};
+use crate::keep::Keep;
 use crate::process;
 use crate::project::Project;
 use crate::protected::Protected;
@@ -101,14 +102,11 @@ fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &A
     }
     let place = attempt.place.clone();
     let extra = git.extra_paths(checkpoint)?;
-    let skip: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
+    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir };
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
-    let limits = SnapshotLimits::default();
-    let request = CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits };
-    let before = git.checkpoint_after_moving(&request, &stored.dir.join("aside"))?;
-    let rules = CandidateRules { excluded: skip.clone(), ..CandidateRules::default() };
-    let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &rules)?, &label)?;
-    let restored = git.restore(checkpoint, &RestoreRules { skip, aside: stored.dir.join("aside") })?;
+    let before = keep.checkpoint_before_restore(&label, &extra)?;
+    let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &keep.candidate_rules())?, &label)?;
+    let restored = keep.restore(checkpoint)?;
     let rejection = Rejection::Crashed;
     Ok(vec![
         Event::AttemptRejected { place: place.clone(), rejection, reason: "the run died".to_owned() },

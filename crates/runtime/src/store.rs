@@ -81,7 +81,7 @@ impl Store {
             let entry = entry?;
             if entry.file_type()?.is_dir()
                 && let Ok(name) = entry.file_name().into_string()
-                && entry.path().join("journal.jsonl").exists()
+                && fs::symlink_metadata(entry.path().join("journal.jsonl")).is_ok_and(|meta| meta.is_file())
             {
                 ids.push(RunId(name));
             }

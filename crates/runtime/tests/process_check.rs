@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage};
-use verdone_core::config::Span;
 use verdone_core::finish::StopSignal;
 use verdone_core::redact::Redactor;
+use verdone_core::span::Span;
 use verdone_runtime::check_runner::{CheckContext, CheckMoment, run_check, run_checks};
 use verdone_runtime::process::EnvPlan;
 use verdone_runtime::signal::Signals;

@@ -15,5 +15,6 @@ mod secrets;
 mod signals;
 mod start;
 mod story;
+mod tampering;
 mod undo;
 mod world;

@@ -13,12 +13,12 @@ pub fn roll_back(site: &mut Site, state: &State) -> Result<Input, StepError> {
     site.candidate = None;
     let place = &attempt.place;
     let label = format!("{} attempt {}, before its rollback", place.story, place.attempt);
-    let before = site.checkpoint_before_rollback(&label)?;
+    let before = site.keep().checkpoint_before_restore(&label, &site.plan.protected_paths())?;
     let label = format!("{} attempt {}, rejected", place.story, place.attempt);
     let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
     let kept = site.git.keep_attempt(&site.run, &candidate, &label)?;
     put_back(site, attempt, "rollback")?;
-    let restored = site.git.restore(checkpoint, &site.restore_rules())?;
+    let restored = site.keep().restore(checkpoint)?;
     site.plan.refresh()?;
     Ok(Input::RolledBack { kept, before, files: restored.files })
 }

@@ -11,7 +11,7 @@ use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
 
 use super::{RUNNING, StepError, attempt_of, io_error};
-use crate::git::{Candidate, History, PathSet};
+use crate::git::{Candidate, ChangedPath, History};
 use crate::site::Site;
 use crate::store::Store;
 
@@ -33,12 +33,16 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Verified(verification))
 }
 
-/// What was done to files that are not the agent's: kept beside the run, told, undone. `when` keeps the copies of one turn apart.
+/// What a turn, a check or a git hook did to files that are not the agent's: kept beside the run, told, undone. `when` keeps the
+/// copies of one turn apart.
 pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
     let place = &attempt.place;
     let name = format!("{}-{}-{}-{when}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
     let aside = site.run_dir.join("undone").join(name);
     let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
+    for settings in &site.git_settings {
+        restored.extend(settings.put_back(&aside.join("git")).map_err(io_error("putting git's settings back"))?);
+    }
     Store::of(&site.root).hide().map_err(io_error("hiding the runs from git"))?;
     for edit in site.plan.foreign_edits()? {
         if let Some(bytes) = &edit.bytes_on_disk {
@@ -77,7 +81,7 @@ fn look(
     let mut runs = Vec::new();
     for round in 1..=ROUNDS {
         let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
-        let changed = changed_by_agent(site, &candidate);
+        let changed = changed_by_agent(site, &candidate)?;
         let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, site: &Site| Verification {
             outcome,
             tree: Some(candidate.tree.clone()),
@@ -97,7 +101,7 @@ fn look(
             return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), site));
         }
         runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
-        // Tests are the agent's code too.
+        // Checks run code that the agent wrote: it may not tick boxes or loosen settings either.
         restored.extend(put_back(site, attempt, &format!("checks-{round}"))?);
         if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
             return Ok(answer(VerifyOutcome::Interrupted, None, runs, site));
@@ -121,12 +125,13 @@ fn look(
 }
 
 /// How many files the attempt changed, the plan's tick and the red check's own traces left out.
-fn changed_by_agent(site: &Site, candidate: &Candidate) -> u32 {
-    if site.before_turn.as_ref() == Some(&candidate.tree) {
-        return 0;
-    }
-    let ours: PathSet = site.plan.protected_paths().iter().filter_map(|path| site.git.repo_path(path)).collect();
-    candidate.changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32
+fn changed_by_agent(site: &Site, candidate: &Candidate) -> Result<u32, StepError> {
+    let ours = site.plan_paths();
+    let count = |changes: &[ChangedPath]| changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32;
+    Ok(match &site.before_turn {
+        Some(before) => count(&site.git.changed_paths(Some(before), &candidate.tree)?),
+        None => count(&candidate.changes),
+    })
 }
 
 fn names(site: &Site) -> Vec<String> {
