@@ -13,6 +13,7 @@ use verdone_core::update::Reporter;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Candidate, ChangedPath, History};
 use crate::site::Site;
+use crate::store::Store;
 
 /// Checks may change what they check (formatters, snapshots) this often before they have to settle.
 const ROUNDS: usize = 3;
@@ -41,6 +42,8 @@ pub(super) fn put_back(site: &mut Site, attempt: &Attempt, by: &str) -> Result<V
     for settings in &site.git_settings {
         restored.extend(settings.put_back(&aside.join("git")).map_err(io_error("putting git's settings back"))?);
     }
+    let runs = Store::of(&site.root).put_back(&site.known_runs, &aside.join("runs"));
+    restored.extend(runs.map_err(io_error("putting .verdone/runs/ back"))?);
     for edit in site.plan.foreign_edits()? {
         if let Some(bytes) = &edit.bytes_on_disk {
             let file = edit.path.file_name().unwrap_or_default();
