@@ -7,7 +7,7 @@ use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
 
 use crate::approval::Approvals;
-use crate::git::{Git, GitError, SnapshotLimits, Status as GitStatus};
+use crate::git::{Git, GitError, Status as GitStatus};
 use crate::process::{check_program, program_exists};
 
 /// Less room than this on the disk, and a run would fail at a bad moment.
@@ -60,7 +60,7 @@ pub fn repository(
         findings.push(Finding::bad("operation", message, ["finish or abort it first"]));
     }
     findings.push(branch(status));
-    findings.extend(work_tree(git.top(), status, ours));
+    findings.extend(work_tree(status, ours));
     findings.push(match identity {
         Ok(identity) => Finding::good("identity", identity),
         Err(error) => Finding::bad(
@@ -85,7 +85,7 @@ fn branch(status: &GitStatus) -> Finding {
     }
 }
 
-fn work_tree(top: &Path, status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Vec<Finding> {
+fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Vec<Finding> {
     let (untracked, changed): (Vec<_>, Vec<_>) =
         status.entries.iter().filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
     let names = |entries: &[&crate::git::Entry]| {
@@ -104,32 +104,11 @@ fn work_tree(top: &Path, status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Ve
             ["git commit, or git stash, and run again"],
         )
     }];
-    findings.extend(large(top, &untracked));
     if !untracked.is_empty() {
         let message = format!("untracked files stay as they are and are never committed: {}", names(&untracked));
         findings.push(Finding::warning("untracked", message));
     }
     findings
-}
-
-/// Untracked files are copied into checkpoints: some are too large for that.
-fn large(top: &Path, untracked: &[&crate::git::Entry]) -> Option<Finding> {
-    let limits = SnapshotLimits::default();
-    let size = |entry: &&crate::git::Entry| {
-        let meta = top.join(entry.path.as_path()).symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
-        Some((entry.path.to_string(), meta.len()))
-    };
-    let sizes: Vec<(String, u64)> = untracked.iter().filter_map(size).collect();
-    let total: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
-    let mut listed: Vec<_> = sizes.into_iter().filter(|(_, bytes)| *bytes > limits.file || total > limits.total).collect();
-    if listed.is_empty() {
-        return None;
-    }
-    listed.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    let names: Vec<String> =
-        listed.iter().take(SHOWN).map(|(name, bytes)| format!("{name} ({} MB)", bytes.div_ceil(1_000_000))).collect();
-    let message = format!("untracked files are too large to be kept safe: {}", names.join(", "));
-    Some(Finding::bad("untracked", message, ["add them to .gitignore, or move them away"]))
 }
 
 fn room(top: &Path) -> Finding {

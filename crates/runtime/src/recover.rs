@@ -40,7 +40,7 @@ pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut d
     let Some(stored) = Store::of(&project.root).latest()? else { return Ok(()) };
     let mut state = State::default();
     stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
-    if matches!(state.phase, Phase::Stopped { .. } | Phase::New) {
+    if matches!(state.phase, Phase::Stopped { .. } | Phase::New) && state.open_attempt().is_none() {
         return Ok(());
     }
     let text = format!("run {} did not end properly; putting things in order", stored.id);
@@ -81,6 +81,10 @@ fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn R
 }
 
 fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
+    if let Event::AttemptLeft { place, kept, reason } = &recorded.event {
+        let text = format!("the unfinished attempt at {} was left as it is ({reason}); a copy is {}", place.story, kept.short());
+        reporter.report(Update::Notice { text: &text });
+    }
     if let Event::RolledBack { place, kept, .. } = &recorded.event {
         let text = format!("the unfinished attempt at {} is kept as {}", place.story, kept.short());
         reporter.report(Update::Notice { text: &text });
@@ -106,6 +110,10 @@ fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &A
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
     let before = keep.checkpoint_before_restore(&label, &extra)?;
     let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &keep.candidate_rules())?, &label)?;
+    if (&before.head, &before.branch) != (&checkpoint.head, &checkpoint.branch) {
+        let reason = "the branch has moved since the run began this attempt".to_owned();
+        return Ok(vec![Event::AttemptLeft { place, kept, reason }]);
+    }
     let restored = keep.restore(checkpoint)?;
     let rejection = Rejection::Crashed;
     Ok(vec![

@@ -1,6 +1,6 @@
 //! A run from the outside: getting ready, refusing with a reason, and driving it to its end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::driver::Driver;
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, PathSet};
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::preflight::{self, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
@@ -186,10 +186,12 @@ impl Ready {
             redactor: process::redactor_from_environment(),
             protected,
             git_settings,
+            known_runs: BTreeSet::new(),
             template: self.template,
             candidate: None,
             before_turn: None,
             debris: BTreeMap::new(),
+            untracked_before: PathSet::default(),
             turns_run: 0,
             checks_run: 0,
         };
@@ -215,7 +217,8 @@ impl Ready {
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
         let journal = Journal::create(&run_dir)?;
         let start = self.start_event(&run)?;
-        let (site, rules) = self.into_site(run, run_dir, signals)?;
+        let (mut site, rules) = self.into_site(run, run_dir, signals)?;
+        site.known_runs = store.directories().map_err(io_error("reading .verdone/runs/"))?;
         site.protected.save(&site.run_dir).map_err(io_error("copying .verdone/"))?;
         Ok(Driver::new(site, rules, journal, reporter).run(start)?)
     }

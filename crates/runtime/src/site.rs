@@ -1,6 +1,7 @@
 //! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ pub struct Site {
     pub redactor: Redactor,
     pub protected: Protected,
     pub git_settings: Vec<Protected>,
+    /// The directories of earlier runs and of this one.
+    pub known_runs: BTreeSet<OsString>,
     /// The template of the prompt and where it came from.
     pub template: (String, String),
     /// The tree that was verified and is to be committed.
@@ -48,6 +51,8 @@ pub struct Site {
     pub before_turn: Option<Oid>,
     /// Untracked files that checks of this attempt made, by their content: nobody's work, until somebody changes them.
     pub debris: BTreeMap<RepoPath, String>,
+    /// Untracked files that the red check changed: the agent is not to blame for them.
+    pub untracked_before: PathSet,
     /// Turns and checks so far: they number the kept files.
     pub turns_run: u32,
     pub checks_run: u32,

@@ -3,7 +3,8 @@
 mod journal;
 mod lock;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,32 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Names of everything that looks like a run's directory, with a journal or without.
+    pub fn directories(&self) -> io::Result<BTreeSet<OsString>> {
+        let mut names = BTreeSet::new();
+        for entry in fs::read_dir(&self.runs)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                names.insert(entry.file_name());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Moves directories that are not among the `known` ones into `aside`: only a run of ours makes one, and others would pass
+    /// for evidence. Answers with their names.
+    pub fn put_back(&self, known: &BTreeSet<OsString>, aside: &Path) -> io::Result<Vec<String>> {
+        let mut moved = Vec::new();
+        for name in self.directories()?.difference(known) {
+            fs::create_dir_all(aside)?;
+            // Whatever its name is, its new place is ours to choose.
+            let place = tempfile::Builder::new().prefix("run-").tempdir_in(aside)?.keep();
+            fs::rename(self.runs.join(name), place)?;
+            moved.push(format!(".verdone/runs/{}", name.display()));
+        }
+        Ok(moved)
     }
 
     /// Ids of all runs, oldest first.

@@ -128,3 +128,16 @@ fn a_stop_interrupts_the_check_and_starts_no_other() {
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0].outcome, CheckOutcome::Interrupted);
 }
+
+#[test]
+fn a_secret_in_a_command_is_used_and_not_kept() {
+    let _one = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let redactor = Redactor::new([("MY_TOKEN".to_owned(), "open sesame".to_owned())]);
+    let command = "test 'open sesame' = \"open sesame\"";
+    let run =
+        run_check(&check(command, CheckOrigin::Story, command), &context(dir.path(), &redactor), &Signals::none(), &mut |_| ());
+    let run = run.unwrap();
+    assert_eq!(run.outcome, CheckOutcome::Passed);
+    assert!(!format!("{run:?}").contains("sesame"), "{run:?}");
+}

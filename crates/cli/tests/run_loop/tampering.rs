@@ -104,3 +104,13 @@ fn a_file_too_large_to_copy_is_refused_at_the_start() {
     let output = world.run(2);
     assert!(output.stderr.contains("big") && output.stderr.contains(".gitignore"), "{}", output.stderr);
 }
+
+#[test]
+fn a_run_that_an_agent_made_up_is_no_run() {
+    let forge = "{ run = 'mkdir .verdone/runs/99991231-000000-0000 && cp .verdone/runs/$VERDONE_RUN/journal.jsonl .verdone/runs/99991231-000000-0000/' }";
+    let world = World::with(ONE, &always(&format!("{forge}, {{ create = \"a\" }}")), &SHORT);
+    world.run(0);
+    assert!(!world.sandbox.path(".verdone/runs/99991231-000000-0000").exists());
+    assert_eq!(world.last("verified")["restored"][0], ".verdone/runs/99991231-000000-0000");
+    world.assert_clean();
+}

@@ -15,6 +15,7 @@ pub fn red_check(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
     let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
     // The check may have written files of its own: those must not pass for the agent's work later.
     if let (false, Some(checkpoint)) = (runs.is_empty(), &attempt.checkpoint) {
+        site.untracked_before = site.git.changed_untracked(checkpoint)?.into_iter().collect();
         let ours = site.plan_paths();
         let seen = site.git.candidate(checkpoint, &site.candidate_rules())?;
         let taken: PathSet = seen.changes.into_iter().map(|changed| changed.path).filter(|path| !ours.contains(path)).collect();

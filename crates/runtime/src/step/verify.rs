@@ -2,10 +2,10 @@
 //! left it as it was.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use verdone_core::check::{Check, CheckOutcome, CheckRun};
-use verdone_core::event::VerifyOutcome;
+use verdone_core::event::{Checkpoint, VerifyOutcome};
 use verdone_core::machine::{Attempt, Input, State, Verification};
 use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
@@ -36,13 +36,11 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
 /// What a turn, a check or a git hook did to files that are not the agent's: kept beside the run, told, undone. `when` keeps the
 /// copies of one turn apart.
 pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
-    let place = &attempt.place;
-    let name = format!("{}-{}-{}-{when}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
-    let aside = site.run_dir.join("undone").join(name);
+    let aside = aside(site, attempt, when);
     let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
-    for settings in &site.git_settings {
-        restored.extend(settings.put_back(&aside.join("git")).map_err(io_error("putting git's settings back"))?);
-    }
+    restored.extend(put_git_settings_back(site, attempt, when)?);
+    let runs = Store::of(&site.root).put_back(&site.known_runs, &aside.join("runs"));
+    restored.extend(runs.map_err(io_error("putting .verdone/runs/ back"))?);
     Store::of(&site.root).hide().map_err(io_error("hiding the runs from git"))?;
     for edit in site.plan.foreign_edits()? {
         if let Some(bytes) = &edit.bytes_on_disk {
@@ -56,6 +54,22 @@ pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result
     }
     site.plan.put_back()?;
     Ok(restored)
+}
+
+/// Git's own settings come first of all: they say where the work tree is and what a commit does.
+pub(super) fn put_git_settings_back(site: &Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
+    let aside = aside(site, attempt, when).join("git");
+    let mut restored = Vec::new();
+    for settings in &site.git_settings {
+        restored.extend(settings.put_back(&aside).map_err(io_error("putting git's settings back"))?);
+    }
+    Ok(restored)
+}
+
+fn aside(site: &Site, attempt: &Attempt, when: &str) -> PathBuf {
+    let place = &attempt.place;
+    let name = format!("{}-{}-{}-{when}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
+    site.run_dir.join("undone").join(name)
 }
 
 fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -78,6 +92,7 @@ fn look(
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
     let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     site.forget_changed_debris();
+    let left_out = left_out(site, checkpoint)?;
     let mut runs = Vec::new();
     for round in 1..=ROUNDS {
         let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
@@ -90,6 +105,7 @@ fn look(
             reason,
             restored: Vec::new(),
             debris: names(site),
+            left_out: left_out.clone(),
         };
         if let History::Moved { reason } = &candidate.history {
             return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), site));
@@ -121,7 +137,24 @@ fn look(
     }
     let reason = "checks do not settle: they change files each time they run".to_owned();
     let outcome = VerifyOutcome::Unsettled;
-    Ok(Verification { outcome, tree: None, changed: 1, runs, reason: Some(reason), restored: Vec::new(), debris: names(site) })
+    Ok(Verification {
+        outcome,
+        tree: None,
+        changed: 1,
+        runs,
+        reason: Some(reason),
+        restored: Vec::new(),
+        debris: names(site),
+        left_out,
+    })
+}
+
+/// What the turn did to files that were untracked before: checks see it, the commit will not have it.
+fn left_out(site: &Site, checkpoint: &Checkpoint) -> Result<Vec<String>, StepError> {
+    let ours = site.plan_paths();
+    let changed = site.git.changed_untracked(checkpoint)?.into_iter();
+    let theirs = changed.filter(|path| !ours.contains(path) && !site.untracked_before.contains(path));
+    Ok(theirs.map(|path| path.to_string()).collect())
 }
 
 /// How many files the attempt changed, the plan's tick and the red check's own traces left out.
