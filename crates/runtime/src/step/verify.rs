@@ -2,6 +2,8 @@
 //! left it as it was.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::check::{Check, CheckOutcome, CheckRun};
@@ -63,7 +65,21 @@ pub(super) fn put_git_settings_back(site: &Site, attempt: &Attempt, when: &str) 
     for settings in &site.git_settings {
         restored.extend(settings.put_back(&aside).map_err(io_error("putting git's settings back"))?);
     }
+    restored.extend(remove_pipes(site.git.top()).map_err(io_error("removing a pipe"))?);
     Ok(restored)
+}
+
+/// Git would wait for ever for somebody to write into a pipe of these names; there is nothing in one to lose.
+fn remove_pipes(top: &Path) -> io::Result<Vec<String>> {
+    let mut removed = Vec::new();
+    for name in [".gitignore", ".gitattributes"] {
+        let path = top.join(name);
+        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.file_type().is_fifo()) {
+            fs::remove_file(&path)?;
+            removed.push(name.to_owned());
+        }
+    }
+    Ok(removed)
 }
 
 fn aside(site: &Site, attempt: &Attempt, when: &str) -> PathBuf {
@@ -72,13 +88,13 @@ fn aside(site: &Site, attempt: &Attempt, when: &str) -> PathBuf {
     site.run_dir.join("undone").join(name)
 }
 
-fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(aside)?;
     fs::write(aside.join(file), bytes)
 }
 
 /// A folder that was put in a file's place.
-fn move_folder(aside: &Path, folder: &Path) -> std::io::Result<()> {
+fn move_folder(aside: &Path, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(aside)?;
     fs::rename(folder, aside.join(folder.file_name().unwrap_or_default()))
 }
