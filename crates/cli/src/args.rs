@@ -409,7 +409,8 @@ pub(crate) struct AttachArgs {}
 
 /// List the checkpoints and kept attempts of this repository.
 ///
-/// Each line has the ref, the story and the time. They are plain git commits: `git show REF` and `git diff REF` work.
+/// Each line has the time, the commit, what it keeps and of which attempt. A rejected attempt is a plain git commit: `git show`
+/// and `git diff` work on it. The others are snapshots that `verdone undo` returns to.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -15,6 +15,7 @@ mod man;
 mod plan;
 mod prune;
 mod report;
+mod reporter;
 mod run;
 mod show;
 mod status;

@@ -23,7 +23,7 @@ pub enum TurnOutcome {
 
 impl TurnOutcome {
     pub fn words(&self) -> String {
-        use crate::config::Span;
+        use crate::span::Span;
         match self {
             Self::Ended => "ended".to_owned(),
             Self::Crashed { reason } => format!("crashed: {reason}"),

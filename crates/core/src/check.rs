@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Span;
+use crate::span::Span;
 
 /// A command as config or a plan gives it: text goes to `sh -c`, a list is executed as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,6 @@ mod flat;
 mod layer;
 mod problem;
 mod shape;
-mod span;
 mod suggest;
 mod template;
 
@@ -14,13 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
 use crate::check::{CommandSpec, Gate};
+use crate::span::Span;
 use crate::verdict::RedPolicy;
 
 pub use flat::flatten;
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
 pub use problem::ConfigProblem;
 pub use shape::{Choice, Field, Shape};
-pub use span::Span;
 pub use suggest::nearest;
 pub use template::template;
 

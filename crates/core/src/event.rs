@@ -175,6 +175,9 @@ pub enum Event {
         restored: Vec<String>,
         /// Untracked files that the checks themselves left behind: not committed.
         debris: Vec<String>,
+        /// Files that were untracked before the attempt and were changed by it: the checks saw them, the commit does not have them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<String>,
     },
     /// The story's commit is about to be made of exactly this tree.
     CommitStarted { place: Place, tree: Oid, verdict: StoryVerdict },
@@ -202,6 +205,13 @@ pub enum Event {
         /// The checkpoint taken right before the rollback: what `undo` returns to.
         before: Checkpoint,
         files: u32,
+    },
+    /// The attempt stays in the work tree as it was found: the branch had moved on since, and what is on it is not ours to judge.
+    AttemptLeft {
+        place: Place,
+        /// A copy of the work as a commit.
+        kept: Oid,
+        reason: String,
     },
     /// No attempts are left for this story in this run.
     StoryFailed { story: StoryId, reason: String },

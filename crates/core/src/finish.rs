@@ -101,7 +101,7 @@ impl Finish {
             Self::Stalled => "limits.consecutive_failures attempts in a row failed",
             Self::Blocked => "only stories are left that failed, wait for a failed one, or need a decision",
             Self::HookAbort => "a lifecycle script asked for the end",
-            Self::Error => "Verdone or the agent could not go on",
+            Self::Error => "Verdone or the agent could not go on (2 where the agent could not be started at all)",
         }
     }
 

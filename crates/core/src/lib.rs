@@ -18,6 +18,7 @@ pub mod plan;
 pub mod prompt;
 pub mod redact;
 pub mod sanitise;
+pub mod span;
 pub mod update;
 pub mod verdict;
 pub mod view;

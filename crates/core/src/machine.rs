@@ -224,6 +224,7 @@ pub struct Verification {
     pub reason: Option<String>,
     pub restored: Vec<String>,
     pub debris: Vec<String>,
+    pub left_out: Vec<String>,
 }
 
 /// What to do next, as data. What an effect needs beyond this is in the state.

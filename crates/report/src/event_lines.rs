@@ -106,6 +106,12 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             let why = given_up(why, reason);
             vec![Line::under(Mark::Bad, format!("Attempt {} given up: {why}", place.attempt))]
         }
+        Event::AttemptLeft { kept, reason, .. } => {
+            vec![Line::under(
+                Mark::Warn,
+                format!("{}{dot}kept as {}", because("Left as it was found", reason), clean(kept.short())),
+            )]
+        }
         Event::RolledBack { kept, files, .. } => {
             vec![Line::under(Mark::Back, format!("{}{dot}kept as {}", rolled_back(*files), clean(kept.short())))]
         }
@@ -239,10 +245,16 @@ fn left_behind(leftovers: u32) -> Option<Line> {
 }
 
 fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
-    let Event::Verified { place, outcome: found, runs, reason, restored, debris, .. } = event else { return Vec::new() };
+    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, .. } = event else {
+        return Vec::new();
+    };
     let mut lines = Vec::new();
     if !restored.is_empty() {
-        lines.push(Line::under(Mark::Warn, format!("Put back, the agent may not write it: {}", files(restored))));
+        lines.push(Line::under(Mark::Warn, format!("Put back, not the agent's to write: {}", files(restored))));
+        if let Some(run) = &view.run {
+            let text = format!("what was there is kept in .verdone/runs/{run}/undone");
+            lines.push(Line::under(Mark::Info, clean(&text)));
+        }
     }
     for run in runs {
         lines.push(checked(run, dot));
@@ -271,6 +283,10 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         | VerifyOutcome::HistoryMoved
         | VerifyOutcome::Refused => lines.push(Line::under(Mark::Bad, because(&sentence(outcome(found)), why))),
         VerifyOutcome::Interrupted => lines.push(Line::under(Mark::Warn, "Checks were interrupted")),
+    }
+    if !left_out.is_empty() {
+        let text = format!("Changed, but untracked before the run, so not in the commit: {}", files(left_out));
+        lines.push(Line::under(Mark::Warn, text));
     }
     if !debris.is_empty() {
         let text = format!("Left by the checks, not committed (ignore them in .gitignore): {}", files(debris));

@@ -31,6 +31,7 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::CommitRefused { place, .. }
         | Event::AttemptRejected { place, .. }
         | Event::IterationSkipped { place }
+        | Event::AttemptLeft { place, .. }
         | Event::RolledBack { place, .. } => Some(place),
         Event::RunStarted { .. }
         | Event::BaselineChecked { .. }
@@ -86,6 +87,9 @@ fn said(event: &Event) -> (Mark, String) {
         }
         Event::CommitRefused { message, .. } => (Mark::Bad, because("Commit refused", message)),
         Event::AttemptRejected { rejection: why, reason, .. } => (Mark::Bad, format!("Given up: {}", given_up(why, reason))),
+        Event::AttemptLeft { kept, reason, .. } => {
+            (Mark::Warn, format!("{}, kept as {}", because("Left as it was found", reason), clean(kept.short())))
+        }
         Event::RolledBack { kept, files, .. } => {
             (Mark::Back, format!("{}, kept as {}", rolled_back(*files), clean(kept.short())))
         }

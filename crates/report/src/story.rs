@@ -115,6 +115,9 @@ impl Page<'_> {
         if !seen.restored.is_empty() {
             self.note(4, &format!("put back: {}", files(&seen.restored)));
         }
+        if !seen.left_out.is_empty() {
+            self.note(4, &format!("changed, but not in the commit: {}", files(&seen.left_out)));
+        }
         if !seen.debris.is_empty() {
             self.note(4, &format!("left by the checks: {}", files(&seen.debris)));
         }

@@ -120,7 +120,7 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
 fn environment(request: &TurnRequest<'_>, prompt_path: &Path) -> EnvPlan {
     let place = request.place;
     EnvPlan::default()
-        .with("VERDONE_RUN", request.run.as_str())
+        .with(process::RUN_VARIABLE, request.run.as_str())
         .with("VERDONE_STORY", place.story.as_str().replace('\0', "\u{fffd}"))
         .with("VERDONE_ATTEMPT", place.attempt.to_string())
         .with("VERDONE_TURN", place.turn.to_string())
@@ -134,7 +134,7 @@ fn absolute(path: &Path, cwd: &Path) -> PathBuf {
 }
 
 fn outcome(exit: Exit, limits: &Limits, tail: &str) -> TurnOutcome {
-    let millis = |span: verdone_core::config::Span| span.duration().as_millis() as u64;
+    let millis = |span: verdone_core::span::Span| span.duration().as_millis() as u64;
     let last = tail.lines().map(|line| sanitise_line(line.trim())).rfind(|line| !line.is_empty());
     let because = |what: String| last.as_ref().map_or_else(|| what.clone(), |line| format!("{what}: {line}"));
     match exit {

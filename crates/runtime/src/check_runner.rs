@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
 use verdone_core::id::encode_component;
 use verdone_core::redact::Redactor;
 
@@ -87,7 +87,7 @@ fn run_numbered(
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
 ) -> io::Result<CheckRun> {
-    let file = format!("checks/{number}-{}.txt", encode_component(&check.name));
+    let file = format!("checks/{number}-{}.txt", encode_component(&context.redactor.redact(&check.name)));
     let spawn = Spawn {
         argv: process::argv(&check.command),
         cwd: context.cwd.to_owned(),
@@ -101,9 +101,9 @@ fn run_numbered(
         redactor: context.redactor,
     };
     let mut run = CheckRun {
-        name: check.name.clone(),
+        name: context.redactor.redact(&check.name).into_owned(),
         origin: check.origin.clone(),
-        command: check.command.clone(),
+        command: redacted(&check.command, context.redactor),
         outcome: CheckOutcome::Interrupted,
         duration_ms: 0,
         output_digest: verdone_core::id::digest(b""),
@@ -126,6 +126,14 @@ fn run_numbered(
         Err(error) => run.outcome = CheckOutcome::Unknown { reason: error.to_string() },
     }
     Ok(run)
+}
+
+/// What is kept of a command; a secret may stand in it.
+fn redacted(command: &CommandSpec, redactor: &Redactor) -> CommandSpec {
+    match command {
+        CommandSpec::Shell(text) => CommandSpec::Shell(redactor.redact(text).into_owned()),
+        CommandSpec::Argv(words) => CommandSpec::Argv(words.iter().map(|word| redactor.redact(word).into_owned()).collect()),
+    }
 }
 
 fn outcome(check: &Check, exit: Exit) -> CheckOutcome {

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use verdone_core::config::{ConfigProblem, Layer, Origin, Resolved, Span, resolve};
+use verdone_core::config::{ConfigProblem, Layer, Origin, Resolved, resolve};
+use verdone_core::span::Span;
 
 use crate::project::Project;
 

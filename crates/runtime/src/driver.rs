@@ -110,7 +110,7 @@ impl<'a> Driver<'a> {
             Effect::Turn => step::turn(site, state, reporter),
             Effect::Verify => step::verify(site, state, reporter),
             Effect::Commit => step::commit(site, state, reporter),
-            Effect::RollBack => step::roll_back(site, state),
+            Effect::RollBack => step::roll_back(site, state, reporter),
             Effect::Finish => step::finish(site, state, reporter),
         };
         done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })

@@ -13,6 +13,7 @@ mod create;
 mod error;
 mod files;
 mod head;
+mod hidden;
 mod index;
 mod note;
 mod path;
@@ -110,9 +111,11 @@ impl Git {
         Err(answer.failure("rev-parse"))
     }
 
-    /// Sets a variable for every git process from now on, and so for the user's git hooks.
-    pub fn set_variable(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+    /// Marks every git process from now on, and what the user's git hooks start.
+    #[must_use]
+    pub fn marked(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
+        self
     }
 
     /// The work tree's top level.

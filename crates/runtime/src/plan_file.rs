@@ -33,6 +33,7 @@ pub struct PlanFile {
     context: Option<String>,
     notes: Vec<String>,
     last_mark: Option<LastMark>,
+    ticked_by_others: Vec<StoryId>,
 }
 
 /// `prd.md` beside a `plan.md`: the same story is ticked there too. Protected even if it cannot be read as a plan.
@@ -103,7 +104,18 @@ impl PlanFile {
             Some(path) if path.is_file() => Some(String::from_utf8_lossy(&read(&path)?.1).into_owned()),
             Some(_) | None => None,
         };
-        Ok(Self { location, held, document, companion, progress_md, progress_txt, context, notes, last_mark: None })
+        Ok(Self {
+            location,
+            held,
+            document,
+            companion,
+            progress_md,
+            progress_txt,
+            context,
+            notes,
+            last_mark: None,
+            ticked_by_others: Vec::new(),
+        })
     }
 
     pub fn plan(&self) -> &Plan {
@@ -146,7 +158,11 @@ impl PlanFile {
             progress.push(file.as_mut().map(ProgressFile::changed).transpose()?.flatten());
         }
         let changed = plan.is_some() || companion.is_some() || progress.iter().any(Option::is_some);
+        self.ticked_by_others.clear();
         if let Some((held, document)) = plan {
+            let ticked = document.plan().stories.iter().filter(|story| story.status == Status::Done);
+            let was_open = |id: &StoryId| self.plan().story(id).is_none_or(|story| story.status != Status::Done);
+            self.ticked_by_others = ticked.map(|story| &story.id).filter(|id| was_open(id)).cloned().collect();
             self.held = held;
             self.document = document;
         }
@@ -163,6 +179,11 @@ impl PlanFile {
             self.last_mark = None;
         }
         Ok(changed)
+    }
+
+    /// Stories that the last [`Self::refresh`] found ticked and that we had open.
+    pub fn ticked_by_others(&self) -> &[StoryId] {
+        &self.ticked_by_others
     }
 
     /// Marks a story in memory and on disk. On an error the plan is as it was.
@@ -214,6 +235,18 @@ impl PlanFile {
             edits.push(ForeignEdit { path: held.path.clone(), bytes_on_disk });
         }
         Ok(edits)
+    }
+
+    /// Whether every story that we hold is on disk with the mark that we gave it, however the rest of the text looks.
+    pub fn marks_are_ours(&self) -> Result<bool, PlanFileError> {
+        let ours = self.document.text().as_bytes();
+        if self.held.is_unchanged(Some(ours)).map_err(|error| self.held.error(error))? {
+            return Ok(true);
+        }
+        let Ok((_, bytes)) = self.held.read_again() else { return Ok(false) };
+        let Ok(on_disk) = Document::parse(self.document.name(), &bytes) else { return Ok(false) };
+        let is_there = |story: &Story| on_disk.plan().story(&story.id).is_some_and(|found| found.status == story.status);
+        Ok(self.plan().stories.iter().all(is_there))
     }
 
     /// Rewrites our bytes where something else is on disk, and removes progress files that we did not write.

@@ -16,12 +16,15 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use crate::agent::{TurnRequest, run_turn};
 use crate::approval::{ApprovalError, Approvals};
 use crate::atomic::write_atomically;
-use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
+use crate::git::{Git, GitError};
+use crate::keep::Keep;
 use crate::process::{self, Moment};
 use crate::project::Project;
 use crate::protected::Protected;
+use crate::run::WorkTree;
 use crate::signal::Signals;
-use crate::store::{LockError, RunLock, Store};
+use crate::store::Store;
+use crate::template::read_template;
 
 #[derive(Debug)]
 pub struct PlanningRequest<'a> {
@@ -31,8 +34,6 @@ pub struct PlanningRequest<'a> {
     pub request: &'a str,
     /// Where the plan goes.
     pub output: &'a Path,
-    /// Replace a plan that is there already.
-    pub force: bool,
 }
 
 #[derive(Debug)]
@@ -59,40 +60,34 @@ pub enum PlanningError {
     Git(#[from] GitError),
     #[error(transparent)]
     Approval(#[from] ApprovalError),
-    #[error(transparent)]
-    Lock(#[from] LockError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
 
-/// Asks for a plan and writes it. Its commands stay unapproved.
+/// Asks for a plan and writes it. Its commands stay unapproved. The work tree is ours meanwhile.
 pub fn write_plan(
     request: &PlanningRequest<'_>,
+    _ours: &WorkTree,
     signals: &Signals,
     reporter: &mut dyn Reporter,
 ) -> Result<PlanWritten, PlanningError> {
     if request.request.trim().is_empty() {
         return Err(PlanningError::EmptyRequest);
     }
-    if !request.force && fs::symlink_metadata(request.output).is_ok() {
+    if fs::symlink_metadata(request.output).is_ok() {
         return Err(PlanningError::Exists(request.output.to_owned()));
     }
     let root = &request.project.root;
     let git = Git::open(root)?;
-    let _lock = RunLock::take(git.git_dir())?;
     let (run, run_dir) = Store::of(root).create(Timestamp::now()).map_err(io_error("making the run's directory"))?;
-    let home: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
-    let snapshot = |label: &str| {
-        let limits = SnapshotLimits::default();
-        git.checkpoint(&CheckpointRequest { chain: &run, label, extra: &[], skip: &home, limits })
-    };
-    let checkpoint = snapshot("before planning")?;
-    let rules = CandidateRules { excluded: home.clone(), ..CandidateRules::default() };
-    let before = git.candidate(&checkpoint, &rules)?;
+    let keep = Keep { git: &git, root, run: &run, run_dir: &run_dir };
+    let checkpoint = keep.checkpoint("before planning", &[])?;
+    let before = git.candidate(&checkpoint, &keep.candidate_rules())?;
 
     process::adopt_orphans();
     let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
-    let said = ask(request, &run, &run_dir, signals, reporter);
+    let guardrails = protected.text("guardrails.md").unwrap_or_default();
+    let said = ask(request, &guardrails, &run, &run_dir, signals, reporter);
 
     // Whatever became of the turn.
     let aside = run_dir.join("undone");
@@ -101,8 +96,8 @@ pub fn write_plan(
     }
     let drift = git.unchanged_since(&before)?;
     if !drift.is_none() || !drift.new_untracked.is_empty() {
-        let kept = snapshot("what the agent changed while planning")?;
-        git.restore(&checkpoint, &RestoreRules { skip: home.clone(), aside: run_dir.join("aside") })?;
+        let kept = keep.checkpoint_before_restore("what the agent changed while planning", &[])?;
+        keep.restore(&checkpoint)?;
         let text = format!("the agent changed files while planning; they were put back and are kept in {}", kept.id.short());
         reporter.report(Update::Notice { text: &text });
     }
@@ -111,15 +106,15 @@ pub fn write_plan(
 
 fn ask(
     request: &PlanningRequest<'_>,
+    guardrails: &str,
     run: &verdone_core::id::RunId,
     run_dir: &Path,
     signals: &Signals,
     reporter: &mut dyn Reporter,
 ) -> Result<String, PlanningError> {
     let root = &request.project.root;
-    let (name, template) = template(root)?;
-    let guardrails = fs::read_to_string(root.join(".verdone/guardrails.md")).unwrap_or_default();
-    let prompt = prompt::planning(&name, &template, request.request, &guardrails)?;
+    let (name, template) = read_template(root, "planning", prompt::PLANNING).map_err(io_error("reading the template"))?;
+    let prompt = prompt::planning(&name, &template, request.request, guardrails)?;
     let redactor = process::redactor_from_environment();
     let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
     let turn = TurnRequest {
@@ -166,15 +161,6 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, said: &str) -> Result<P
     let root = &request.project.root;
     Approvals::read(root)?.written(&crate::site::shown(request.output, root), &request.config.agent.name)?;
     Ok(PlanWritten { stories: document.plan().stories.len(), fingerprint: document.fingerprint() })
-}
-
-fn template(root: &Path) -> Result<(String, String), PlanningError> {
-    let name = ".verdone/prompts/planning.md";
-    match fs::read_to_string(root.join(name)) {
-        Ok(text) => Ok((name.to_owned(), text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(("built-in".to_owned(), prompt::PLANNING.to_owned())),
-        Err(source) => Err(PlanningError::Io { doing: format!("reading {name}"), source }),
-    }
 }
 
 fn io_error(doing: &str) -> impl FnOnce(io::Error) -> PlanningError + '_ {

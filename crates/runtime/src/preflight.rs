@@ -142,6 +142,10 @@ pub fn agent(config: &Config, root: &Path) -> Finding {
             ),
             Some(command) if command.is_empty() => Finding::bad("agent", "the agent's command is empty", []),
             Some(command) => match missing_program(command, root) {
+                Some(program) if root.join(&program).is_file() && program.contains('/') => {
+                    let hint = format!("chmod +x {program}");
+                    Finding::bad("agent", format!("{program} is not executable"), [hint.as_str()])
+                }
                 Some(program) => {
                     let message = format!("{program}: no such program");
                     Finding::bad("agent", message, ["install it, or correct the agent's command"])

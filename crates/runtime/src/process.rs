@@ -26,6 +26,9 @@ pub use program::{check_program, program_exists};
 pub use supervise::run;
 pub use tree::adopt_orphans;
 
+/// Set for everything that a run starts; a run inside a run is refused by it.
+pub const RUN_VARIABLE: &str = "VERDONE_RUN";
+
 /// Where `sh -c` finds its shell, whatever PATH says.
 pub const SHELL: &str = "/bin/sh";
 
@@ -125,5 +128,5 @@ pub fn end_leftovers(keep: &[u32], grace: Duration, signals: &Signals) -> u32 {
 /// Ends the processes of a run whose Verdone was killed and could not do it. They are known by `VERDONE_RUN`.
 /// Says how many there were.
 pub fn end_strays(run: &RunId, grace: Duration, signals: &Signals) -> u32 {
-    tree::end_marked("VERDONE_RUN", run.as_str(), grace, signals)
+    tree::end_marked(RUN_VARIABLE, run.as_str(), grace, signals)
 }

@@ -1,5 +1,6 @@
-//! The judge's own files: `.verdone/` without its runs. They are held in memory from the start of a run; what a turn did to them
-//! is kept aside, told, and put back before anything is verified.
+//! The judge's own files: `.verdone/` without its runs, and what tells git how to see and commit files (its settings, attributes,
+//! ignore rules and hooks). They are held in memory from the start of a run; what a turn or a check did to them is kept aside,
+//! told, and put back before anything is committed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -15,22 +16,53 @@ const SAVED: &str = "protected";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Held {
-    File { bytes: Vec<u8>, mode: u32 },
+    File {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
     Link(PathBuf),
+    /// A pipe or the like. To open it might wait for ever.
+    Special,
 }
 
-/// `.verdone/` as it was when the run began.
+/// What is held of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// `.verdone/`
+    Home,
+    /// The git directory.
+    GitSettings,
+}
+
+/// One directory as it was when the run began.
 #[derive(Debug)]
 pub struct Protected {
     dir: PathBuf,
+    scope: Scope,
     files: BTreeMap<PathBuf, Held>,
 }
 
 impl Protected {
     pub fn snapshot(project_root: &Path) -> io::Result<Self> {
-        let dir = project_root.join(".verdone");
-        let files = read_all(&dir)?;
-        Ok(Self { dir, files })
+        Self::of(project_root.join(".verdone"), Scope::Home)
+    }
+
+    /// Settings, attributes, ignore rules and hooks in a git directory.
+    pub fn git_settings(git_dir: &Path) -> io::Result<Self> {
+        Self::of(git_dir.to_owned(), Scope::GitSettings)
+    }
+
+    fn of(dir: PathBuf, scope: Scope) -> io::Result<Self> {
+        let files = read_all(&dir, scope)?;
+        Ok(Self { dir, scope, files })
+    }
+
+    /// The text of a file as it was.
+    pub fn text(&self, path: &str) -> Option<String> {
+        match self.files.get(Path::new(path))? {
+            Held::File { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
+            Held::Link(_) | Held::Special => None,
+        }
     }
 
     /// Copies everything into the run's directory, for the case that this process dies.
@@ -46,15 +78,16 @@ impl Protected {
         if !dir.is_dir() {
             return Ok(None);
         }
-        Ok(Some(Self { dir: project_root.join(".verdone"), files: read_all(&dir)? }))
+        let files = read_all(&dir, Scope::Home)?;
+        Ok(Some(Self { dir: project_root.join(".verdone"), scope: Scope::Home, files }))
     }
 
     /// Undoes every change since the snapshot; the changed versions go into `aside`. Answers with what was changed.
     pub fn put_back(&self, aside: &Path) -> io::Result<Vec<String>> {
-        let now = read_all(&self.dir)?;
+        let now = read_all(&self.dir, self.scope)?;
         let mut changed = Vec::new();
         for (path, found) in &now {
-            if self.files.get(path) != Some(found) {
+            if !self.scope.is_same(path, self.files.get(path), found) {
                 keep(aside, path, found)?;
                 changed.push(path.clone());
             }
@@ -68,8 +101,58 @@ impl Protected {
                 write(&self.dir.join(path), held)?;
             }
         }
-        Ok(changed.iter().map(|path| Path::new(".verdone").join(path).display().to_string()).collect())
+        Ok(changed.iter().map(|path| Path::new(self.scope.name()).join(path).display().to_string()).collect())
     }
+}
+
+impl Scope {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Home => ".verdone",
+            Self::GitSettings => ".git",
+        }
+    }
+
+    fn holds(self, path: &Path) -> bool {
+        let below = |dir: &str| path.strip_prefix(dir).ok();
+        match self {
+            Self::Home => path != Path::new("runs"),
+            Self::GitSettings => {
+                let info = ["", "attributes", "exclude", "grafts", "sparse-checkout"];
+                ["config", "config.worktree"].iter().any(|name| path == Path::new(name))
+                    || below("hooks").is_some()
+                    || below("info").is_some_and(|rest| info.iter().any(|name| rest == Path::new(name)))
+            }
+        }
+    }
+
+    /// Branches and remotes come and go with the user's own commands, and change nothing about what is committed.
+    fn is_same(self, path: &Path, held: Option<&Held>, found: &Held) -> bool {
+        match (self, held, found) {
+            (Self::GitSettings, Some(Held::File { bytes: old, .. }), Held::File { bytes: new, .. })
+                if path == Path::new("config") =>
+            {
+                settings_that_count(old) == settings_that_count(new)
+            }
+            (Self::Home | Self::GitSettings, held, found) => held == Some(found),
+        }
+    }
+}
+
+/// The lines of a git config without its plain `branch` and `remote` sections. Whatever looks unusual stays in.
+fn settings_that_count(config: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(config);
+    let mut in_passing = false;
+    let counts = |line: &&str| {
+        let header = line.trim();
+        if header.starts_with('[') {
+            let name = header.trim_start_matches('[').split(['"', ' ', ']', '.']).next().unwrap_or_default();
+            in_passing = ["branch", "remote"].contains(&name) && header.ends_with(']') && header.matches('[').count() == 1;
+            return !in_passing;
+        }
+        !in_passing || line.contains('[') || line.ends_with('\\')
+    };
+    text.lines().filter(counts).map(str::to_owned).collect()
 }
 
 /// Keeps a file of a turn under its own name.
@@ -81,6 +164,7 @@ fn keep(aside: &Path, path: &Path, found: &Held) -> io::Result<()> {
     match found {
         Held::File { bytes, .. } => fs::write(target, bytes),
         Held::Link(to) => fs::write(target, to.as_os_str().as_encoded_bytes()),
+        Held::Special => Ok(()),
     }
 }
 
@@ -94,6 +178,7 @@ fn write(target: &Path, held: &Held) -> io::Result<()> {
     let (bytes, mode) = match held {
         Held::File { bytes, mode } => (bytes, *mode),
         Held::Link(to) => return std::os::unix::fs::symlink(to, target),
+        Held::Special => return Ok(()),
     };
     let mut file = tempfile::NamedTempFile::new_in(parent)?;
     io::Write::write_all(&mut file, bytes)?;
@@ -103,8 +188,8 @@ fn write(target: &Path, held: &Held) -> io::Result<()> {
     Ok(())
 }
 
-/// Every regular file below, but for the runs. Links are read as what they are, never followed.
-fn read_all(dir: &Path) -> io::Result<BTreeMap<PathBuf, Held>> {
+/// Every file below that is held. Links are read as what they are, never followed.
+fn read_all(dir: &Path, scope: Scope) -> io::Result<BTreeMap<PathBuf, Held>> {
     let mut files = BTreeMap::new();
     let mut open = vec![PathBuf::new()];
     while let Some(below) = open.pop() {
@@ -116,15 +201,17 @@ fn read_all(dir: &Path) -> io::Result<BTreeMap<PathBuf, Held>> {
         for entry in entries {
             let entry = entry?;
             let path = below.join(entry.file_name());
-            let meta = fs::symlink_metadata(entry.path())?;
-            if path == Path::new("runs") {
+            if !scope.holds(&path) {
                 continue;
             }
+            let meta = fs::symlink_metadata(entry.path())?;
             if meta.is_dir() {
                 open.push(path);
             } else if meta.is_symlink() {
                 files.insert(path, Held::Link(fs::read_link(entry.path())?));
-            } else if meta.is_file() && meta.len() <= LARGEST {
+            } else if !meta.is_file() {
+                files.insert(path, Held::Special);
+            } else if meta.len() <= LARGEST {
                 files.insert(path, Held::File { bytes: fs::read(entry.path())?, mode: meta.permissions().mode() });
             }
         }
@@ -163,5 +250,49 @@ mod tests {
         assert_eq!(fs::read_to_string(aside.join("config.toml")).unwrap(), "weakened");
         assert!(home.join("runs/r1/journal.jsonl").exists());
         assert_eq!(protected.put_back(&aside).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn gits_settings_and_hooks_are_put_back_but_branches_and_remotes_are_the_users() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("config");
+        fs::create_dir_all(dir.path().join("hooks")).unwrap();
+        fs::create_dir_all(dir.path().join("info")).unwrap();
+        fs::write(&config, "[core]\n\tbare = false\n").unwrap();
+        let protected = Protected::git_settings(dir.path()).unwrap();
+        let aside = dir.path().join("aside");
+
+        for harmless in ["[branch \"x\"]\n\tmerge = refs/heads/x\n", "[remote \"o\"]\n\turl = y\n"] {
+            fs::write(&config, format!("[core]\n\tbare = false\n{harmless}")).unwrap();
+            assert_eq!(protected.put_back(&aside).unwrap(), Vec::<String>::new(), "{harmless}");
+        }
+        for weakened in [
+            "[core]\n\tbare = false\n\thooksPath = /dev/null\n",
+            "[core]\n\tbare = false\n[branch \"x\"] [core] hooksPath = /dev/null\n",
+            "[core]\n\tbare = false\n[branch \"x\"]\n\tmerge = y [core]\n",
+            "[core]\n\tbare = false\n[filter \"f\"]\n\tclean = true\n",
+            "[core]\n\tbare = false\n[include]\n\tpath = z\n",
+        ] {
+            fs::write(&config, weakened).unwrap();
+            assert_eq!(protected.put_back(&aside).unwrap(), [".git/config"], "{weakened}");
+        }
+        fs::write(dir.path().join("hooks/pre-commit"), "exit 0").unwrap();
+        fs::write(dir.path().join("info/attributes"), "* filter=f").unwrap();
+        fs::write(dir.path().join("index"), "not ours").unwrap();
+        let mut changed = protected.put_back(&aside).unwrap();
+        changed.sort();
+        assert_eq!(changed, [".git/hooks/pre-commit", ".git/info/attributes"]);
+        assert!(dir.path().join("index").exists() && !dir.path().join("hooks/pre-commit").exists());
+    }
+
+    #[test]
+    fn a_pipe_is_never_opened_and_does_not_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".verdone")).unwrap();
+        let protected = Protected::snapshot(dir.path()).unwrap();
+        let pipe = dir.path().join(".verdone/guardrails.md");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        assert_eq!(protected.put_back(&dir.path().join("aside")).unwrap(), [".verdone/guardrails.md"]);
+        assert!(fs::symlink_metadata(&pipe).is_err());
     }
 }

@@ -13,7 +13,8 @@ use verdone_core::finish::Finish;
 use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
 
-use crate::git::{CandidateRules, CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
+use crate::git::{Git, GitError};
+use crate::keep::Keep;
 use crate::process;
 use crate::project::Project;
 use crate::protected::Protected;
@@ -39,7 +40,7 @@ pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut d
     let Some(stored) = Store::of(&project.root).latest()? else { return Ok(()) };
     let mut state = State::default();
     stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
-    if matches!(state.phase, Phase::Stopped { .. } | Phase::New) {
+    if matches!(state.phase, Phase::Stopped { .. } | Phase::New) && state.open_attempt().is_none() {
         return Ok(());
     }
     let text = format!("run {} did not end properly; putting things in order", stored.id);
@@ -80,6 +81,10 @@ fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn R
 }
 
 fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
+    if let Event::AttemptLeft { place, kept, reason } = &recorded.event {
+        let text = format!("the unfinished attempt at {} was left as it is ({reason}); a copy is {}", place.story, kept.short());
+        reporter.report(Update::Notice { text: &text });
+    }
     if let Event::RolledBack { place, kept, .. } = &recorded.event {
         let text = format!("the unfinished attempt at {} is kept as {}", place.story, kept.short());
         reporter.report(Update::Notice { text: &text });
@@ -101,14 +106,15 @@ fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &A
     }
     let place = attempt.place.clone();
     let extra = git.extra_paths(checkpoint)?;
-    let skip: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
+    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir };
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
-    let limits = SnapshotLimits::default();
-    let request = CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &skip, limits };
-    let before = git.checkpoint_after_moving(&request, &stored.dir.join("aside"))?;
-    let rules = CandidateRules { excluded: skip.clone(), ..CandidateRules::default() };
-    let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &rules)?, &label)?;
-    let restored = git.restore(checkpoint, &RestoreRules { skip, aside: stored.dir.join("aside") })?;
+    let before = keep.checkpoint_before_restore(&label, &extra)?;
+    let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &keep.candidate_rules())?, &label)?;
+    if (&before.head, &before.branch) != (&checkpoint.head, &checkpoint.branch) {
+        let reason = "the branch has moved since the run began this attempt".to_owned();
+        return Ok(vec![Event::AttemptLeft { place, kept, reason }]);
+    }
+    let restored = keep.restore(checkpoint)?;
     let rejection = Rejection::Crashed;
     Ok(vec![
         Event::AttemptRejected { place: place.clone(), rejection, reason: "the run died".to_owned() },

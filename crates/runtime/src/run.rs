@@ -1,7 +1,6 @@
 //! A run from the outside: getting ready, refusing with a reason, and driving it to its end.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,19 +16,17 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::driver::Driver;
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, PathSet};
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::preflight::{self, Finding, Health};
-use crate::process;
+use crate::process::{self, RUN_VARIABLE};
 use crate::project::Project;
 use crate::protected::Protected;
 use crate::recover::{self, RecoverError};
 use crate::signal::Signals;
 use crate::site::{self, Site};
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
-
-/// Set for everything that a run starts; a run inside a run is refused by it.
-pub const RUN_VARIABLE: &str = "VERDONE_RUN";
+use crate::template::read_template;
 
 /// What the user asked for, settings already merged.
 #[derive(Debug)]
@@ -117,7 +114,8 @@ impl Ready {
             let message = format!("{} has no story {:?}", site::shown(plan.path(), &request.project.start), only.as_str());
             return Err(RunError::Refused(Finding::bad("story", message, [&format!("its stories: {}", known.join(", "))])));
         }
-        let template = read_template(&request.project.root)?;
+        let template =
+            read_template(&request.project.root, "building", prompt::BUILDING).map_err(io_error("reading the template"))?;
         Ok(Self { request, git, plan, gates, frozen, template })
     }
 
@@ -130,6 +128,8 @@ impl Ready {
             (self.git.status(), identity.join().unwrap_or(Err(GitError::Missing)))
         });
         let status = status?;
+        let skip = self.git.repo_path(&root.join(".verdone")).into_iter().collect();
+        let fits = self.git.fits_a_checkpoint(&status, &skip);
         let protected = self.plan.protected_paths();
         let top = self.git.top().to_owned();
         let home = root.join(".verdone");
@@ -138,6 +138,13 @@ impl Ready {
             path.starts_with(&home) || protected.contains(&path)
         };
         let mut findings = preflight::repository(&self.git, &status, identity, &ours);
+        if let Err(error) = fits {
+            findings.push(Finding::bad(
+                "files",
+                error.to_string(),
+                [error.hint().unwrap_or("look at the files that git status lists")],
+            ));
+        }
         findings.push(preflight::agent(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
@@ -154,6 +161,10 @@ impl Ready {
     pub fn into_site(self, run: verdone_core::id::RunId, run_dir: PathBuf, signals: Signals) -> Result<(Site, Rules), RunError> {
         let root = self.request.project.root;
         let protected = Protected::snapshot(&root).map_err(io_error("reading .verdone/"))?;
+        let mut git_dirs = vec![self.git.common_dir()];
+        git_dirs.extend((self.git.git_dir() != self.git.common_dir()).then(|| self.git.git_dir()));
+        let git_settings = git_dirs.into_iter().map(Protected::git_settings).collect::<io::Result<Vec<_>>>();
+        let git_settings = git_settings.map_err(io_error("reading git's settings"))?;
         let rules = Rules {
             limits: self.request.config.limits.clone(),
             red_check: self.request.config.red_check,
@@ -161,11 +172,9 @@ impl Ready {
             unverified: self.request.unverified,
             fail_behavior: self.request.config.hooks.fail_behavior,
         };
-        let mut git = self.git;
-        // Marks the user's git hooks as ours: they are found and ended should this process die.
-        git.set_variable(RUN_VARIABLE, run.as_str());
         let site = Site {
-            git,
+            // So that a git hook of a run that died is found and ended by the next one.
+            git: self.git.marked(RUN_VARIABLE, run.as_str()),
             root,
             run,
             run_dir,
@@ -177,10 +186,13 @@ impl Ready {
             signals,
             redactor: process::redactor_from_environment(),
             protected,
+            git_settings,
+            known_runs: BTreeSet::new(),
             template: self.template,
             candidate: None,
             before_turn: None,
             debris: BTreeMap::new(),
+            untracked_before: PathSet::default(),
             turns_run: 0,
             checks_run: 0,
         };
@@ -206,7 +218,8 @@ impl Ready {
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
         let journal = Journal::create(&run_dir)?;
         let start = self.start_event(&run)?;
-        let (site, rules) = self.into_site(run, run_dir, signals)?;
+        let (mut site, rules) = self.into_site(run, run_dir, signals)?;
+        site.known_runs = store.directories().map_err(io_error("reading .verdone/runs/"))?;
         site.protected.save(&site.run_dir).map_err(io_error("copying .verdone/"))?;
         Ok(Driver::new(site, rules, journal, reporter).run(start)?)
     }
@@ -271,16 +284,6 @@ fn freeze(plan: &Plan, config: &Config, root: &Path) -> HashMap<StoryId, Vec<Che
         .map(|story| (story.id.clone(), site::own_checks(plan_file::resolve_checks(story, exists), config)))
         .filter(|(_, checks)| !checks.is_empty())
         .collect()
-}
-
-/// The user's own template where there is one.
-fn read_template(root: &Path) -> Result<(String, String), RunError> {
-    let path = root.join(".verdone/prompts/building.md");
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok((".verdone/prompts/building.md".to_owned(), text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(("built-in".to_owned(), prompt::BUILDING.to_owned())),
-        Err(source) => Err(RunError::Io { doing: format!("reading {}", path.display()), source }),
-    }
 }
 
 fn io_error(doing: &str) -> impl FnOnce(io::Error) -> RunError + '_ {

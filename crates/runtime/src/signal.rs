@@ -3,9 +3,13 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use verdone_core::finish::StopSignal;
+
+/// How long an orderly end may still take after the second signal.
+const LAST_GRACE: Duration = Duration::from_secs(10);
 
 /// What the user wants, so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +82,10 @@ impl Signals {
         let mut state = self.state();
         state.stop = Some(match state.stop {
             None => Stop::Asked(signal),
-            Some(before) => Stop::Insisted(before.signal()),
+            Some(before) => {
+                leave_soon(before.signal());
+                Stop::Insisted(before.signal())
+            }
         });
         for (_, wake) in &state.listeners {
             wake();
@@ -120,6 +127,14 @@ impl Drop for Subscription {
 }
 
 #[cfg(target_os = "linux")]
+/// Somebody who insists does not wait for whatever is stuck. A run that is left like this is put in order by the next one.
+fn leave_soon(signal: StopSignal) {
+    std::thread::spawn(move || {
+        std::thread::sleep(LAST_GRACE);
+        std::process::exit(i32::from(signal.exit_code()));
+    });
+}
+
 fn ignored_at_start(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,6 +1,7 @@
 //! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,11 +15,11 @@ use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
 use crate::check_runner::{CheckContext, CheckMoment, run_checks};
-use crate::git::{Candidate, CandidateRules, CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
+use crate::git::{Candidate, CandidateRules, Git, GitError, PathSet, RepoPath};
+use crate::keep::Keep;
 use crate::plan_file::PlanFile;
-use crate::process::{EnvPlan, Moment};
+use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
 use crate::protected::Protected;
-use crate::run::RUN_VARIABLE;
 use crate::signal::Signals;
 
 /// Everything a step may touch.
@@ -39,14 +40,19 @@ pub struct Site {
     pub signals: Signals,
     pub redactor: Redactor,
     pub protected: Protected,
+    pub git_settings: Vec<Protected>,
+    /// The directories of earlier runs and of this one.
+    pub known_runs: BTreeSet<OsString>,
     /// The template of the prompt and where it came from.
     pub template: (String, String),
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
-    /// The tree right before the first turn, where the red check may have changed something.
+    /// The tree right before the first turn, where the red check changed tracked files.
     pub before_turn: Option<Oid>,
     /// Untracked files that checks of this attempt made, by their content: nobody's work, until somebody changes them.
     pub debris: BTreeMap<RepoPath, String>,
+    /// Untracked files that the red check changed: the agent is not to blame for them.
+    pub untracked_before: PathSet,
     /// Turns and checks so far: they number the kept files.
     pub turns_run: u32,
     pub checks_run: u32,
@@ -60,30 +66,23 @@ impl Site {
 
     /// Snapshots the work tree, the plan's files included wherever they lie.
     pub fn checkpoint(&self, label: &str) -> Result<Checkpoint, GitError> {
-        let extra = self.plan.protected_paths();
-        let (skip, limits) = (self.home(), SnapshotLimits::default());
-        self.git.checkpoint(&CheckpointRequest { chain: &self.run, label, extra: &extra, skip: &skip, limits })
+        self.keep().checkpoint(label, &self.plan.protected_paths())
     }
 
-    /// The same before a rollback, which has to succeed: what an agent made too large to be copied is moved beside the run.
-    pub fn checkpoint_before_rollback(&self, label: &str) -> Result<Checkpoint, GitError> {
-        let extra = self.plan.protected_paths();
-        let (skip, limits) = (self.home(), SnapshotLimits::default());
-        let request = CheckpointRequest { chain: &self.run, label, extra: &extra, skip: &skip, limits };
-        self.git.checkpoint_after_moving(&request, &self.run_dir.join("aside"))
+    pub fn keep(&self) -> Keep<'_> {
+        Keep { git: &self.git, root: &self.root, run: &self.run, run_dir: &self.run_dir }
     }
 
     /// What never enters a story's commit: our own folder, and what checks left behind.
     pub fn candidate_rules(&self) -> CandidateRules {
-        let mut excluded = self.home();
-        for path in self.debris.keys() {
-            excluded.insert(path.clone());
-        }
-        CandidateRules { excluded, ..CandidateRules::default() }
+        let mut rules = self.keep().candidate_rules();
+        rules.excluded.extend(self.debris.keys().cloned());
+        rules
     }
 
-    pub fn restore_rules(&self) -> RestoreRules {
-        RestoreRules { skip: self.home(), aside: self.run_dir.join("aside") }
+    /// The plan and what belongs to it, as git names them.
+    pub fn plan_paths(&self) -> PathSet {
+        self.plan.protected_paths().iter().filter_map(|path| self.git.repo_path(path)).collect()
     }
 
     /// Remembers files as made by checks.
@@ -102,12 +101,12 @@ impl Site {
 
     /// Nothing for what is no readable file: it is never the same as a file.
     fn content_of(&self, path: &RepoPath) -> String {
-        fs::read(self.git.top().join(path.as_path())).map_or_else(|_| String::new(), |bytes| digest(&bytes))
-    }
-
-    /// `.verdone/`, as git names it.
-    fn home(&self) -> PathSet {
-        self.git.repo_path(&self.root.join(".verdone")).into_iter().collect()
+        let place = self.git.top().join(path.as_path());
+        // An agent may have put a pipe there, which would make us wait for ever.
+        if !fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_file()) {
+            return String::new();
+        }
+        fs::read(place).map_or_else(|_| String::new(), |bytes| digest(&bytes))
     }
 
     pub fn own_checks(&self, story: &StoryId) -> &[Check] {

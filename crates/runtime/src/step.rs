@@ -16,7 +16,7 @@ use verdone_core::machine::{Attempt, Input, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
 use verdone_core::prompt::PromptError;
 
-use crate::git::GitError;
+use crate::git::{GitError, PathSet};
 use crate::plan_file::PlanFileError;
 use crate::site::Site;
 
@@ -52,6 +52,7 @@ pub enum StepError {
 pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "checkpoint")?;
     (site.candidate, site.before_turn) = (None, None);
+    site.untracked_before = PathSet::default();
     site.debris.clear();
     tell_iteration(site, state)?;
     let label = format!("{} attempt {}", attempt.place.story, attempt.place.attempt);

@@ -3,7 +3,8 @@
 mod journal;
 mod lock;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,32 @@ impl Store {
         }
     }
 
+    /// Names of everything that looks like a run's directory, with a journal or without.
+    pub fn directories(&self) -> io::Result<BTreeSet<OsString>> {
+        let mut names = BTreeSet::new();
+        for entry in fs::read_dir(&self.runs)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                names.insert(entry.file_name());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Moves directories that are not among the `known` ones into `aside`: only a run of ours makes one, and others would pass
+    /// for evidence. Answers with their names.
+    pub fn put_back(&self, known: &BTreeSet<OsString>, aside: &Path) -> io::Result<Vec<String>> {
+        let mut moved = Vec::new();
+        for name in self.directories()?.difference(known) {
+            fs::create_dir_all(aside)?;
+            // Whatever its name is, its new place is ours to choose.
+            let place = tempfile::Builder::new().prefix("run-").tempdir_in(aside)?.keep();
+            fs::rename(self.runs.join(name), place)?;
+            moved.push(format!(".verdone/runs/{}", name.display()));
+        }
+        Ok(moved)
+    }
+
     /// Ids of all runs, oldest first.
     pub fn ids(&self) -> io::Result<Vec<RunId>> {
         let entries = match fs::read_dir(&self.runs) {
@@ -81,7 +108,7 @@ impl Store {
             let entry = entry?;
             if entry.file_type()?.is_dir()
                 && let Ok(name) = entry.file_name().into_string()
-                && entry.path().join("journal.jsonl").exists()
+                && fs::symlink_metadata(entry.path().join("journal.jsonl")).is_ok_and(|meta| meta.is_file())
             {
                 ids.push(RunId(name));
             }

@@ -8,7 +8,8 @@ use verdone_core::event::{Checkpoint, Event, Recorded};
 use verdone_core::id::{Oid, RunId};
 use verdone_core::machine::{State, apply};
 
-use crate::git::{CheckpointRequest, Git, GitError, PathSet, RestoreRules, SnapshotLimits};
+use crate::git::{Git, GitError};
+use crate::keep::Keep;
 use crate::store::{Journal, JournalError, LockError, RunLock, Store};
 
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,8 @@ pub enum UndoError {
     Nothing,
     #[error("run {run} did not end properly")]
     Unfinished { run: RunId },
+    #[error("a {operation} is in progress")]
+    Operation { operation: &'static str },
     #[error("the branch has moved on: to undo the {what} would take newer commits away")]
     MovedOn { what: String, kept: Option<Oid>, commit: Option<Oid> },
     #[error(transparent)]
@@ -54,17 +57,19 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     if state.open_attempt().is_some() {
         return Err(UndoError::Unfinished { run: stored.id });
     }
+    if let Some(operation) = git.operation_in_progress() {
+        return Err(UndoError::Operation { operation });
+    }
     let target = last_change(&stored.journal).ok_or(UndoError::Nothing)?;
     let status = git.status()?;
     if !stands_at(git, status.head.as_ref(), target.expected_head.as_ref(), &stored.id)? {
         return Err(UndoError::MovedOn { what: target.what, kept: target.kept, commit: target.commit });
     }
-    let home: PathSet = git.repo_path(&root.join(".verdone")).into_iter().collect();
+    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir };
     let extra = git.extra_paths(&target.to)?;
     let label = format!("before undoing: {}", target.what);
-    let limits = SnapshotLimits::default();
-    let before = git.checkpoint(&CheckpointRequest { chain: &stored.id, label: &label, extra: &extra, skip: &home, limits })?;
-    let restored = git.restore(&target.to, &RestoreRules { skip: home, aside: stored.dir.join("aside") })?;
+    let before = keep.checkpoint(&label, &extra)?;
+    let restored = keep.restore(&target.to)?;
     let event = Event::Undone { what: target.what.clone(), before: before.clone(), restored: target.to };
     Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
     Ok(Undone { what: target.what, files: restored.files, before })

@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage};
-use verdone_core::config::Span;
 use verdone_core::finish::StopSignal;
 use verdone_core::redact::Redactor;
+use verdone_core::span::Span;
 use verdone_runtime::check_runner::{CheckContext, CheckMoment, run_check, run_checks};
 use verdone_runtime::process::EnvPlan;
 use verdone_runtime::signal::Signals;
@@ -127,4 +127,17 @@ fn a_stop_interrupts_the_check_and_starts_no_other() {
     .unwrap();
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0].outcome, CheckOutcome::Interrupted);
+}
+
+#[test]
+fn a_secret_in_a_command_is_used_and_not_kept() {
+    let _one = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let redactor = Redactor::new([("MY_TOKEN".to_owned(), "open sesame".to_owned())]);
+    let command = "test 'open sesame' = \"open sesame\"";
+    let run =
+        run_check(&check(command, CheckOrigin::Story, command), &context(dir.path(), &redactor), &Signals::none(), &mut |_| ());
+    let run = run.unwrap();
+    assert_eq!(run.outcome, CheckOutcome::Passed);
+    assert!(!format!("{run:?}").contains("sesame"), "{run:?}");
 }

@@ -15,7 +15,7 @@ use verdone_runtime::run::{Ready, RunRequest, WorkTree};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::store::Store;
 
-use super::run::reporter;
+use super::reporter::reporter;
 use super::{Context, Outcome};
 use crate::args::DemoArgs;
 use crate::error::CliError;

@@ -1,25 +1,23 @@
 //! `verdone run`: the loop, or with `--dry-run` what its first step would be.
 
-use std::io;
 use std::path::PathBuf;
 
 use verdone_core::check::Check;
 use verdone_core::config::Limits;
 use verdone_core::id::{RunId, StoryId};
 use verdone_core::plan::{self, Progress, Selection};
-use verdone_core::update::Reporter;
-use verdone_report::{Json, Loudness, Plain, Terminal, plural};
+use verdone_report::plural;
 use verdone_runtime::preflight::Health;
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::run::{Ready, RunRequest, WorkTree};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::step::build_prompt;
 
-use super::asked::Asked;
+use super::reporter::reporter;
 use super::{Context, Outcome, plan as plan_command};
 use crate::args::{Mode, RunArgs};
 use crate::error::CliError;
-use crate::terminal::{print, print_json, printable, printable_line, stdout_width};
+use crate::terminal::{print, print_json, printable, printable_line};
 
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     if args.mode == Mode::Planning {
@@ -46,18 +44,6 @@ fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
         red_baseline: args.red_baseline,
         unverified: args.unverified,
     })
-}
-
-/// Who shows the run: JSON lines, a live line, or plain lines.
-pub(super) fn reporter(json: bool, quiet: bool, signals: &Signals, context: &Context) -> Asked {
-    let style = context.terminal.report_style();
-    let shown: Box<dyn Reporter> = match (json, quiet, context.terminal.live) {
-        (true, _, _) => Box::new(Json::new(io::stdout())),
-        (false, true, _) => Box::new(Plain::new(io::stdout(), style, Loudness::Quiet)),
-        (false, false, true) => Box::new(Terminal::new(io::stdout(), style, stdout_width)),
-        (false, false, false) => Box::new(Plain::new(io::stdout(), style, Loudness::Normal)),
-    };
-    Asked::new(shown, signals.clone())
 }
 
 fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {

@@ -117,7 +117,7 @@ impl From<LockError> for CliError {
     fn from(error: LockError) -> Self {
         match &error {
             LockError::Held { .. } => Self::error(error.to_string()).hint("wait for it (verdone log --follow), or stop it first"),
-            LockError::Io { .. } => Self::error(error.to_string()),
+            LockError::Io { .. } => Self::error(error.to_string()).hint("a run has to be able to write to the repository"),
         }
     }
 }
@@ -154,6 +154,7 @@ impl From<UndoError> for CliError {
             UndoError::Lock(error) => error.into(),
             UndoError::Nothing => Self::usage(error.to_string()),
             UndoError::Unfinished { .. } => Self::usage(error.to_string()).hint("verdone run puts it in order first"),
+            UndoError::Operation { .. } => Self::usage(error.to_string()).hint("finish or abort it first"),
             UndoError::MovedOn { ref kept, ref commit, .. } => {
                 let hint = match (kept, commit) {
                     (Some(kept), _) => Some(format!("the attempt is kept: git show {}", kept.short())),
@@ -205,7 +206,6 @@ impl From<PlanningError> for CliError {
         match error {
             PlanningError::Git(error) => error.into(),
             PlanningError::Approval(error) => error.into(),
-            PlanningError::Lock(error) => error.into(),
             PlanningError::Prompt(error) => error.into(),
             PlanningError::Exists(_) => Self::usage(error.to_string()).hint("choose another file with --output"),
             PlanningError::EmptyRequest => Self::usage(error.to_string()).hint("say what you want: verdone plan new 'TEXT'"),

@@ -63,3 +63,18 @@ fn what_the_agent_staged_or_unstaged_makes_no_difference() {
     assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "PLAN.md\nREADME.md\na");
     world.assert_clean();
 }
+
+#[test]
+fn commits_that_a_rollback_takes_off_the_branch_are_named() {
+    let world = World::with(
+        ONE,
+        &always("{ create = \"b\" }, { commit = \"by somebody\" }"),
+        &Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() },
+    );
+    let output = world.run(4);
+    assert!(
+        output.stdout.contains("commits made during the attempt were taken off the branch; they are kept: git log "),
+        "{}",
+        output.stdout
+    );
+}

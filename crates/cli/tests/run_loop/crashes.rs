@@ -2,7 +2,7 @@
 
 use verdone_testkit::{Running, Signal};
 
-use crate::signals::wait_for_file;
+use crate::signals::{HANGS_ONCE, wait_for_file};
 use crate::world::{ONE, PATIENCE, Settings, TWO, World, always, text};
 
 /// Does `steps` and hangs; at the second try it does what the story wants.
@@ -135,4 +135,22 @@ fn wait_for_events(world: &World, run: &Running, events: usize) {
     while lines() < events && !run.has_ended() {
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn what_the_user_committed_after_a_crash_stays_on_the_branch() {
+    let world = World::new(ONE, HANGS_ONCE);
+    let run = world.start();
+    run.wait_for("in-the-turn", PATIENCE);
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE);
+    world.sandbox.write("mine", "my own work");
+    world.git(&["add", "mine"]);
+    world.git(&["commit", "--quiet", "-m", "user work"]);
+    let mine = world.head();
+
+    let output = world.verdone(&["run"]);
+    assert!(output.stdout.contains("was left as it is (the branch has moved since"), "{}", output.stdout);
+    assert_eq!(world.git(&["merge-base", "HEAD", &mine]), mine, "the commit is still on the branch");
+    assert_eq!(world.sandbox.read("mine"), "my own work");
 }

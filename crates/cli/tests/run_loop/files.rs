@@ -166,3 +166,22 @@ fn odd_names_links_and_modes_are_committed_and_rolled_back_as_they_are() {
         assert_eq!(world.has("sp ace"), code == 0);
     }
 }
+
+#[test]
+fn a_story_that_needs_an_untracked_file_of_the_user_is_not_called_verified() {
+    let plan = ONE.replace("test -f a", "grep -q OK notes");
+    let world = World::new(&plan, &always("{ create = \"notes\", text = \"OK\" }, { create = \"other\" }"));
+    world.sandbox.write("notes", "mine");
+    let output = world.run(0);
+    assert!(output.stdout.contains("untracked before the run, so not in the commit: notes"), "{}", output.stdout);
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
+    assert!(!world.tree_files("HEAD").contains(&"notes".to_owned()));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_gitignore_makes_nobody_wait() {
+    let world = World::new(ONE, &always("{ run = \"rm -f .gitignore; mkfifo .gitignore\" }, { create = \"a\" }"));
+    world.run(0);
+    world.assert_clean();
+    assert!(!world.has(".gitignore"));
+}

@@ -17,5 +17,6 @@ mod secrets;
 mod signals;
 mod start;
 mod story;
+mod tampering;
 mod undo;
 mod world;

@@ -5,7 +5,7 @@ use verdone_testkit::Signal;
 use crate::world::{ONE, PATIENCE, World, always, text};
 
 /// Works for real at the second try, hangs at the first: the marker file outside of the repository tells them apart.
-const HANGS_ONCE: &str = "[[turn]]\nsteps = [{ create = \"half\", text = \"half done\" }, { run = \"test -f ../tmp/again || { : > ../tmp/again; echo in-the-turn; sleep 60; }\" }, { create = \"a\" }]\n";
+pub(crate) const HANGS_ONCE: &str = "[[turn]]\nsteps = [{ create = \"half\", text = \"half done\" }, { run = \"test -f ../tmp/again || { : > ../tmp/again; echo in-the-turn; sleep 60; }\" }, { create = \"a\" }]\n";
 
 #[test]
 fn each_signal_ends_the_run_with_its_code_and_nothing_is_lost() {
@@ -42,7 +42,7 @@ fn a_second_interrupt_does_not_wait_for_the_grace() {
     let run = world.start();
     run.wait_for("stubborn", PATIENCE);
     run.signal(Signal::INT);
-    run.wait_for("a second signal ends it at once", PATIENCE);
+    run.wait_for("asked to stop; waiting for processes to end", PATIENCE);
     run.signal(Signal::INT);
     let output = run.wait(std::time::Duration::from_secs(30));
     output.assert_code(130);

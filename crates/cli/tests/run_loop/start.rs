@@ -145,3 +145,28 @@ fn a_run_and_the_demo_need_nothing_but_git_on_the_path() {
     world.run(0);
     assert_eq!(world.subjects()[0], "feat(US-001): Write a");
 }
+
+#[test]
+fn an_agent_that_is_not_executable_is_named_with_the_mend() {
+    let world = World::new(ONE, HONEST);
+    world.sandbox.write("agent.sh", "#!/bin/sh\n");
+    let output = world.verdone(&["run", "--agent", "command", "--agent-command", "./agent.sh"]);
+    output.assert_code(2);
+    assert!(
+        output.stderr.contains("./agent.sh is not executable") && output.stderr.contains("chmod +x ./agent.sh"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn a_subfolder_finds_the_plan_of_its_project() {
+    let world = World::folder(HONEST, &Settings::default());
+    world.sandbox.write("PLAN.md", ONE);
+    world.sandbox.write("sub/keep", "");
+    world.sandbox.repo();
+    std::fs::remove_dir_all(world.sandbox.path(".verdone")).unwrap();
+    let output = world.verdone(&["-C", "sub", "plan", "show"]);
+    output.assert_code(0);
+    assert!(output.stdout.contains("US-001"), "{}", output.stdout);
+}

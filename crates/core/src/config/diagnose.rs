@@ -6,10 +6,11 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
+use super::Config;
 use super::layer::AGENTS;
 use super::shape::{Field, Shape};
 use super::suggest::nearest;
-use super::{Config, Span};
+use crate::span::Span;
 
 /// One step from the root of a config to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -95,6 +95,10 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.phase = Phase::RollingBack { rejection: rejection.clone() };
         }
         Event::RolledBack { place, .. } => rolled_back(state, place, recorded.at),
+        Event::AttemptLeft { .. } => {
+            state.attempt = None;
+            state.phase = Phase::Selecting;
+        }
         Event::StoryFailed { story, reason } => {
             state.progress.failed.insert(story.clone(), reason.clone());
         }

@@ -267,11 +267,12 @@ fn verified(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, ver
         reason: verification.reason.clone().or_else(|| (outcome != verification.outcome).then(|| NO_PROOF.to_owned())),
         restored: verification.restored.clone(),
         debris: verification.debris.clone(),
+        left_out: verification.left_out.clone(),
     }];
     let reason = || verification.reason.clone().unwrap_or_else(|| super::Feedback::from_runs(&verification.runs).reason);
     match (outcome, &verification.tree) {
         (VerifyOutcome::Passed, Some(tree)) => {
-            let verdict = verdict(attempt, &verification.runs);
+            let verdict = verdict(attempt, verification);
             events.push(Event::CommitStarted { place: attempt.place.clone(), tree: tree.clone(), verdict });
             then(events, Effect::Commit)
         }
@@ -318,8 +319,11 @@ fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification)
     if proven && green && verification.tree.is_some() { VerifyOutcome::Passed } else { VerifyOutcome::Failed }
 }
 
-fn verdict(attempt: &Attempt, runs: &[CheckRun]) -> StoryVerdict {
-    let own = runs.iter().any(|run| run.origin == CheckOrigin::Story);
+fn verdict(attempt: &Attempt, verification: &Verification) -> StoryVerdict {
+    let runs = &verification.runs;
+    // What the checks saw and the commit does not have may be what made them green.
+    let complete = verification.left_out.is_empty();
+    let own = complete && runs.iter().any(|run| run.origin == CheckOrigin::Story);
     match (runs.is_empty(), own, attempt.red) {
         (true, _, _) => StoryVerdict::Unverified,
         (false, true, Some(Red::Red)) => StoryVerdict::Verified,

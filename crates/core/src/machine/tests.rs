@@ -116,7 +116,16 @@ impl World {
         };
         let tree = (self.pick(9) > 0).then(|| Oid(format!("tree{}", self.pick(3))));
         let changed = u32::from(self.pick(4));
-        Verification { outcome, tree, changed, runs: self.runs(), reason: None, restored: Vec::new(), debris: Vec::new() }
+        Verification {
+            outcome,
+            tree,
+            changed,
+            runs: self.runs(),
+            reason: None,
+            restored: Vec::new(),
+            debris: Vec::new(),
+            left_out: Vec::new(),
+        }
     }
 }
 
@@ -288,6 +297,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             reason: None,
             restored: Vec::new(),
             debris: Vec::new(),
+            left_out: Vec::new(),
         })
     };
     let ended = || {

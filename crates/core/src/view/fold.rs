@@ -48,6 +48,7 @@ impl RunView {
                 attempt.reason = Some(reason.clone());
                 self.enter(Phase::RollingBack, at);
             }
+            Event::AttemptLeft { place, kept, .. } => self.leave(at, place, kept),
             Event::RolledBack { place, kept, before, files } => self.roll_back(at, place, (kept, before), *files),
             Event::StoryFailed { story, reason } => {
                 let failed = self.story_at(story);
@@ -166,7 +167,7 @@ impl RunView {
     }
 
     fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris } = event else { return };
+        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out } = event else { return };
         self.restored.extend(restored.iter().cloned());
         self.debris.extend(debris.iter().cloned());
         let attempt = self.attempt(place, at);
@@ -193,6 +194,7 @@ impl RunView {
             reason: reason.clone(),
             restored: restored.clone(),
             debris: debris.clone(),
+            left_out: left_out.clone(),
             false_claim,
         });
         if false_claim {
@@ -218,6 +220,14 @@ impl RunView {
         self.commits += 1;
         self.open = self.open.saturating_sub(1);
         self.decide(&place.story, Some(*verdict));
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+
+    fn leave(&mut self, at: Timestamp, place: &Place, kept: &Oid) {
+        let attempt = self.attempt(place, at);
+        attempt.kept = Some(kept.clone());
+        attempt.ended = Some(at);
         self.current = None;
         self.enter(Phase::Selecting, at);
     }

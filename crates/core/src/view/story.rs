@@ -90,6 +90,8 @@ pub struct VerificationView {
     pub reason: Option<String>,
     pub restored: Vec<String>,
     pub debris: Vec<String>,
+    /// Changed, seen by the checks, and not in the commit: they were untracked before.
+    pub left_out: Vec<String>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,
 }

@@ -30,7 +30,17 @@ fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
 fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
     let restored = vec!["PLAN.md".to_owned()];
     let (tree, runs, debris) = (None, Vec::new(), Vec::new());
-    Event::Verified { place: place(story, attempt, 1), outcome, tree, changed: 1, runs, reason: None, restored, debris }
+    Event::Verified {
+        place: place(story, attempt, 1),
+        outcome,
+        tree,
+        changed: 1,
+        runs,
+        reason: None,
+        restored,
+        debris,
+        left_out: Vec::new(),
+    }
 }
 
 fn committed(story: &str, commit: &str, base: &str, verdict: StoryVerdict) -> Event {

@@ -117,7 +117,10 @@ impl Journal {
         let changed = if outcome == VerifyOutcome::NothingChanged { 0 } else { 2 };
         let (place, tree) = (self.place.clone(), Some(oid('7')));
         let (restored, debris) = (Vec::new(), Vec::new());
-        self.event(4, Event::Verified { place, outcome, tree, changed, runs, reason: None, restored, debris })
+        self.event(
+            4,
+            Event::Verified { place, outcome, tree, changed, runs, reason: None, restored, debris, left_out: Vec::new() },
+        )
     }
 
     fn committed(&mut self, commit: char, verdict: StoryVerdict) -> &mut Self {
@@ -219,6 +222,7 @@ pub(crate) fn whole_run() -> Journal {
             reason: None,
             restored: vec!["PLAN.md".to_owned()],
             debris: vec!["coverage.out".to_owned()],
+            left_out: vec!["notes.txt".to_owned()],
         },
     );
     j.committed('4', StoryVerdict::Unproven);

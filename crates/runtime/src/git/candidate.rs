@@ -13,7 +13,7 @@ use super::error::GitError;
 use super::files::{self, Stat};
 use super::index::TempIndex;
 use super::path::{PathSet, RepoPath};
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, State};
 use super::status::{Blob, Change, Entry, Kind, Status};
 use super::{ChangedPath, Git};
 
@@ -77,6 +77,8 @@ pub enum Obstacle {
     },
     /// The agent committed, by itself, a file that must not be in a commit.
     Protected(RepoPath),
+    /// Marked so that git does not look at it, or changed although it is: what is checked would not be what is committed.
+    Hidden(RepoPath),
 }
 
 impl fmt::Display for Obstacle {
@@ -88,6 +90,12 @@ impl fmt::Display for Obstacle {
             Self::Nested(path) => write!(f, "a repository was made inside this one: {path}"),
             Self::TooLarge { path, bytes } => write!(f, "{path} is too large to commit ({} MB)", bytes.div_ceil(1_000_000)),
             Self::Protected(path) => write!(f, "{path} was committed, but is not part of the story"),
+            Self::Hidden(path) => {
+                write!(
+                    f,
+                    "{path} was hidden from git, or changed while it is (assume-unchanged, skip-worktree): see git ls-files -v"
+                )
+            }
         }
     }
 }
@@ -114,14 +122,33 @@ impl Drift {
 struct Fingerprint {
     status: Status,
     files: BTreeMap<RepoPath, Option<Stat>>,
+    hidden: BTreeSet<RepoPath>,
 }
 
 impl Git {
+    /// Files that were untracked at the checkpoint and are not what they were: never committed, but there for checks to see.
+    pub fn changed_untracked(&self, since: &Checkpoint) -> Result<Vec<RepoPath>, GitError> {
+        let snapshot = self.snapshot(&since.id)?;
+        let mut changed = Vec::new();
+        for kept in snapshot.entries.values().filter(|kept| kept.untracked) {
+            let now = files::stat(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
+            let same = match (&kept.state, &now) {
+                (State::File { stat, .. }, Some(meta)) => *stat == Stat::of(meta),
+                (State::Symlink { .. }, Some(meta)) => meta.is_symlink(),
+                (State::Absent, None) => true,
+                (State::File { .. } | State::Symlink { .. }, None) | (State::Absent, Some(_)) => false,
+            };
+            if !same {
+                changed.push(kept.path.clone());
+            }
+        }
+        Ok(changed)
+    }
+
     /// What would be committed now. Reads the user's index and work tree, changes neither.
     pub fn candidate(&self, since: &Checkpoint, rules: &CandidateRules) -> Result<Candidate, GitError> {
         let snapshot = self.snapshot(&since.id)?;
-        let status = self.status()?;
-        let seen = self.fingerprint(status)?;
+        let seen = self.fingerprint()?;
         let status = &seen.status;
         let index = self.copy_index()?;
         let plan = self.plan(status, &snapshot, rules)?;
@@ -129,9 +156,11 @@ impl Git {
         let changes = self.changed_paths(since.head.as_ref(), &tree)?;
         let mut obstacles = plan.obstacles;
         obstacles.extend(self.operation_in_progress().map(Obstacle::Operation));
-        let committed =
-            changes.iter().filter(|changed| rules.excluded.contains(&changed.path) || snapshot.protects(&changed.path));
+        let committed = changes
+            .iter()
+            .filter(|changed| not_for_a_commit(&changed.path, &snapshot, rules) || snapshot.protects(&changed.path));
         obstacles.extend(committed.map(|changed| Obstacle::Protected(changed.path.clone())));
+        obstacles.extend(self.newly_hidden(&seen, &snapshot)?.into_iter().map(Obstacle::Hidden));
         let history = self.history(since, status)?;
         Ok(Candidate {
             tree,
@@ -151,7 +180,7 @@ impl Git {
     /// when those differ is the tree made again and compared. New untracked files are reported, not counted as a change.
     pub fn unchanged_since(&self, candidate: &Candidate) -> Result<Drift, GitError> {
         let before = &candidate.seen;
-        let now = self.fingerprint(self.status()?)?;
+        let now = self.fingerprint()?;
         let head_moved = now.status.head != before.status.head || now.status.branch != before.status.branch;
         let untracked = |status: &Status| -> BTreeSet<RepoPath> {
             let loose = status.entries.iter().filter(|entry| matches!(entry.kind, Kind::Untracked | Kind::Nested));
@@ -168,20 +197,21 @@ impl Git {
         let touched = |(path, stat): (&RepoPath, &Option<Stat>)| {
             !rules.excluded.contains(path) && now.files.get(path).copied().flatten() != *stat
         };
-        let mut changed = Vec::new();
+        let mut changed: Vec<RepoPath> = now.hidden.symmetric_difference(&before.hidden).cloned().collect();
         if tracked(&before.status) != tracked(&now.status) || before.files.iter().any(touched) {
             let mut rules = rules.clone();
             rules.excluded.extend(new_untracked.iter().cloned());
             let snapshot = self.snapshot(&candidate.since.id)?;
             let tree = self.write_tree(&self.copy_index()?, &self.plan(&now.status, &snapshot, &rules)?)?;
             if tree != candidate.tree {
-                changed = self.changed_paths(Some(&candidate.tree), &tree)?.into_iter().map(|changed| changed.path).collect();
+                changed.extend(self.changed_paths(Some(&candidate.tree), &tree)?.into_iter().map(|changed| changed.path));
             }
         }
         Ok(Drift { changed, new_untracked, head_moved })
     }
 
-    fn fingerprint(&self, status: Status) -> Result<Fingerprint, GitError> {
+    fn fingerprint(&self) -> Result<Fingerprint, GitError> {
+        let (status, hidden) = (self.status()?, self.hidden()?);
         let mut files = BTreeMap::new();
         for entry in &status.entries {
             if matches!(entry.kind, Kind::Tracked { .. } | Kind::Unmerged { .. } | Kind::Untracked) {
@@ -189,7 +219,26 @@ impl Git {
                 files.insert(entry.path.clone(), meta.as_ref().map(Stat::of));
             }
         }
-        Ok(Fingerprint { status, files })
+        Ok(Fingerprint { status, files, hidden })
+    }
+
+    /// What was hidden since the checkpoint, and what was hidden then and is not as it was.
+    fn newly_hidden(&self, seen: &Fingerprint, snapshot: &Snapshot) -> Result<Vec<RepoPath>, GitError> {
+        let mut found: Vec<RepoPath> = seen.hidden.difference(&snapshot.hidden).cloned().collect();
+        for path in &snapshot.hidden {
+            let kept = snapshot.entries.get(path).map(|kept| &kept.state);
+            let meta = files::stat(&self.top, path).map_err(GitError::io(path.as_path()))?;
+            let same = match (kept, meta) {
+                (Some(State::File { stat, .. }), Some(meta)) => Stat::of(&meta) == *stat,
+                (Some(State::Symlink { .. }), Some(meta)) => meta.is_symlink(),
+                (Some(State::Absent) | None, None) => true,
+                (Some(_) | None, _) => false,
+            };
+            if !same {
+                found.push(path.clone());
+            }
+        }
+        Ok(found)
     }
 
     fn history(&self, since: &Checkpoint, status: &Status) -> Result<History, GitError> {
@@ -230,7 +279,7 @@ impl Git {
     fn plan(&self, status: &Status, snapshot: &Snapshot, rules: &CandidateRules) -> Result<Plan, GitError> {
         let id_length = snapshot.checkpoint.id.0.len();
         let mut plan = Plan { id_length, exact: Vec::new(), from_work_tree: Vec::new(), obstacles: Vec::new() };
-        let excluded = |path: &RepoPath| rules.excluded.contains(path);
+        let excluded = |path: &RepoPath| not_for_a_commit(path, snapshot, rules);
         for Entry { path, kind } in &status.entries {
             match kind {
                 Kind::Tracked { staged, head, index, .. } if excluded(path) || (head.is_none() && snapshot.protects(path)) => {
@@ -268,10 +317,15 @@ impl Git {
     }
 
     /// The size of a file or link that is there.
-    fn is_file(&self, path: &RepoPath) -> Result<Option<u64>, GitError> {
+    pub(super) fn is_file(&self, path: &RepoPath) -> Result<Option<u64>, GitError> {
         let meta = files::stat(&self.top, path).map_err(GitError::io(path.as_path()))?;
         Ok(meta.filter(|meta| !meta.is_dir()).map(|meta| meta.len()))
     }
+}
+
+/// Ours, or the user's own version of a file that git does not look at.
+fn not_for_a_commit(path: &RepoPath, snapshot: &Snapshot, rules: &CandidateRules) -> bool {
+    rules.excluded.contains(path) || snapshot.hidden.contains(path)
 }
 
 /// Input for `update-index`.

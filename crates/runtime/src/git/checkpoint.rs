@@ -45,9 +45,14 @@ impl Git {
     /// Snapshots the index and every modified, staged, deleted and untracked file. Nested repositories and submodules are
     /// opaque: listed, not copied. Clean files are git's already; ignored files are not kept.
     pub fn checkpoint(&self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, GitError> {
-        let status = self.status_and_ignored()?;
+        let (status, hidden) = (self.status_and_ignored()?, self.hidden()?);
         let index = IndexFile::read(&self.index_path())?;
-        let paths = paths_to_keep(&status, request.skip);
+        let mut paths = paths_to_keep(&status, request.skip);
+        for path in hidden.iter().filter(|path| !request.skip.contains(path)) {
+            if self.is_file(path)?.is_some() {
+                paths.insert(path, false);
+            }
+        }
         self.refuse_large(&paths, request.limits)?;
         let extra_paths = self.beyond_git(&status, request);
         let subject = format!("checkpoint: {}", one_line(request.label));
@@ -75,6 +80,7 @@ impl Git {
                 nested: paths_of(&status, |kind| *kind == Kind::Nested),
                 submodules: paths_of(&status, |kind| matches!(kind, Kind::Submodule { .. })),
                 ignored: paths_of(&status, |kind| *kind == Kind::Ignored),
+                hidden: hidden.iter().cloned().collect(),
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));
@@ -84,21 +90,6 @@ impl Git {
             Ok(manifest)
         })?;
         Ok(self.remember(Snapshot::new(id, manifest)).checkpoint.clone())
-    }
-
-    /// As [`Self::checkpoint`], but what is too large to be copied is moved into `aside` first.
-    pub fn checkpoint_after_moving(&self, request: &CheckpointRequest<'_>, aside: &Path) -> Result<Checkpoint, GitError> {
-        loop {
-            match self.checkpoint(request) {
-                Err(GitError::TooLarge { files }) => {
-                    let paths: Vec<RepoPath> = files.into_iter().map(|(path, _)| path).collect();
-                    if self.set_aside(&paths, aside)?.is_empty() {
-                        return self.checkpoint(request);
-                    }
-                }
-                done => return done,
-            }
-        }
     }
 
     /// Moves files or directories of the work tree into `dir`, where they are out of the way and not lost.
@@ -121,6 +112,11 @@ impl Git {
         // A plan that is a link is kept and put back where it really is.
         let place = |path: &PathBuf| self.top.join(path).canonicalize().unwrap_or_else(|_| self.top.join(path));
         request.extra.iter().map(place).filter(needed).collect()
+    }
+
+    /// Whether a checkpoint could copy everything that is not clean; an error with the list where not.
+    pub fn fits_a_checkpoint(&self, status: &Status, skip: &PathSet) -> Result<(), GitError> {
+        self.refuse_large(&paths_to_keep(status, skip), SnapshotLimits::default())
     }
 
     fn refuse_large(&self, paths: &BTreeMap<&RepoPath, bool>, limits: SnapshotLimits) -> Result<(), GitError> {

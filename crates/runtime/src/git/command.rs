@@ -1,6 +1,6 @@
 //! Starts git: explicit arguments, fixed config, a scrubbed environment, no terminal, its own process group and a deadline.
 //!
-//! Two modes. Plumbing speaks C locale, takes no optional lock and runs no git hook. A user's commit keeps the user's locale,
+//! Two modes. Plumbing speaks C locale, takes no optional lock, runs no git hook and sees objects as they are. A user's commit keeps the user's locale,
 //! config and git hooks, because those hooks are checks of the user's.
 
 use std::ffi::{OsStr, OsString};
@@ -77,7 +77,7 @@ pub(super) struct Answer {
 impl Call {
     pub(super) fn plumbing(dir: &Path, subcommand: &str, deadline: Duration) -> Self {
         let mut call = Self::new(dir, deadline, &PLUMBING, subcommand);
-        call.command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+        call.command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_REPLACE_OBJECTS", "1");
         call
     }
 

@@ -3,7 +3,7 @@
 //! The tree: `manifest.json`, `index` (the raw index file), `files/N` (raw bytes), `staged/N` (blobs that only the index names,
 //! so that they outlive it).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -39,6 +39,9 @@ pub(super) struct Manifest {
     pub(super) submodules: Vec<RepoPath>,
     /// What git ignored; a directory stands for everything in it.
     pub(super) ignored: Vec<RepoPath>,
+    /// Tracked files that git was told not to look at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) hidden: Vec<RepoPath>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -66,6 +69,7 @@ pub(super) struct Snapshot {
     pub(super) entries: BTreeMap<RepoPath, Kept>,
     pub(super) ignored: PathSet,
     pub(super) nested: PathSet,
+    pub(super) hidden: BTreeSet<RepoPath>,
 }
 
 impl Snapshot {
@@ -75,6 +79,7 @@ impl Snapshot {
             entries: manifest.entries.iter().map(|kept| (kept.path.clone(), kept.clone())).collect(),
             ignored: manifest.ignored.iter().cloned().collect(),
             nested: manifest.nested.iter().cloned().collect(),
+            hidden: manifest.hidden.iter().cloned().collect(),
             manifest,
         }
     }
@@ -198,6 +203,7 @@ mod tests {
             nested: Vec::new(),
             submodules: Vec::new(),
             ignored: Vec::new(),
+            hidden: Vec::new(),
         };
         let snapshot = Snapshot::new("a".into(), manifest);
         let changed_at = |ctime_ns| Stat { dev: 1, ino: 2, size: 3, mode: 0o644, mtime_ns: 0, ctime_ns };

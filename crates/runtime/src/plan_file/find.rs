@@ -97,7 +97,7 @@ pub fn find(request: &PlanRequest) -> Result<PlanLocation, FindError> {
         let plan = file_or_folder(&normal(&request.root.join(folder).join("feature_list.json")))?;
         return Ok(PlanLocation { plan, home: Home::RalphLoop, progress });
     } else {
-        choose(project(&request.root))?.ok_or(FindError::Nothing)?
+        nearest(&request.root)?.ok_or(FindError::Nothing)?
     };
     Ok(PlanLocation { home: home(&plan), plan, progress })
 }
@@ -172,6 +172,19 @@ fn project(root: &Path) -> Vec<PathBuf> {
     let is_task = |name: &str| name.starts_with("prd-") && Path::new(name).extension().is_some_and(|ext| ext == "json");
     found.extend(children(&root.join(".agents/tasks")).into_iter().filter(|path| path.is_file() && has_name(path, is_task)));
     distinct(found)
+}
+
+/// The plan of the nearest folder that has one, up to the top of the work tree: a subfolder belongs to its project.
+fn nearest(root: &Path) -> Result<Option<PathBuf>, FindError> {
+    for folder in root.ancestors() {
+        if let Some(plan) = choose(project(folder))? {
+            return Ok(Some(plan));
+        }
+        if folder.join(".git").exists() {
+            break;
+        }
+    }
+    Ok(None)
 }
 
 /// The only candidate, or the only one with open stories. More than one is a question for the user.

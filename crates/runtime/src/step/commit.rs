@@ -7,6 +7,7 @@ use verdone_core::plan::progress::StoryEntry;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
 
+use super::verify::put_back;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Commit, CommitError};
 use crate::site::Site;
@@ -30,6 +31,12 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     };
     let files = candidate.changes.len() as u32;
     if commit.tree == *tree {
+        // An edit of the user's may stay. A box that something ticked meanwhile may not.
+        if !site.plan.marks_are_ours()? {
+            for path in put_back(site, attempt, "commit")? {
+                reporter.report(Update::Notice { text: &format!("{path} was changed during the commit; it was put back") });
+            }
+        }
         return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
     }
     verify_again(site, state, *verdict, commit, candidate.head.as_ref(), files, reporter)
@@ -48,10 +55,11 @@ fn verify_again(
     let attempt = attempt_of(state, "commit")?;
     let checks: Vec<_> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
-    super::verify::put_back(site, attempt, "commit")?;
+    put_back(site, attempt, "commit")?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("commit"))?;
     let clean = site.git.candidate(checkpoint, &site.candidate_rules())?.tree == tree;
-    if clean && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
+    let honest = site.plan.marks_are_ours()?;
+    if clean && honest && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
         let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
         return Ok(record(site, &evidence, commit, tree, files, reporter));
     }

@@ -12,7 +12,7 @@ use super::StepError;
 use super::script::run_script;
 use crate::git::PathSet;
 use crate::process;
-use crate::signal::Signals;
+use crate::signal::{Signals, Stop};
 use crate::site::Site;
 use crate::store::{Store, proven};
 
@@ -69,6 +69,7 @@ fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
     }
     let message = format!("chore: record progress\n\nVerdone-Run: {}\n", site.run);
     // A refusal loses nothing: the files stay as they are, uncommitted.
-    let _ = site.git.commit(&candidate, &message, site.config.commit.timeout.duration());
+    let insisted = || matches!(site.signals.stop(), Some(Stop::Insisted(_)));
+    let _ = site.git.commit_unless(&candidate, &message, site.config.commit.timeout.duration(), &insisted);
     Ok(())
 }

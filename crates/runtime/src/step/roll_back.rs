@@ -2,23 +2,29 @@
 //! commit with a real tree that people can look at.
 
 use verdone_core::machine::{Input, State};
+use verdone_core::update::{Reporter, Update};
 
-use super::verify::put_back;
+use super::verify::{put_back, put_git_settings_back};
 use super::{StepError, attempt_of};
 use crate::site::Site;
 
-pub fn roll_back(site: &mut Site, state: &State) -> Result<Input, StepError> {
+pub fn roll_back(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "rollback")?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("rollback"))?;
     site.candidate = None;
+    put_git_settings_back(site, attempt, "rollback")?;
     let place = &attempt.place;
     let label = format!("{} attempt {}, before its rollback", place.story, place.attempt);
-    let before = site.checkpoint_before_rollback(&label)?;
+    let before = site.keep().checkpoint_before_restore(&label, &site.plan.protected_paths())?;
     let label = format!("{} attempt {}, rejected", place.story, place.attempt);
     let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
     let kept = site.git.keep_attempt(&site.run, &candidate, &label)?;
     put_back(site, attempt, "rollback")?;
-    let restored = site.git.restore(checkpoint, &site.restore_rules())?;
+    let restored = site.keep().restore(checkpoint)?;
     site.plan.refresh()?;
+    if let Some(head) = candidate.head.filter(|head| Some(head) != checkpoint.head.as_ref()) {
+        let text = format!("commits made during the attempt were taken off the branch; they are kept: git log {}", head.short());
+        reporter.report(Update::Notice { text: &text });
+    }
     Ok(Input::RolledBack { kept, before, files: restored.files })
 }

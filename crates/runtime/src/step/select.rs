@@ -11,6 +11,10 @@ use crate::site::Site;
 pub fn select(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     if site.plan.refresh()? {
         reporter.report(Update::Notice { text: "the plan was edited; its new text is used, its checks stay as they were" });
+        for story in site.plan.ticked_by_others() {
+            reporter
+                .report(Update::Notice { text: &format!("{story} was ticked without evidence, so claimed and not verified") });
+        }
     }
     let plan = site.plan.plan();
     let choice = match plan::select(plan, &state.progress, site.only.as_ref()) {

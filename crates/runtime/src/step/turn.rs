@@ -1,21 +1,18 @@
 //! One prompt to the agent, up to its stopping.
 
-use std::fs;
-use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use verdone_core::check::Check;
-use verdone_core::config::{Limits, Span};
+use verdone_core::config::Limits;
 use verdone_core::machine::{Attempt, Input, State, TurnReport};
 use verdone_core::plan::Story;
 use verdone_core::prompt::Building;
+use verdone_core::span::Span;
 use verdone_core::update::{Reporter, Speaker, Update};
 
 use super::{StepError, attempt_of, io_error};
 use crate::agent::{TurnRequest, run_turn};
 use crate::process::Moment;
-use crate::signal::Stop;
 use crate::site::Site;
 
 pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
@@ -38,15 +35,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         plan: &plan,
         redactor: &site.redactor,
     };
-    let mut told = false;
-    let mut on = |moment: Moment<'_>| {
-        if !told && matches!(site.signals.stop(), Some(Stop::Asked(_))) {
-            told = true;
-            let text = format!("stopping: the agent has {} to end, a second signal ends it at once", site.config.limits.grace);
-            reporter.report(Update::Notice { text: &text });
-        }
-        show(reporter, &moment);
-    };
+    let mut on = |moment: Moment<'_>| show(reporter, &moment);
     let result = run_turn(&request, &site.signals, &mut on).map_err(io_error("keeping the turn"))?;
     Ok(Input::TurnEnded(TurnReport {
         outcome: result.outcome,
@@ -89,7 +78,7 @@ fn prompt_of(site: &Site, state: &State, attempt: &Attempt) -> Result<String, St
 pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>) -> Result<String, StepError> {
     let attempt = state.and_then(|state| state.attempt.as_ref());
     let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect();
-    let guardrails = read_guardrails(&site.root).map_err(io_error("reading .verdone/guardrails.md"))?;
+    let guardrails = site.protected.text("guardrails.md").unwrap_or_default();
     let context = [site.plan.plan().context.as_str(), site.plan.context().unwrap_or_default()].join("\n\n");
     let plan = site.plan_name();
     let building = Building {
@@ -107,12 +96,4 @@ pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>) -> Result
         failure_bytes: site.config.prompt.failure_bytes as usize,
     };
     Ok(building.render(&site.template.0, &site.template.1)?)
-}
-
-fn read_guardrails(root: &Path) -> io::Result<String> {
-    match fs::read(root.join(".verdone/guardrails.md")) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(error),
-    }
 }

@@ -2,16 +2,18 @@
 //! left it as it was.
 
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
 
 use verdone_core::check::{Check, CheckOutcome, CheckRun};
-use verdone_core::event::VerifyOutcome;
+use verdone_core::event::{Checkpoint, VerifyOutcome};
 use verdone_core::machine::{Attempt, Input, State, Verification};
 use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
 
 use super::{RUNNING, StepError, attempt_of, io_error};
-use crate::git::{Candidate, History, PathSet};
+use crate::git::{Candidate, ChangedPath, History};
 use crate::site::Site;
 use crate::store::Store;
 
@@ -33,12 +35,14 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Verified(verification))
 }
 
-/// What was done to files that are not the agent's: kept beside the run, told, undone. `when` keeps the copies of one turn apart.
+/// What a turn, a check or a git hook did to files that are not the agent's: kept beside the run, told, undone. `when` keeps the
+/// copies of one turn apart.
 pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
-    let place = &attempt.place;
-    let name = format!("{}-{}-{}-{when}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
-    let aside = site.run_dir.join("undone").join(name);
+    let aside = aside(site, attempt, when);
     let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
+    restored.extend(put_git_settings_back(site, attempt, when)?);
+    let runs = Store::of(&site.root).put_back(&site.known_runs, &aside.join("runs"));
+    restored.extend(runs.map_err(io_error("putting .verdone/runs/ back"))?);
     Store::of(&site.root).hide().map_err(io_error("hiding the runs from git"))?;
     for edit in site.plan.foreign_edits()? {
         if let Some(bytes) = &edit.bytes_on_disk {
@@ -54,13 +58,43 @@ pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result
     Ok(restored)
 }
 
-fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Git's own settings come first of all: they say where the work tree is and what a commit does.
+pub(super) fn put_git_settings_back(site: &Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
+    let aside = aside(site, attempt, when).join("git");
+    let mut restored = Vec::new();
+    for settings in &site.git_settings {
+        restored.extend(settings.put_back(&aside).map_err(io_error("putting git's settings back"))?);
+    }
+    restored.extend(remove_pipes(site.git.top()).map_err(io_error("removing a pipe"))?);
+    Ok(restored)
+}
+
+/// Git would wait for ever for somebody to write into a pipe of these names; there is nothing in one to lose.
+fn remove_pipes(top: &Path) -> io::Result<Vec<String>> {
+    let mut removed = Vec::new();
+    for name in [".gitignore", ".gitattributes"] {
+        let path = top.join(name);
+        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.file_type().is_fifo()) {
+            fs::remove_file(&path)?;
+            removed.push(name.to_owned());
+        }
+    }
+    Ok(removed)
+}
+
+fn aside(site: &Site, attempt: &Attempt, when: &str) -> PathBuf {
+    let place = &attempt.place;
+    let name = format!("{}-{}-{}-{when}", verdone_core::id::encode_component(place.story.as_str()), place.attempt, place.turn);
+    site.run_dir.join("undone").join(name)
+}
+
+fn keep(aside: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(aside)?;
     fs::write(aside.join(file), bytes)
 }
 
 /// A folder that was put in a file's place.
-fn move_folder(aside: &Path, folder: &Path) -> std::io::Result<()> {
+fn move_folder(aside: &Path, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(aside)?;
     fs::rename(folder, aside.join(folder.file_name().unwrap_or_default()))
 }
@@ -74,10 +108,11 @@ fn look(
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
     let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     site.forget_changed_debris();
+    let left_out = left_out(site, checkpoint)?;
     let mut runs = Vec::new();
     for round in 1..=ROUNDS {
         let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
-        let changed = changed_by_agent(site, &candidate);
+        let changed = changed_by_agent(site, &candidate)?;
         let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, site: &Site| Verification {
             outcome,
             tree: Some(candidate.tree.clone()),
@@ -86,6 +121,7 @@ fn look(
             reason,
             restored: Vec::new(),
             debris: names(site),
+            left_out: left_out.clone(),
         };
         if let History::Moved { reason } = &candidate.history {
             return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), site));
@@ -97,7 +133,7 @@ fn look(
             return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), site));
         }
         runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
-        // Tests are the agent's code too.
+        // Checks run code that the agent wrote: it may not tick boxes or loosen settings either.
         restored.extend(put_back(site, attempt, &format!("checks-{round}"))?);
         if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
             return Ok(answer(VerifyOutcome::Interrupted, None, runs, site));
@@ -117,16 +153,34 @@ fn look(
     }
     let reason = "checks do not settle: they change files each time they run".to_owned();
     let outcome = VerifyOutcome::Unsettled;
-    Ok(Verification { outcome, tree: None, changed: 1, runs, reason: Some(reason), restored: Vec::new(), debris: names(site) })
+    Ok(Verification {
+        outcome,
+        tree: None,
+        changed: 1,
+        runs,
+        reason: Some(reason),
+        restored: Vec::new(),
+        debris: names(site),
+        left_out,
+    })
+}
+
+/// What the turn did to files that were untracked before: checks see it, the commit will not have it.
+fn left_out(site: &Site, checkpoint: &Checkpoint) -> Result<Vec<String>, StepError> {
+    let ours = site.plan_paths();
+    let changed = site.git.changed_untracked(checkpoint)?.into_iter();
+    let theirs = changed.filter(|path| !ours.contains(path) && !site.untracked_before.contains(path));
+    Ok(theirs.map(|path| path.to_string()).collect())
 }
 
 /// How many files the attempt changed, the plan's tick and the red check's own traces left out.
-fn changed_by_agent(site: &Site, candidate: &Candidate) -> u32 {
-    if site.before_turn.as_ref() == Some(&candidate.tree) {
-        return 0;
-    }
-    let ours: PathSet = site.plan.protected_paths().iter().filter_map(|path| site.git.repo_path(path)).collect();
-    candidate.changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32
+fn changed_by_agent(site: &Site, candidate: &Candidate) -> Result<u32, StepError> {
+    let ours = site.plan_paths();
+    let count = |changes: &[ChangedPath]| changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32;
+    Ok(match &site.before_turn {
+        Some(before) => count(&site.git.changed_paths(Some(before), &candidate.tree)?),
+        None => count(&candidate.changes),
+    })
 }
 
 fn names(site: &Site) -> Vec<String> {

@@ -33,7 +33,7 @@ pub struct Journal {
 }
 
 /// Changes whenever a file's bytes do.
-type Stamp = (u64, u64, u64, i64, i64);
+type Stamp = (u64, u64, u64, i64, i64, i64, i64);
 
 impl Journal {
     /// Begins the journal of a new run.
@@ -95,9 +95,10 @@ impl Journal {
         if self.stamp.is_some() && stamp(&self.path) == self.stamp {
             return Ok(());
         }
-        match fs::read(&self.path) {
-            Ok(found) if found == self.ours => return Ok(()),
-            Ok(found) => fs::write(self.path.with_file_name(format!("journal-found-{}.jsonl", self.put_back + 1)), found)?,
+        match fs::symlink_metadata(&self.path) {
+            Ok(meta) if meta.is_file() && fs::read(&self.path)? == self.ours => return Ok(()),
+            // Moved, not read: it may be a pipe, which would wait for ever, or a link to somewhere else.
+            Ok(_) => fs::rename(&self.path, self.path.with_file_name(format!("journal-found-{}.jsonl", self.put_back + 1)))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -113,7 +114,12 @@ impl Journal {
 
 /// Reads a journal. A torn last line is left out and told about; anything else that is broken is an error.
 pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), JournalError> {
-    let bytes = fs::read(path).map_err(|source| JournalError::Io { path: path.to_owned(), source })?;
+    let failed = |source| JournalError::Io { path: path.to_owned(), source };
+    // A pipe in its place would make us wait for ever.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidData, "not a file")));
+    }
+    let bytes = fs::read(path).map_err(failed)?;
     let mut events = Vec::new();
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
     while let Some((number, line)) = lines.next() {
@@ -139,7 +145,7 @@ pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), Jour
 
 fn stamp(path: &Path) -> Option<Stamp> {
     let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()))
+    Some((meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()))
 }
 
 /// The parser counts from the start of the line, which only confuses beside the journal's own line number.
@@ -213,6 +219,34 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         fs::write(&path, format!("{}\ngarbage\n{}\n", lines[0], lines[2])).unwrap();
         assert!(read_journal(&path).unwrap_err().to_string().contains(":2: not a journal line"));
+    }
+
+    #[test]
+    fn whatever_was_put_in_its_place_is_kept_and_the_journal_goes_on() {
+        type Damage = fn(&Path);
+        let damages: [Damage; 4] = [
+            |path| fs::write(path, "forged\n").unwrap(),
+            |path| fs::remove_file(path).unwrap(),
+            |path| {
+                fs::remove_file(path).unwrap();
+                rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+            },
+            |path| {
+                fs::rename(path, path.with_extension("elsewhere")).unwrap();
+                std::os::unix::fs::symlink(path.with_extension("elsewhere"), path).unwrap();
+            },
+        ];
+        for damage in damages {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("journal.jsonl");
+            let mut journal = Journal::create(dir.path()).unwrap();
+            journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
+            damage(&path);
+            journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
+            assert_eq!(journal.times_put_back(), 1);
+            assert!(fs::symlink_metadata(&path).unwrap().is_file());
+            assert_eq!(read_journal(&path).unwrap().0.len(), 2);
+        }
     }
 
     #[test]

@@ -44,6 +44,35 @@ fn a_candidate_is_head_with_the_work_trees_changes_and_new_files() {
 }
 
 #[test]
+fn the_users_own_version_of_a_hidden_file_is_never_committed_and_comes_back() {
+    let formats: [&[&str]; 4] = [&[], &["--index-version", "4"], &["--split-index"], &["--untracked-cache"]];
+    for (hide, format) in ["assume-unchanged", "skip-worktree"].into_iter().flat_map(|hide| formats.map(|format| (hide, format)))
+    {
+        let repo = Repo::new();
+        repo.git(&[&["update-index"], format].concat());
+        repo.git(&["update-index", &format!("--{hide}"), "a.txt"]);
+        repo.write("a.txt", "only here\n");
+        let since = repo.checkpoint();
+        assert_eq!(repo.candidate(&since).obstacles, [], "{hide}");
+
+        repo.git(&["update-index", &format!("--no-{hide}"), "a.txt"]);
+        repo.write("work.txt", "the story");
+        assert_eq!(changes(&repo.candidate(&since)), ["A work.txt"], "{hide}");
+
+        repo.write("a.txt", "overwritten\n");
+        repo.git(&["update-index", &format!("--{hide}"), "a.txt", "dir/b.txt"]);
+        let hidden = ["dir/b.txt", "a.txt"].map(|path| Obstacle::Hidden(path.into()));
+        assert_eq!(repo.candidate(&since).obstacles, hidden, "{hide}");
+
+        repo.checkpoint();
+        repo.restore(&since);
+        assert_eq!(repo.read("a.txt"), "only here\n", "{hide}");
+        let flags = repo.git(&["ls-files", "-v"]);
+        assert_eq!(flags.lines().filter(|line| !line.starts_with('H')).count(), 1, "{hide}");
+    }
+}
+
+#[test]
 fn what_was_untracked_or_ignored_at_the_checkpoint_never_enters() {
     let repo = Repo::new();
     repo.write("notes.txt", "mine");

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::planning::{PlanningRequest, write_plan};
+use verdone_runtime::preflight::{self, Health};
+use verdone_runtime::run::WorkTree;
 use verdone_runtime::signal::Signals;
 use verdone_runtime::site::shown;
 
 use super::{Context, Outcome};
 use crate::args::{PlanNewArgs, RunArgs};
-use crate::command::run::reporter;
+use crate::command::reporter::reporter;
 use crate::error::CliError;
 use crate::terminal::{print, printable};
 
@@ -45,12 +47,16 @@ pub(in crate::command) fn plan_for(args: &RunArgs, context: &Context) -> Outcome
 
 fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Context) -> Outcome {
     let project = context.project()?;
-    let settings = context.settings(&project, flags)?;
-    let config = &settings.resolved.config;
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(json, false, &signals, context);
-    let request = PlanningRequest { project: &project, config, request, output, force: false };
-    let written = write_plan(&request, &signals, &mut reporter)?;
+    let ours = WorkTree::take(&project, &signals, &mut reporter)?;
+    let settings = context.settings(&project, flags)?;
+    let agent = preflight::agent(&settings.resolved.config, &project.root);
+    if agent.health == Health::Bad {
+        return Err(agent.into());
+    }
+    let request = PlanningRequest { project: &project, config: &settings.resolved.config, request, output };
+    let written = write_plan(&request, &ours, &signals, &mut reporter)?;
     drop(reporter);
     let name = shown(output, &project.start);
     let stories = plural(written.stories, "story", "stories");
