@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{FailBehavior, Hooks, ScriptSettings, Span};
+use crate::config::{FailBehavior, Hooks, ScriptSettings};
+use crate::span::Span;
 
 /// The moments, named as the files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
