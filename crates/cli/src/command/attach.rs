@@ -9,7 +9,7 @@ use verdone_runtime::store::read_journal;
 
 use super::ask::under_way;
 use super::latest::is_going;
-use super::run::reporter;
+use super::reporter::reporter;
 use super::{Context, Outcome};
 use crate::args::AttachArgs;
 
