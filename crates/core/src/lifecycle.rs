@@ -1,10 +1,16 @@
 //! Lifecycle scripts: the user's own executables at the moments of a run. Which moments there are, what a script is told, and what
 //! its exit code means. Running one is the runtime's.
 
+mod templates;
+mod variables;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{FailBehavior, Hooks, ScriptSettings, Span};
+
+pub use templates::{TEMPLATES, Template};
+pub use variables::{Facts, PREFIXES, VARIABLES, Variable, variables};
 
 /// The moments, named as the files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +36,16 @@ impl Script {
             Self::NextIteration => "next_iteration",
             Self::PostIteration => "post_iteration",
             Self::Finished => "finished",
+        }
+    }
+
+    /// When it runs, for the docs.
+    pub fn moment(self) -> &'static str {
+        match self {
+            Self::Started => "once, when the run begins, before the checks of the start tree",
+            Self::NextIteration => "before each iteration, when its story is chosen",
+            Self::PostIteration => "after each iteration, before it is decided whether another one follows",
+            Self::Finished => "once, when the run has ended, however it ended",
         }
     }
 

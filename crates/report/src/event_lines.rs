@@ -40,6 +40,11 @@ impl Line {
         Self::Quote { indent: 2, text: clean_line(text) }
     }
 
+    /// One line of what a lifecycle script says: at the edge, where no line of an agent can stand.
+    pub(crate) fn script(name: &str, text: &str) -> Self {
+        Self::Quote { indent: 0, text: format!("{name}: {}", clean_line(text)) }
+    }
+
     /// What is left when only problems are wanted.
     pub(crate) fn is_problem(&self) -> bool {
         match self {

@@ -8,6 +8,7 @@ pub mod config_file;
 pub mod driver;
 pub mod git;
 pub mod init;
+pub mod lifecycle;
 pub mod output;
 pub mod plan_file;
 pub mod planning;

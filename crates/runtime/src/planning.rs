@@ -120,7 +120,7 @@ fn ask(
     let (name, template) = template(root)?;
     let guardrails = fs::read_to_string(root.join(".verdone/guardrails.md")).unwrap_or_default();
     let prompt = prompt::planning(&name, &template, request.request, &guardrails)?;
-    let redactor = process::redactor_from_environment();
+    let redactor = process::redactor_from_environment(&[]);
     let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
     let turn = TurnRequest {
         agent: &request.config.agent,

@@ -15,6 +15,7 @@ use verdone_core::update::{Reporter, Speaker, Update};
 
 use crate::check_runner::{CheckContext, CheckMoment, run_checks};
 use crate::git::{Candidate, CandidateRules, CheckpointRequest, Git, GitError, PathSet, RepoPath, RestoreRules, SnapshotLimits};
+use crate::lifecycle::Scripts;
 use crate::plan_file::PlanFile;
 use crate::process::{EnvPlan, Moment};
 use crate::protected::Protected;
@@ -50,6 +51,12 @@ pub struct Site {
     /// Turns and checks so far: they number the kept files.
     pub turns_run: u32,
     pub checks_run: u32,
+    /// The lifecycle scripts as they were when the run began.
+    pub scripts: Scripts,
+    /// Where the project's specifications are, for the scripts.
+    pub spec_dir: PathBuf,
+    /// Variables for the scripts, from a fresher project.
+    pub exports: Vec<(String, String)>,
 }
 
 impl Site {

@@ -50,10 +50,20 @@ fn examine(context: &Context) -> Vec<Finding> {
     };
     let found = if settings.has_file { ".verdone/config.toml" } else { "defaults, no file" };
     let mut findings = vec![Finding::good("config", found)];
+    findings.extend(settings.warnings.iter().map(|text| Finding::warning("config", text)));
     let plan = context.plan_request(&project, &settings, None);
     let config = settings.resolved.config;
-    let request =
-        RunRequest { project: project.clone(), plan, config: config.clone(), only: None, red_baseline: false, unverified: false };
+    let request = RunRequest {
+        project: project.clone(),
+        plan,
+        config: config.clone(),
+        only: None,
+        red_baseline: false,
+        unverified: false,
+        spec_dir: settings.spec_dir,
+        exports: settings.exports,
+        warnings: Vec::new(),
+    };
     match Ready::read(request) {
         Ok(ready) => findings.extend(with_plan(&ready)),
         Err(error) => findings.extend(without_plan(error.into(), &project, &config)),
