@@ -111,6 +111,19 @@ pub enum Meaning {
     Abort,
 }
 
+impl Meaning {
+    /// In a sentence, for the docs.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::GoOn => "nothing",
+            Self::Warning => "a warning is told",
+            Self::Error => "an error is told",
+            Self::Skip => "the iteration is skipped; 20 in a row end the run as `stalled`",
+            Self::Abort => "the run ends as `hook_abort`",
+        }
+    }
+}
+
 /// The exit codes: 0 goes on, 1 warns (and skips, for `next_iteration`), 2 aborts, anything else is an error that config judges.
 pub fn meaning(script: Script, exit: &ScriptExit, behavior: FailBehavior) -> Meaning {
     let failed = match behavior {

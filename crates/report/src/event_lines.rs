@@ -5,7 +5,7 @@ use verdone_core::check::CheckRun;
 use verdone_core::control::Request;
 use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
-use verdone_core::lifecycle::Meaning;
+use verdone_core::lifecycle::{Meaning, ScriptExit};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
@@ -117,6 +117,8 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
         }
+        // What it had to say was shown already; the log has it.
+        Event::ScriptRan { exit: ScriptExit::Code(0), .. } => Vec::new(),
         Event::ScriptRan { script, exit, meaning, .. } => {
             vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
         }

@@ -46,6 +46,7 @@ pub struct Variable {
 const ALL: &[Script] = &Script::ALL;
 const STARTED: &[Script] = &[Script::Started];
 const FINISHED: &[Script] = &[Script::Finished];
+const POST: &[Script] = &[Script::PostIteration];
 const AROUND: &[Script] = &[Script::NextIteration, Script::PostIteration];
 const NUMBERED: &[Script] = &[Script::NextIteration, Script::PostIteration, Script::Finished];
 
@@ -79,8 +80,6 @@ pub const VARIABLES: [Variable; 17] = [
         facts.now.duration_since(facts.started_at).unsigned_abs().as_secs().to_string().into()
     }),
 ];
-
-const POST: &[Script] = &[Script::PostIteration];
 
 /// The variables of a script, with their full names.
 pub fn variables(script: Script, facts: &Facts<'_>) -> Vec<(String, OsString)> {
