@@ -58,6 +58,12 @@ impl Scripts {
         Self { root: root.to_owned(), frozen, ran: 0, background: Vec::new() }
     }
 
+    /// The scripts that are there and cannot be run, with the reason.
+    pub fn faults(&self) -> Vec<(Script, String)> {
+        let fault = |(script, seen): &(Script, Option<Seen>)| Some((*script, seen.as_ref()?.fingerprint.clone().err()?));
+        self.frozen.iter().filter_map(fault).collect()
+    }
+
     /// Runs a script where there is one. Whatever goes wrong with it is its exit; only our own files fail.
     pub fn run(
         &mut self,

@@ -6,6 +6,7 @@ use verdone_core::config::Config;
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, GitError};
+use verdone_runtime::lifecycle::Scripts;
 use verdone_runtime::preflight::{self, Finding, Health};
 use verdone_runtime::project::Project;
 use verdone_runtime::run::{Ready, RunRequest};
@@ -53,6 +54,11 @@ fn examine(context: &Context) -> Vec<Finding> {
     findings.extend(settings.warnings.iter().map(|text| Finding::warning("config", text)));
     let plan = context.plan_request(&project, &settings, None);
     let config = settings.resolved.config;
+    for (script, reason) in Scripts::freeze(&project.root).faults() {
+        if script.enabled(&config.hooks) {
+            findings.push(Finding::warning("scripts", format!("{} cannot be run: {reason}", script.name())));
+        }
+    }
     let request = RunRequest {
         project: project.clone(),
         plan,

@@ -158,8 +158,11 @@ fn a_script_that_cannot_be_run_is_a_warning() {
     for script in SCRIPTS {
         world.sandbox.write(format!(".verdone/hooks/{script}"), "#!/bin/sh\n: > ../tmp/evil\n");
     }
+    let doctor = world.sandbox.verdone(crate::world::VERDONE, ["doctor"]);
+    doctor.assert_code(0);
     let output = world.run(0);
     for script in SCRIPTS {
+        assert!(doctor.stdout.contains(&format!("{script} cannot be run: it is not executable")), "{}", doctor.stdout);
         let events = world.script_events(script);
         assert_eq!(events[0]["exit"], json!({ "not_runnable": { "reason": "it is not executable" } }));
         assert_eq!(events[0]["meaning"], "warning");

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::world::{SCRIPTS, Setting, TWO, VERDONE, World, always};
 
+type Pairs<'a> = &'a [(&'a str, &'a str)];
+
 /// Writes down everything that it was told.
 const TELL: &str = "env > ../tmp/told-$(basename \"$0\")-${VERDONE_ITERATION:-0}";
 
@@ -31,7 +33,7 @@ fn every_script_gets_its_variables_under_both_names() {
         ("LOG_DIR", run_dir.as_str()),
         ("STARTED_AT", started_at.as_str()),
     ];
-    let cases: [(&str, u32, &[(&str, &str)]); 6] = [
+    let cases: [(&str, u32, Pairs<'_>); 6] = [
         ("started", 0, &[("PLAN_FILE", &plan), ("SPEC_DIR", &specs)]),
         (
             "next_iteration",
