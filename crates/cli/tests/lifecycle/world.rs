@@ -74,12 +74,17 @@ impl World {
         fs::read_to_string(self.sandbox.path("../tmp").join(name)).unwrap_or_default()
     }
 
+    /// The journal of the latest run.
     #[track_caller]
-    pub(crate) fn all(&self, name: &str) -> Vec<Value> {
+    pub(crate) fn events(&self) -> Vec<Value> {
         let output = self.sandbox.verdone(VERDONE, ["log", "--json"]);
         output.assert_code(0);
-        let events = output.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        events.filter(|event| event["event"] == name).collect()
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn all(&self, name: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["event"] == name).collect()
     }
 
     /// The events of one script.
