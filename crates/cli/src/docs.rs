@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
-use verdone_core::config::{Config, Field, Shape};
+use verdone_core::config::{Config, FailBehavior, Field, Shape};
 use verdone_core::finish::{Finish, StopSignal};
+use verdone_core::lifecycle::{Script, ScriptExit, VARIABLES, meaning};
 
 use crate::args::Cli;
 use crate::error::Kind;
@@ -74,6 +75,87 @@ fn the_table_of_exit_codes_is_fresh() {
 }
 
 #[test]
+fn the_page_of_lifecycle_scripts_is_fresh() {
+    let mut out = String::from(LIFECYCLE);
+    out.push_str("\n## Moments\n\n| script | when |\n|---|---|\n");
+    for script in Script::ALL {
+        let _ = writeln!(out, "| `{}` | {} |", script.name(), script.moment());
+    }
+    out.push_str(
+        "\n## Variables\n\nEach is set twice: as `VERDONE_…` and, for scripts that were written for fresher, as `FRESHER_…`.\n\n\
+         | variable | meaning | given to |\n|---|---|---|\n",
+    );
+    for variable in &VARIABLES {
+        let given: Vec<_> = variable.scripts.iter().map(|script| format!("`{}`", script.name())).collect();
+        let given = if given.len() == Script::ALL.len() { "all".to_owned() } else { given.join(", ") };
+        let _ = writeln!(out, "| `{}` | {} | {given} |", variable.name, variable.meaning);
+    }
+    let finishes: Vec<_> = Finish::ALL.iter().map(|finish| format!("`{}`", finish.name())).collect();
+    let _ = writeln!(out, "\n`FINISH_TYPE` is one of {}: see [exit codes](exit-codes.md).", finishes.join(", "));
+    out.push_str("\n## Exit codes\n\nWhere the run does not end, it goes on.\n\n| a script | ");
+    out.push_str(&Script::ALL.map(|script| format!("`{}`", script.name())).join(" | "));
+    out.push_str(" |\n|---|---|---|---|---|\n");
+    let exits = [
+        ("ends with 0", ScriptExit::Code(0), FailBehavior::Continue),
+        ("ends with 1", ScriptExit::Code(1), FailBehavior::Continue),
+        ("ends with 2", ScriptExit::Code(2), FailBehavior::Continue),
+        ("ends with 3 or more, by a signal or by the timeout", ScriptExit::Code(3), FailBehavior::Continue),
+        ("the same with `fail_behavior = \"abort\"`", ScriptExit::Code(3), FailBehavior::Abort),
+        ("cannot be run", ScriptExit::NotRunnable { reason: String::new() }, FailBehavior::Continue),
+    ];
+    for (name, exit, behavior) in &exits {
+        let cells = Script::ALL.map(|script| meaning(script, exit, *behavior).words());
+        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
+    }
+    out.push_str(LIFECYCLE_END);
+    compare("docs/lifecycle.md", &out);
+}
+
+const LIFECYCLE: &str = "\
+# Lifecycle scripts
+
+<!-- Made from the code: VERDONE_BLESS=1 cargo test -p verdone -->
+
+A lifecycle script is an executable of yours that Verdone starts at a moment of a run: to notify somebody, to check something first,
+to stop the loop. `verdone init` writes one for each moment into `.verdone/hooks/`; they do nothing until you fill them in.
+`custom/notify-slack` beside them sends a message where `VERDONE_SLACK_WEBHOOK` is set, and is silent where it is not.
+";
+
+const LIFECYCLE_END: &str = "
+`finished` runs however the run ended, after a signal too; a further signal ends the script itself. After a signal no other script is
+started. A run that died and is put in order by the next one runs no scripts.
+
+## How a script runs
+
+- In the project's folder, with Verdone's environment and the variables above, without input and without a terminal.
+- At most `hooks.timeout` (30 s). Then it is ended with everything that it started. What it leaves running is ended when it ends.
+- Its output is shown with its name before it, and kept in the run's folder under `scripts/`; secrets are redacted in both.
+- With `background = true` Verdone does not wait: the output is only kept, the exit code counts for nothing, and the script is ended with
+  the run. `finished` is always waited for.
+- As it was when the run began. A script that was edited, added or removed since is not run, and neither is one beside which
+  an executable in `custom/` was; that is a warning. Scripts in `.verdone/` that an agent edits are put back.
+- A file that is not executable is a warning.
+
+Keep files in `$VERDONE_LOG_DIR` or outside of the project: what a script writes into the project before an iteration is part of the
+tree that the agent finds, and what it writes into `.verdone/` is put back.
+
+## Switching scripts off
+
+In [the config](config.md) under `[hooks]`, or by a variable, which is stronger: `VERDONE_HOOKS_ENABLED=false`,
+`VERDONE_HOOK_TIMEOUT` (seconds), `VERDONE_HOOK_FAIL_BEHAVIOR` (`continue` or `abort`), and `VERDONE_HOOK_STARTED_ENABLED`,
+`VERDONE_HOOK_NEXT_ITERATION_ENABLED`, `VERDONE_HOOK_POST_ITERATION_ENABLED`, `VERDONE_HOOK_FINISHED_ENABLED`. The same names with
+`FRESHER_` work too; where both are set, Verdone's counts.
+
+## An existing fresher project
+
+Works as it is. A script in `.fresher/hooks/` runs where `.verdone/hooks/` has none of that name, never both. `.fresher/config.toml` and
+`.fresher/config.sh` are read below `.verdone/config.toml`: iterations, hooks, the commands as gates where the project has no gates of its
+own, the folder of specifications. Of `config.sh` only lines such as `export NAME=\"${NAME:-value}\"` are read; nothing is executed, and
+every other line is told with its number. Scripts get what it exports. Settings that Verdone has no use for (model, turns, docker and
+others) are told, one line each; `dangerous_permissions` never bypasses anything.
+";
+
+#[test]
 fn every_command_explains_itself_in_eighty_columns() {
     let mut seen = 0;
     each_command(&mut |path, command| {
@@ -118,7 +200,9 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
     let nested = |field: &&Field| match &field.shape {
         Shape::Table(_) => true,
         Shape::List(item) => matches!(item.as_ref(), Shape::Table(_)),
-        Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Any => false,
+        Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Flag | Shape::Any => {
+            false
+        }
     };
     let _ = write!(out, "\n## {title}\n\n");
     if !meaning.is_empty() {

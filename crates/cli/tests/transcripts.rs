@@ -181,6 +181,7 @@ fn init_writes_what_it_found_and_asks_nothing_without_a_terminal() {
         seen.out,
         "\
 Wrote .verdone/config.toml and .verdone/.gitignore.
+Scripts for the moments of a run are in .verdone/hooks; they do nothing until you fill them in.
 Gates
   correctness  test  npm test
   quality      lint  npm run lint

@@ -1,7 +1,9 @@
 //! Settings: one struct with its defaults, layers that override it, and where each value came from.
 
 mod diagnose;
+mod exports;
 mod flat;
+mod fresher;
 mod layer;
 mod problem;
 mod shape;
@@ -17,6 +19,7 @@ use crate::span::Span;
 use crate::verdict::RedPolicy;
 
 pub use flat::flatten;
+pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
 pub use problem::ConfigProblem;
 pub use shape::{Choice, Field, Shape};
@@ -209,8 +212,9 @@ pub enum FailBehavior {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptSettings {
+    /// Whether it runs.
     pub enabled: bool,
-    /// Run it without waiting for its end; it is ended with the run.
+    /// Start it and go on at once; what it says is only kept, and it is ended with the run. `finished` is always waited for.
     pub background: bool,
 }
 

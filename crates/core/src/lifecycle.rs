@@ -1,11 +1,17 @@
 //! Lifecycle scripts: the user's own executables at the moments of a run. Which moments there are, what a script is told, and what
 //! its exit code means. Running one is the runtime's.
 
+mod templates;
+mod variables;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{FailBehavior, Hooks, ScriptSettings};
 use crate::span::Span;
+
+pub use templates::{TEMPLATES, Template};
+pub use variables::{Facts, PREFIXES, VARIABLES, Variable, variables};
 
 /// The moments, named as the files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +37,16 @@ impl Script {
             Self::NextIteration => "next_iteration",
             Self::PostIteration => "post_iteration",
             Self::Finished => "finished",
+        }
+    }
+
+    /// When it runs, for the docs.
+    pub fn moment(self) -> &'static str {
+        match self {
+            Self::Started => "once, when the run begins, before the checks of the start tree",
+            Self::NextIteration => "before each iteration, when its story is chosen",
+            Self::PostIteration => "after each iteration, before it is decided whether another one follows",
+            Self::Finished => "once, when the run has ended, however it ended",
         }
     }
 
@@ -94,6 +110,19 @@ pub enum Meaning {
     Skip,
     /// The run ends, `finished` still runs.
     Abort,
+}
+
+impl Meaning {
+    /// In a sentence, for the docs.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::GoOn => "nothing",
+            Self::Warning => "a warning is told",
+            Self::Error => "an error is told",
+            Self::Skip => "the iteration is skipped; 20 in a row end the run as `stalled`",
+            Self::Abort => "the run ends as `hook_abort`",
+        }
+    }
 }
 
 /// The exit codes: 0 goes on, 1 warns (and skips, for `next_iteration`), 2 aborts, anything else is an error that config judges.

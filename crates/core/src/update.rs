@@ -17,6 +17,8 @@ pub enum Speaker<'a> {
     Agent,
     /// A check, by name.
     Check(&'a str),
+    /// A lifecycle script, by name.
+    Script(&'a str),
 }
 
 /// One thing to show. Text is redacted but not yet sanitised for a terminal.

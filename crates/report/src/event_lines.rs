@@ -5,7 +5,7 @@ use verdone_core::check::CheckRun;
 use verdone_core::control::Request;
 use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
-use verdone_core::lifecycle::Meaning;
+use verdone_core::lifecycle::{Meaning, ScriptExit};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
@@ -38,6 +38,11 @@ impl Line {
     /// One line of what an agent says.
     pub(crate) fn quote(text: &str) -> Self {
         Self::Quote { indent: 2, text: clean_line(text) }
+    }
+
+    /// One line of what a lifecycle script says: at the edge, where no line of an agent can stand.
+    pub(crate) fn script(name: &str, text: &str) -> Self {
+        Self::Quote { indent: 0, text: format!("{name}: {}", clean_line(text)) }
     }
 
     /// What is left when only problems are wanted.
@@ -118,6 +123,8 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
         }
+        // What it had to say was shown already; the log has it.
+        Event::ScriptRan { exit: ScriptExit::Code(0), .. } => Vec::new(),
         Event::ScriptRan { script, exit, meaning, .. } => {
             vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
         }

@@ -100,6 +100,9 @@ impl<W: Write> Reporter for Plain<W> {
             Update::Output { speaker: Speaker::Agent, line, stream: _ } if self.loudness == Loudness::Normal => {
                 self.say(vec![Line::quote(line)]);
             }
+            Update::Output { speaker: Speaker::Script(name), line, stream: _ } if self.loudness == Loudness::Normal => {
+                self.say(vec![Line::script(name, line)]);
+            }
             Update::Output { .. } | Update::Checking { .. } => {}
             Update::Tick { now } => self.now = Some(now),
             Update::Notice { text } => self.say(vec![Line::top(Mark::Warn, clean(text))]),

@@ -35,7 +35,7 @@ pub enum Transient {
     /// One line of output, redacted.
     Output {
         speaker: SpeakerKind,
-        /// The check's name; absent for the agent.
+        /// The name of the check or script; absent for the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         stream: StreamName,
@@ -51,6 +51,8 @@ pub enum Transient {
 pub enum SpeakerKind {
     Agent,
     Check,
+    /// A lifecycle script.
+    Script,
 }
 
 /// Which of a child's streams it came from.
@@ -83,6 +85,7 @@ impl TransientLine {
         let (speaker, name) = match speaker {
             Speaker::Agent => (SpeakerKind::Agent, None),
             Speaker::Check(name) => (SpeakerKind::Check, Some(name.to_owned())),
+            Speaker::Script(name) => (SpeakerKind::Script, Some(name.to_owned())),
         };
         let stream = match stream {
             Stream::Stdout => StreamName::Stdout,

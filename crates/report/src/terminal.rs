@@ -80,6 +80,7 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
                 }
                 self.draw(&[quote]);
             }
+            Speaker::Script(name) => self.draw(&[Line::script(name, line)]),
             Speaker::Check(_) => {}
         }
     }

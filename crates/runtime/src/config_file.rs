@@ -1,14 +1,15 @@
-//! Reads the layers of settings: defaults < variables of a `.ralph/` home < `.verdone/config.toml` < flags.
+//! Reads the layers of settings: defaults < variables of a `.ralph/` home < a fresher project < `.verdone/config.toml` < variables
+//! of lifecycle scripts < flags.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use verdone_core::config::{ConfigProblem, Layer, Origin, Resolved, resolve};
+use verdone_core::config::{ConfigProblem, Fresher, Layer, Origin, Resolved, fresher, resolve, script_variables};
 use verdone_core::span::Span;
 
-use crate::project::Project;
+use crate::project::{FRESHER, Project};
 
 /// More than any config needs; what is larger was named by mistake.
 const LARGEST: u64 = 1024 * 1024;
@@ -39,6 +40,12 @@ pub struct Settings {
     pub ralph_home: Option<PathBuf>,
     /// Whether `.verdone/config.toml` was there.
     pub has_file: bool,
+    /// The folder of specifications of a fresher project, absolute.
+    pub spec_dir: Option<PathBuf>,
+    /// What the `config.sh` of a fresher project exports to its scripts.
+    pub exports: Vec<(String, String)>,
+    /// What the user should know about settings that are not used.
+    pub warnings: Vec<String>,
 }
 
 /// Settings that cannot be read or used.
@@ -52,18 +59,53 @@ pub enum SettingsError {
 
 /// Loads and merges every layer.
 pub fn load(project: &Project, environment: &Environment, flags: &Flags) -> Result<Settings, SettingsError> {
+    let get = |name: &str| environment.get(name).map(String::as_str);
     let ralph = Ralph::read(project, environment)?;
     let mut layers = ralph.layers;
+    let theirs = read_fresher(project, &get)?;
+    layers.extend(theirs.layers);
     let file = read_file(&project.config_path, &project.config_name())?;
     let has_file = file.is_some();
     layers.extend(file);
+    layers.extend(script_variables(&get)?);
     layers.extend(flag_layers(project, flags));
     let resolved = resolve(&layers)?;
-    Ok(Settings { resolved, prd: flags.prd.or(ralph.prd), progress: ralph.progress, ralph_home: ralph.home, has_file })
+    Ok(Settings {
+        resolved,
+        prd: flags.prd.or(ralph.prd),
+        progress: ralph.progress,
+        ralph_home: ralph.home,
+        has_file,
+        spec_dir: theirs.spec_dir.map(|dir| project.root.join(dir)),
+        exports: theirs.exports,
+        warnings: theirs.warnings,
+    })
+}
+
+/// Without its folder, the variables of fresher belong to somebody else.
+fn read_fresher<'e>(project: &Project, get: &dyn Fn(&str) -> Option<&'e str>) -> Result<Fresher, SettingsError> {
+    let home = project.root.join(FRESHER);
+    if !home.is_dir() {
+        return Ok(Fresher::default());
+    }
+    let read = |name: &str| -> Result<Option<(String, String)>, SettingsError> {
+        let path = home.join(name);
+        let place = project.name_of(&path);
+        Ok(read_text(&path, &place)?.map(|text| (place, text)))
+    };
+    let (shell, toml) = (read("config.sh")?, read("config.toml")?);
+    let shell = shell.as_ref().map(|(place, text)| (place.as_str(), text.as_str()));
+    let toml = toml.as_ref().map(|(place, text)| (place.as_str(), text.as_str()));
+    Ok(fresher(shell, toml, get)?)
 }
 
 /// The file's layer; none if there is no such file.
 fn read_file(path: &Path, place: &str) -> Result<Option<Layer>, SettingsError> {
+    Ok(read_text(path, place)?.map(|text| Layer::from_toml(place, &text)).transpose()?)
+}
+
+/// The file's text; none if there is no such file.
+fn read_text(path: &Path, place: &str) -> Result<Option<String>, SettingsError> {
     let unreadable = |source| SettingsError::Unreadable { place: place.to_owned(), source };
     let file = match File::open(path) {
         Ok(file) => file,
@@ -80,7 +122,7 @@ fn read_file(path: &Path, place: &str) -> Result<Option<Layer>, SettingsError> {
         let text = String::from_utf8_lossy(error.as_bytes());
         ConfigProblem::new(place, "not UTF-8 text").at(&text, &(valid..valid))
     })?;
-    Ok(Some(Layer::from_toml(place, &text)?))
+    Ok(Some(text))
 }
 
 fn flag_layers(project: &Project, flags: &Flags) -> Vec<Layer> {
@@ -228,6 +270,30 @@ mod tests {
         assert_eq!(config.agent.name, "command");
         assert_eq!(config.gate[0].command.display(), "make test");
         assert_eq!(settings.resolved.origin("agent.command.run"), &Origin::Flag("--agent-command".to_owned()));
+    }
+
+    #[test]
+    fn a_fresher_project_counts_below_our_file_and_switches_above_it() {
+        let (temp, project) = project(&[".fresher"], Some(b"[limits]\nmax_iterations = 9\n[hooks]\ntimeout = \"8s\"\n"));
+        fs::write(
+            temp.path().join(".fresher/config.toml"),
+            "[fresher]\nmax_iterations = 3\nmodel = \"m\"\n[commands]\ntest = \"make\"\n[paths]\nspec_dir = \"s\"\n",
+        )
+        .unwrap();
+        fs::write(temp.path().join(".fresher/config.sh"), "export A=b\nset -e\n").unwrap();
+        let switches = environment(&[("FRESHER_HOOK_TIMEOUT", "4"), ("VERDONE_HOOK_FINISHED_ENABLED", "false")]);
+        let settings = load(&project, &switches, &Flags::default()).unwrap();
+        let config = &settings.resolved.config;
+        assert_eq!(config.limits.max_iterations, 9);
+        assert_eq!((config.hooks.timeout, config.hooks.finished.enabled), (Span::from_secs(4), false));
+        assert_eq!(config.gate[0].command.display(), "make");
+        assert_eq!(settings.resolved.origin("gate"), &Origin::File(".fresher/config.toml".to_owned()));
+        assert_eq!(settings.spec_dir, Some(project.root.join("s")));
+        assert_eq!(settings.exports, [("A".to_owned(), "b".to_owned())]);
+        assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
+        assert!(settings.warnings[0].starts_with(".fresher/config.sh:2: "), "{:?}", settings.warnings);
+        let error = load(&project, &environment(&[("VERDONE_HOOKS_ENABLED", "si")]), &Flags::default()).unwrap_err();
+        assert_eq!(error.to_string(), "VERDONE_HOOKS_ENABLED: \"si\" is not true or false");
     }
 
     #[test]

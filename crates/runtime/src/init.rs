@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::config::template;
 use verdone_core::detect::{Detection, FOLDERS, Listing, Proposal, TEXTS, detect};
+use verdone_core::lifecycle::TEMPLATES;
 
-use crate::project::HOME;
+use crate::project::{FRESHER, HOME};
 
 /// Names read from one folder: enough for any project that people look at.
 const MOST_NAMES: usize = 4096;
@@ -22,6 +23,8 @@ pub struct Written {
     pub gitignore: PathBuf,
     /// The copy of the config that was there before.
     pub backup: Option<PathBuf>,
+    /// Lifecycle scripts that were written.
+    pub scripts: Vec<PathBuf>,
 }
 
 /// Why nothing was written.
@@ -59,7 +62,7 @@ pub fn check_free(root: &Path, force: bool) -> Result<(), InitError> {
     if !force && path.symlink_metadata().is_ok() { Err(InitError::Exists { path }) } else { Ok(()) }
 }
 
-/// Writes `.verdone/config.toml` and `.verdone/.gitignore`.
+/// Writes `.verdone/config.toml`, `.verdone/.gitignore` and the lifecycle scripts.
 pub fn write(root: &Path, plan: Option<&str>, gates: &[Proposal], force: bool) -> Result<Written, InitError> {
     check_free(root, force)?;
     let home = root.join(HOME);
@@ -68,7 +71,26 @@ pub fn write(root: &Path, plan: Option<&str>, gates: &[Proposal], force: bool) -
     let backup = back_up(&config)?;
     replace(&config, template(plan, gates).as_bytes())?;
     ignore_runs(&gitignore)?;
-    Ok(Written { config, gitignore, backup })
+    let scripts = write_scripts(root, &home.join("hooks"))?;
+    Ok(Written { config, gitignore, backup, scripts })
+}
+
+/// Scripts that are there stay, and one of fresher is not hidden by one of ours that does nothing.
+fn write_scripts(root: &Path, hooks: &Path) -> Result<Vec<PathBuf>, InitError> {
+    let theirs = root.join(FRESHER).join("hooks");
+    let mut written = Vec::new();
+    for template in &TEMPLATES {
+        let path = hooks.join(template.path);
+        let taken = [&path, &theirs.join(template.path)].iter().any(|path| path.symlink_metadata().is_ok());
+        if taken {
+            continue;
+        }
+        let folder = path.parent().unwrap_or(hooks);
+        fs::create_dir_all(folder).map_err(|source| InitError::Write { path: folder.to_path_buf(), source })?;
+        put(&path, template.text.as_bytes(), 0o755)?;
+        written.push(path);
+    }
+    Ok(written)
 }
 
 /// Copies an existing config to the first free `config.toml.bak`, `config.toml.bak2`, ...
@@ -106,11 +128,15 @@ fn ignore_runs(path: &Path) -> Result<(), InitError> {
 
 /// Temporary file, fsync, rename: a reader sees the old bytes or the new ones.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), InitError> {
+    put(path, bytes, 0o644)
+}
+
+fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), InitError> {
     let refused = |source| InitError::Write { path: path.to_path_buf(), source };
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".verdone-").tempfile_in(folder).map_err(refused)?;
     file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(refused)?;
-    let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
+    let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(mode);
     file.as_file().set_permissions(mode).map_err(refused)?;
     file.persist(path).map_err(|error| refused(error.error))?;
     Ok(())
@@ -181,6 +207,19 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(temp.path().join(".verdone/config.toml.bak")).unwrap(), "plan = \"mine.md\"\n");
         assert_eq!(fs::read_to_string(temp.path().join(".verdone/.gitignore")).unwrap(), "notes.txt\nruns/\n");
+    }
+
+    #[test]
+    fn scripts_are_written_ready_to_run_and_none_of_the_users_is_touched_or_hidden() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let temp = folder(&[(".verdone/hooks/started", "mine"), (".fresher/hooks/finished", "theirs")]);
+        let written = write(temp.path(), None, &[], false).unwrap().scripts;
+        let names = ["next_iteration", "post_iteration", "custom/notify-slack"];
+        assert_eq!(written, names.map(|name| temp.path().join(".verdone/hooks").join(name)));
+        assert!(written.iter().all(|path| fs::metadata(path).unwrap().permissions().mode() & 0o111 == 0o111));
+        assert_eq!(fs::read_to_string(temp.path().join(".verdone/hooks/started")).unwrap(), "mine");
+        assert_eq!(write(temp.path(), None, &[], true).unwrap().scripts, Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod git;
 pub mod inbox;
 pub mod init;
 pub mod keep;
+pub mod lifecycle;
 pub mod output;
 pub mod plan_file;
 pub mod planning;

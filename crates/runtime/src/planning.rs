@@ -115,7 +115,7 @@ fn ask(
     let root = &request.project.root;
     let (name, template) = read_template(root, "planning", prompt::PLANNING).map_err(io_error("reading the template"))?;
     let prompt = prompt::planning(&name, &template, request.request, guardrails)?;
-    let redactor = process::redactor_from_environment();
+    let redactor = process::redactor_from_environment(&[]);
     let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
     let turn = TurnRequest {
         agent: &request.config.agent,

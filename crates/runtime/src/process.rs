@@ -3,6 +3,7 @@
 //! Threads read the pipes and wait for the exit; everything is decided in one loop that also serves the caller while a
 //! process is being ended. The exit is seen without reaping, so that the group's id stays ours until the group is gone.
 
+mod background;
 mod environment;
 mod program;
 mod supervise;
@@ -21,6 +22,7 @@ use verdone_core::redact::Redactor;
 use crate::output::{Captured, Stream};
 use crate::signal::Signals;
 
+pub use background::Background;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub use program::{check_program, program_exists};
 pub use supervise::run;

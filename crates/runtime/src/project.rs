@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 /// The name of Verdone's folder.
 pub const HOME: &str = ".verdone";
+/// The folder of a project that was set up for fresher.
+pub const FRESHER: &str = ".fresher";
 
 /// A project and its places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Where `.verdone/` is, else where the command was started. Checks run here.
+    /// Where `.verdone/` is, else `.fresher/`, else where the command was started. Checks run here.
     pub root: PathBuf,
     /// The top of the git work tree.
     pub git_top: PathBuf,
@@ -38,7 +40,7 @@ impl Project {
         let start = canonical(start)?;
         let git_top = canonical(git_top)?;
         let nearest = |name: &str| levels(&start, &git_top).find(|dir| dir.join(name).is_dir()).map(Path::to_path_buf);
-        let root = nearest(HOME).unwrap_or_else(|| start.clone());
+        let root = nearest(HOME).or_else(|| nearest(FRESHER)).unwrap_or_else(|| start.clone());
         let ralph_root = nearest(".ralph");
         let config_path = root.join(HOME).join("config.toml");
         Ok(Self { root, git_top, start, config_path, ralph_root })
@@ -46,7 +48,12 @@ impl Project {
 
     /// The config file as the user would name it: relative to where the command was started, if it is below.
     pub fn config_name(&self) -> String {
-        self.config_path.strip_prefix(&self.start).unwrap_or(&self.config_path).display().to_string()
+        self.name_of(&self.config_path)
+    }
+
+    /// A path as the user would name it.
+    pub fn name_of(&self, path: &Path) -> String {
+        path.strip_prefix(&self.start).unwrap_or(path).display().to_string()
     }
 
     /// A path from the command line or a variable, as the settings spell it: relative to the root where that is possible.

@@ -17,6 +17,7 @@ use verdone_core::update::{Reporter, Update};
 use crate::approval::{ApprovalError, Approvals};
 use crate::driver::Driver;
 use crate::git::{Git, GitError, PathSet};
+use crate::lifecycle::Scripts;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::preflight::{self, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
@@ -37,6 +38,12 @@ pub struct RunRequest {
     pub only: Option<StoryId>,
     pub red_baseline: bool,
     pub unverified: bool,
+    /// Where the project's specifications are, for lifecycle scripts; `specs` where nobody says.
+    pub spec_dir: Option<PathBuf>,
+    /// Variables for lifecycle scripts, from a fresher project.
+    pub exports: Vec<(String, String)>,
+    /// What the settings have to say to the user.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -172,6 +179,8 @@ impl Ready {
             unverified: self.request.unverified,
             fail_behavior: self.request.config.hooks.fail_behavior,
         };
+        let scripts = Scripts::freeze(&root);
+        let spec_dir = self.request.spec_dir.unwrap_or_else(|| root.join("specs"));
         let site = Site {
             // So that a git hook of a run that died is found and ended by the next one.
             git: self.git.marked(RUN_VARIABLE, run.as_str()),
@@ -184,7 +193,7 @@ impl Ready {
             frozen: self.frozen,
             only: self.request.only,
             signals,
-            redactor: process::redactor_from_environment(),
+            redactor: process::redactor_from_environment(&self.request.exports),
             protected,
             git_settings,
             known_runs: BTreeSet::new(),
@@ -195,6 +204,9 @@ impl Ready {
             untracked_before: PathSet::default(),
             turns_run: 0,
             checks_run: 0,
+            scripts,
+            spec_dir,
+            exports: self.request.exports,
         };
         Ok((site, rules))
     }
@@ -203,6 +215,9 @@ impl Ready {
     pub fn run(self, ours: WorkTree, signals: Signals, reporter: &mut dyn Reporter) -> Result<u8, RunError> {
         let WorkTree { mut lock } = ours;
         let store = Store::of(&self.request.project.root);
+        for text in &self.request.warnings {
+            reporter.report(Update::Notice { text });
+        }
         for finding in self.examine()? {
             match finding.health {
                 Health::Bad => return Err(RunError::Refused(finding)),

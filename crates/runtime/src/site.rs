@@ -17,6 +17,7 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use crate::check_runner::{CheckContext, CheckMoment, run_checks};
 use crate::git::{Candidate, CandidateRules, Git, GitError, PathSet, RepoPath};
 use crate::keep::Keep;
+use crate::lifecycle::Scripts;
 use crate::plan_file::PlanFile;
 use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
 use crate::protected::Protected;
@@ -56,6 +57,12 @@ pub struct Site {
     /// Turns and checks so far: they number the kept files.
     pub turns_run: u32,
     pub checks_run: u32,
+    /// The lifecycle scripts as they were when the run began.
+    pub scripts: Scripts,
+    /// Where the project's specifications are, for the scripts.
+    pub spec_dir: PathBuf,
+    /// Variables for the scripts, from a fresher project.
+    pub exports: Vec<(String, String)>,
 }
 
 impl Site {

@@ -57,7 +57,17 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(false, false, &signals, context);
     let ours = WorkTree::take(&project, &signals, &mut reporter)?;
-    let request = RunRequest { project, plan, config, only: None, red_baseline: false, unverified: false };
+    let request = RunRequest {
+        project,
+        plan,
+        config,
+        only: None,
+        red_baseline: false,
+        unverified: false,
+        spec_dir: None,
+        exports: Vec::new(),
+        warnings: Vec::new(),
+    };
     let code = Ready::read(request)?.run(ours, signals.clone(), &mut reporter)?;
     drop(reporter);
     if signals.requested().is_some() {

@@ -6,6 +6,7 @@ use verdone_core::config::Config;
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, GitError};
+use verdone_runtime::lifecycle::Scripts;
 use verdone_runtime::preflight::{self, Finding, Health};
 use verdone_runtime::project::Project;
 use verdone_runtime::prune::disk_use;
@@ -55,10 +56,25 @@ fn examine(context: &Context) -> Vec<Finding> {
     };
     let found = if settings.has_file { ".verdone/config.toml" } else { "defaults, no file" };
     let mut findings = vec![Finding::good("config", found)];
+    findings.extend(settings.warnings.iter().map(|text| Finding::warning("config", text)));
     let plan = context.plan_request(&project, &settings, None);
     let config = settings.resolved.config;
-    let request =
-        RunRequest { project: project.clone(), plan, config: config.clone(), only: None, red_baseline: false, unverified: false };
+    for (script, reason) in Scripts::freeze(&project.root).faults() {
+        if script.enabled(&config.hooks) {
+            findings.push(Finding::warning("scripts", format!("{} cannot be run: {reason}", script.name())));
+        }
+    }
+    let request = RunRequest {
+        project: project.clone(),
+        plan,
+        config: config.clone(),
+        only: None,
+        red_baseline: false,
+        unverified: false,
+        spec_dir: settings.spec_dir,
+        exports: settings.exports,
+        warnings: Vec::new(),
+    };
     match Ready::read(request) {
         Ok(ready) => findings.extend(with_plan(&ready)),
         Err(error) => findings.extend(without_plan(error.into(), &project, &config)),

@@ -60,6 +60,9 @@ fn in_words(root: &Path, written: &Written, found: &Detection, context: &Context
     if let Some(backup) = &written.backup {
         lines.push(format!("The config that was there is now {}.", name(backup)));
     }
+    if !written.scripts.is_empty() {
+        lines.push("Scripts for the moments of a run are in .verdone/hooks; they do nothing until you fill them in.".to_owned());
+    }
     if found.gates.is_empty() {
         lines.push("No check was taken: add a [[gate]] to the config, or give --check to `verdone run`.".to_owned());
     } else {
@@ -95,6 +98,7 @@ fn in_json(written: &Written, found: &Detection) -> String {
         "config": written.config,
         "gitignore": written.gitignore,
         "backup": written.backup,
+        "scripts": written.scripts,
         "plan": found.plan,
         "other_plans": found.other_plans,
         "gates": found.gates.iter().map(gate).collect::<Vec<_>>(),

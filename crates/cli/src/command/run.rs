@@ -43,12 +43,15 @@ fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
         only: args.story.as_deref().map(StoryId::from),
         red_baseline: args.red_baseline,
         unverified: args.unverified,
+        spec_dir: settings.spec_dir,
+        exports: settings.exports,
+        warnings: settings.warnings,
     })
 }
 
 fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let findings = ready.examine()?;
-    let only = ready.request.only.clone();
+    let (only, warnings) = (ready.request.only.clone(), ready.request.warnings.clone());
     let plan_name = ready.plan_name();
     let (site, rules) = ready.into_site(RunId::from("dry-run"), PathBuf::new(), Signals::none())?;
     let plan = site.plan.plan();
@@ -57,7 +60,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
         Selection::AllDone | Selection::NothingRunnable { .. } => None,
     };
     let prompt = story.map(|story| build_prompt(&site, story, None)).transpose()?;
-    let prompt = prompt.map(|prompt| redactor_from_environment().redact(&prompt).into_owned());
+    let prompt = prompt.map(|prompt| redactor_from_environment(&[]).redact(&prompt).into_owned());
     let checks = story.map_or(&[][..], |story| site.own_checks(&story.id));
     let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect::<Vec<_>>();
     if args.json {
@@ -85,6 +88,9 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
         }
     }
     fact("Limits", &limits(&rules.limits));
+    for text in &warnings {
+        fact("Note", text);
+    }
     for finding in findings.iter().filter(|finding| finding.health == Health::Bad) {
         fact("Problem", &finding.message);
     }

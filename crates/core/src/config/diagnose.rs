@@ -141,7 +141,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             })
         }
         (Shape::Command, Value::Array(words)) if words.iter().all(Value::is_str) => None,
-        (Shape::Command | Shape::Text, Value::String(_)) | (Shape::Any, _) => None,
+        (Shape::Command | Shape::Text, Value::String(_)) | (Shape::Flag, Value::Boolean(_)) | (Shape::Any, _) => None,
         (Shape::Duration, Value::String(text)) => {
             let message = text.parse::<Span>().err()?;
             Some(Finding { path: path.clone(), on_key: false, message: format!("`{}`: {message}", spelled(path)), hint: None })
@@ -176,7 +176,8 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             | Shape::Duration
             | Shape::Choice(_)
             | Shape::Whole { .. }
-            | Shape::Text,
+            | Shape::Text
+            | Shape::Flag,
             _,
         ) => wrong(path),
     }

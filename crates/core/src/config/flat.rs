@@ -21,7 +21,14 @@ fn walk(shape: &Shape, value: &Value, path: &str, out: &mut Vec<(String, Value)>
                 walk(&field.shape, value.get(&field.key).unwrap_or(&Value::Null), &path, out);
             }
         }
-        Shape::List(_) | Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Any => {
+        Shape::List(_)
+        | Shape::Command
+        | Shape::Duration
+        | Shape::Choice(_)
+        | Shape::Whole { .. }
+        | Shape::Text
+        | Shape::Flag
+        | Shape::Any => {
             out.push((path.to_owned(), value.clone()));
         }
     }

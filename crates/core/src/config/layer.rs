@@ -51,13 +51,7 @@ pub struct Layer {
 impl Layer {
     /// A config file. `place` is its name as the user would write it.
     pub fn from_toml(place: &str, text: &str) -> Result<Self, ConfigProblem> {
-        let table = text.trim_start_matches('\u{feff}').parse::<Table>().map_err(|error| {
-            let problem = ConfigProblem::new(place, error.message().trim_end().replace('\n', ", "));
-            match error.span() {
-                Some(range) => problem.at(text.trim_start_matches('\u{feff}'), &range),
-                None => problem,
-            }
-        })?;
+        let table = parse(place, text)?;
         let layer = Self { origin: Origin::File(place.to_owned()), table, text: Some(text.to_owned()), adds_gates: false };
         layer.checked()?;
         Ok(layer)
@@ -120,6 +114,18 @@ impl Layer {
             None => problem,
         }
     }
+}
+
+/// A file's table, or where it is broken.
+pub(super) fn parse(place: &str, text: &str) -> Result<Table, ConfigProblem> {
+    let text = text.trim_start_matches('\u{feff}');
+    text.parse::<Table>().map_err(|error| {
+        let problem = ConfigProblem::new(place, error.message().trim_end().replace('\n', ", "));
+        match error.span() {
+            Some(range) => problem.at(text, &range),
+            None => problem,
+        }
+    })
 }
 
 /// The settings in force, and the origin of every key that is not a default: `limits.turns`, `gate`, and `gate[0]` for each gate.

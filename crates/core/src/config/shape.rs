@@ -26,6 +26,7 @@ pub enum Shape {
         most: u64,
     },
     Text,
+    Flag,
     /// Something that this module has no words for; serde still checks it.
     Any,
 }
@@ -68,6 +69,7 @@ impl Shape {
                 | Self::Choice(_)
                 | Self::Whole { .. }
                 | Self::Text
+                | Self::Flag
                 | Self::Any => "a list".to_owned(),
             },
             Self::Command => "a command: a string for `sh -c`, or a list of strings".to_owned(),
@@ -77,6 +79,7 @@ impl Shape {
             }
             Self::Whole { .. } => "a whole number, 0 or more".to_owned(),
             Self::Text => "a string".to_owned(),
+            Self::Flag => "true or false".to_owned(),
             Self::Any => "another type".to_owned(),
         }
     }
@@ -104,6 +107,7 @@ fn shape_of(node: &Value, root: &Value) -> Shape {
         Some("array") => Shape::List(Box::new(node.get("items").map_or(Shape::Any, |items| shape_of(items, root)))),
         Some("integer") => Shape::Whole { most: if node["format"] == "uint32" { u64::from(u32::MAX) } else { i64::MAX as u64 } },
         Some("string") => Shape::Text,
+        Some("boolean") => Shape::Flag,
         Some("object") => Shape::Table(Vec::new()),
         Some(_) | None => Shape::Any,
     }
@@ -169,7 +173,13 @@ mod tests {
                 }
             }
             Shape::List(item) => each(item, path, visit),
-            Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Any => {}
+            Shape::Command
+            | Shape::Duration
+            | Shape::Choice(_)
+            | Shape::Whole { .. }
+            | Shape::Text
+            | Shape::Flag
+            | Shape::Any => {}
         }
     }
 

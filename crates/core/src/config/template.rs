@@ -67,7 +67,9 @@ fn table(shape: &Shape, path: &str, plan: Option<&str>, out: &mut String) {
 fn is_value(shape: &Shape) -> bool {
     match shape {
         Shape::Table(_) | Shape::List(_) => false,
-        Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Any => true,
+        Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Flag | Shape::Any => {
+            true
+        }
     }
 }
 
@@ -83,6 +85,7 @@ fn meaning(field: &Field) -> String {
         | Shape::Duration
         | Shape::Whole { .. }
         | Shape::Text
+        | Shape::Flag
         | Shape::Any => field.meaning.clone(),
     }
 }

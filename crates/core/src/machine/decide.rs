@@ -446,8 +446,9 @@ fn beginning(state: &State, rules: &Rules, attempt: &Attempt, run: Option<&Scrip
 fn iteration_ended(state: &State, rules: &Rules, run: Option<&ScriptRun>) -> Decision {
     let (events, meaning) = script_ran(rules, run);
     match meaning {
-        Meaning::Abort => stop(events, Finish::HookAbort, aborted_by(Script::PostIteration)),
-        Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip => next_story(state, rules, events),
+        // A run that cannot go on ends for its own reason.
+        Meaning::Abort if state.fatal.is_none() => stop(events, Finish::HookAbort, aborted_by(Script::PostIteration)),
+        Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip | Meaning::Abort => next_story(state, rules, events),
     }
 }
 

@@ -25,10 +25,10 @@ impl EnvPlan {
     }
 }
 
-/// A redactor that knows the secrets of our own environment.
-pub fn redactor_from_environment() -> Redactor {
+/// A redactor that knows the secrets of our own environment, and of what is added to it.
+pub fn redactor_from_environment(added: &[(String, String)]) -> Redactor {
     let lossy = |(name, value): (OsString, OsString)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned());
-    Redactor::new(std::env::vars_os().map(lossy))
+    Redactor::new(std::env::vars_os().map(lossy).chain(added.iter().cloned()))
 }
 
 /// Variables of an outer Claude Code session go; what says who pays and where the login is stays.

@@ -49,17 +49,24 @@ pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>))
 }
 
 fn start(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
+    let mut command = command(spawn)?;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(match spawn.stdin {
+        Stdin::Null => Stdio::null(),
+        Stdin::Bytes(_) => Stdio::piped(),
+    });
+    self::spawn(&mut command)
+}
+
+/// The program with its arguments, place, group and environment; its streams are the caller's.
+pub(super) fn command(spawn: &Spawn<'_>) -> Result<Command, SpawnError> {
     let (program, arguments) = spawn.argv.split_first().ok_or(SpawnError::Empty)?;
     // A missing directory would be reported as a missing program.
     if !spawn.cwd.is_dir() {
         return Err(SpawnError::NoDirectory { path: spawn.cwd.clone() });
     }
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(&spawn.cwd).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.stdin(match spawn.stdin {
-        Stdin::Null => Stdio::null(),
-        Stdin::Bytes(_) => Stdio::piped(),
-    });
+    command.args(arguments).current_dir(&spawn.cwd).process_group(0);
     for (name, _) in std::env::vars_os().filter(|(name, _)| environment::is_removed(name)) {
         command.env_remove(name);
     }
@@ -67,9 +74,13 @@ fn start(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
         command.env_remove(name);
     }
     command.envs(spawn.env.set.iter().map(|(name, value)| (name, value)));
+    Ok(command)
+}
 
+pub(super) fn spawn(command: &mut Command) -> Result<Child, SpawnError> {
+    let program = command.get_program().to_string_lossy().into_owned();
     let failed = |source: io::Error| {
-        let program = program.to_string_lossy().into_owned();
+        let program = program.clone();
         match source.kind() {
             io::ErrorKind::NotFound => SpawnError::NotFound { program },
             io::ErrorKind::PermissionDenied => SpawnError::Denied { program },

@@ -12,12 +12,22 @@ use super::StepError;
 use super::script::run_script;
 use crate::git::PathSet;
 use crate::process;
-use crate::signal::{Signals, Stop};
+use crate::signal::Stop;
 use crate::site::Site;
 use crate::store::{Store, proven};
 
 pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    process::end_leftovers(&[], site.config.limits.grace.duration(), &site.signals);
+    let grace = site.config.limits.grace.duration();
+    site.scripts.end_background(grace, &site.signals);
+    process::end_leftovers(&[], grace, &site.signals);
+    let order = put_in_order(site, state);
+    // Whatever went wrong: the script that tells the user runs.
+    let script = run_script(site, state, Script::Finished, reporter);
+    order?;
+    Ok(Input::Finished { script: script? })
+}
+
+fn put_in_order(site: &mut Site, state: &State) -> Result<(), StepError> {
     if let Phase::Stopping { finish } = &state.phase {
         let status = LoopStatus {
             iteration: state.iteration,
@@ -26,9 +36,7 @@ pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         };
         site.plan.record_status(&status)?;
     }
-    commit_progress(site, state)?;
-    let script = run_script(site, state, Script::Finished, &Signals::none(), reporter)?;
-    Ok(Input::Finished { script })
+    commit_progress(site, state)
 }
 
 /// Complete is only said when every story was proven, by this run or an earlier one.

@@ -8,13 +8,16 @@ use verdone_runtime::project::{Project, ProjectError, find_git_top};
 use super::{Context, Outcome};
 use crate::args::ConfigShowArgs;
 use crate::error::CliError;
-use crate::terminal::{Style, print, printable};
+use crate::terminal::{Style, print, printable, say};
 
 pub(super) fn run(args: &ConfigShowArgs, context: &Context) -> Outcome {
     let project = project(context)?;
     let settings = context.settings(&project, &Flags::default())?;
     let text = if args.json { in_json(&project, &settings) } else { in_columns(&settings, context) };
     print(&text)?;
+    if !args.json {
+        settings.warnings.iter().for_each(|text| say(&format!("note: {}\n", printable(text))));
+    }
     Ok(0)
 }
 
@@ -105,6 +108,7 @@ fn in_json(project: &Project, settings: &Settings) -> String {
         "prd": settings.prd,
         "progress": settings.progress,
         "settings": rows,
+        "warnings": settings.warnings,
     });
     format!("{value:#}\n")
 }

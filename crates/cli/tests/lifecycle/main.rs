@@ -1,0 +1,11 @@
+//! Lifecycle scripts from end to end: the real binary, the scripted agent, real scripts and real git.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
+
+mod exit_codes;
+mod finish_types;
+mod fresher;
+mod processes;
+mod templates;
+mod variables;
+mod world;

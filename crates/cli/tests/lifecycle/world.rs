@@ -1,0 +1,114 @@
+//! A repository with a plan, an agent that does what it asks for, and lifecycle scripts.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+use verdone_testkit::{Output, Running, Sandbox};
+
+pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
+/// Longer than anything here takes on a loaded machine.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
+pub(crate) const TWO: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n\n\
+                              ### US-002: Write b\n\n- [ ] Write the file b\n  - Verification: `test -f b`\n";
+pub(crate) const HONEST: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
+                                 [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }]\n";
+
+pub(crate) const SCRIPTS: [&str; 4] = ["started", "next_iteration", "post_iteration", "finished"];
+
+/// What a run is made of; the rest is empty.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub(crate) plan: &'a str,
+    pub(crate) agent: &'a str,
+    /// Lines of `[limits]`.
+    pub(crate) limits: &'a str,
+    /// Tables after it.
+    pub(crate) tables: &'a str,
+}
+
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Self { plan: ONE, agent: HONEST, limits: "", tables: "" }
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
+}
+
+impl World {
+    /// A repository that holds all of it in one commit, and the scripts: path, text.
+    pub(crate) fn new(setting: &Setting<'_>, scripts: &[(&str, &str)]) -> Self {
+        let sandbox = Sandbox::new();
+        let config = format!(
+            "[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
+            setting.limits, setting.tables
+        );
+        sandbox.write(".verdone/config.toml", config);
+        sandbox.write(".verdone/script.toml", setting.agent);
+        sandbox.write("PLAN.md", setting.plan);
+        for (path, text) in scripts {
+            let path = if path.contains('/') { (*path).to_owned() } else { format!(".verdone/hooks/{path}") };
+            sandbox.write_script(path, &format!("#!/bin/sh\n{text}\n"));
+        }
+        sandbox.repo();
+        Self { sandbox }
+    }
+
+    #[track_caller]
+    pub(crate) fn run(&self, code: i32) -> Output {
+        let output = self.sandbox.verdone(VERDONE, ["run"]);
+        output.assert_code(code);
+        output
+    }
+
+    pub(crate) fn start(&self) -> Running {
+        self.sandbox.spawn(VERDONE, ["run"])
+    }
+
+    /// What scripts of a test wrote down, beside the repository.
+    pub(crate) fn noted(&self, name: &str) -> String {
+        fs::read_to_string(self.sandbox.path("../tmp").join(name)).unwrap_or_default()
+    }
+
+    /// The journal of the latest run.
+    #[track_caller]
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let output = self.sandbox.verdone(VERDONE, ["log", "--json"]);
+        output.assert_code(0);
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn all(&self, name: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["event"] == name).collect()
+    }
+
+    /// The events of one script.
+    #[track_caller]
+    pub(crate) fn script_events(&self, script: &str) -> Vec<Value> {
+        self.all("script_ran").into_iter().filter(|event| event["script"] == script).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn finish(&self) -> String {
+        self.all("run_stopping").pop().unwrap()["finish"].as_str().unwrap().to_owned()
+    }
+
+    /// A file of the latest run.
+    pub(crate) fn kept(&self, file: &str) -> String {
+        let run = self.all("run_started").pop().unwrap()["run"].as_str().unwrap().to_owned();
+        self.sandbox.read(format!(".verdone/runs/{run}/{file}"))
+    }
+
+    pub(crate) fn commits(&self) -> usize {
+        self.sandbox.git(["log", "--format=%s"]).lines().count() - 1
+    }
+}
+
+pub(crate) fn always(steps: &str) -> String {
+    format!("[[turn]]\nsteps = [{steps}]\n")
+}
