@@ -138,7 +138,7 @@ fn usage_errors_end_with_two_and_say_what_to_do() {
     let place = Place::repository(&[]);
     for (arguments, message) in [
         (&[][..], "Usage: verdone"),
-        (&["rum"][..], "a similar subcommand exists: 'run'"),
+        (&["rum"][..], "similar subcommands exist: 'run'"),
         (&["run", "--max-iteration", "3"][..], "--max-iterations"),
         (&["run", "--max-iterations", "many"][..], "invalid value 'many'"),
         (&["run", "--max-iterations", "-1"][..], "-1"),

@@ -87,6 +87,9 @@ fn examine(context: &Context) -> Vec<Finding> {
 fn runs(project: &Project) -> Option<Finding> {
     let bytes = disk_use(&project.root).ok().filter(|bytes| *bytes > 0)?;
     let count = Store::of(&project.root).ids().map_or(0, |ids| ids.len());
+    if count == 0 {
+        return None;
+    }
     let message = format!("{} in .verdone/runs, {} MB", plural(count, "run", "runs"), bytes.div_ceil(1024 * 1024));
     let mut finding = if bytes > MUCH { Finding::warning("runs", message) } else { Finding::good("runs", message) };
     if bytes > MUCH {
