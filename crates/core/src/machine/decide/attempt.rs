@@ -1,0 +1,251 @@
+//! Decisions inside an attempt: from its beginning to a commit or a rollback.
+
+use jiff::Timestamp;
+
+use super::script::{beginning, end_iteration};
+use super::{out_of_time, stopped_by, then, unexpected};
+use crate::agent::TurnOutcome;
+use crate::check::{CheckOrigin, CheckRun};
+use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
+use crate::id::{Oid, StoryId};
+use crate::machine::{Attempt, Decision, Effect, Feedback, Input, Phase, Rules, State, TurnReport, Verification, apply};
+use crate::verdict::{Red, RedPolicy, StoryVerdict};
+
+/// The phases that have an attempt.
+pub(super) fn in_attempt(
+    state: &State,
+    rules: &Rules,
+    now: Timestamp,
+    attempt: &Attempt,
+    phase: &Phase,
+    input: &Input,
+) -> Decision {
+    match (phase, input) {
+        (Phase::Beginning, Input::ScriptRan(run)) => beginning(state, rules, attempt, run.as_ref()),
+        (Phase::Beginning, Input::Checkpointed(checkpoint)) => {
+            let event = Event::Checkpointed { place: attempt.place.clone(), checkpoint: checkpoint.clone() };
+            then(vec![event], Effect::RedCheck)
+        }
+        (Phase::RedChecking, Input::RedChecked { red, runs }) => red_checked(state, rules, attempt, *red, runs),
+        (Phase::Turn, Input::TurnEnded(report)) => turn_ended(state, rules, now, attempt, report),
+        (Phase::Verifying, Input::Verified(verification)) => verified(state, rules, now, attempt, verification),
+        (Phase::Committing { verdict, .. }, Input::Committed { commit, tree: committed, files, noted }) => {
+            let event = Event::Committed {
+                place: attempt.place.clone(),
+                commit: commit.clone(),
+                tree: committed.clone(),
+                verdict: *verdict,
+                base: attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone()),
+                files: *files,
+                noted: *noted,
+            };
+            end_iteration(state, rules, vec![event])
+        }
+        (Phase::Committing { tree, .. }, Input::CommitRefused { message }) => {
+            commit_refused(state, rules, now, attempt, tree, message)
+        }
+        (Phase::RollingBack { rejection }, Input::RolledBack { kept, before, files }) => {
+            let event =
+                Event::RolledBack { place: attempt.place.clone(), kept: kept.clone(), before: before.clone(), files: *files };
+            rolled_back(state, rules, attempt, rejection, event)
+        }
+        _ => unexpected(phase, input),
+    }
+}
+
+fn red_checked(state: &State, rules: &Rules, attempt: &Attempt, red: Red, runs: &[CheckRun]) -> Decision {
+    let mut events = vec![Event::RedChecked { place: attempt.place.clone(), red, runs: runs.to_vec() }];
+    if let Some(signal) = state.stop {
+        return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    }
+    match (red, rules.red_check) {
+        (Red::Green, RedPolicy::Accept) => then(events, Effect::Verify),
+        (Red::Green, RedPolicy::Refuse) => {
+            reject(events, &attempt.place, Rejection::AlreadyGreen, "its checks are green before any work, so they prove nothing")
+        }
+        (Red::Green, RedPolicy::Flag) | (Red::Red | Red::Unknown | Red::Absent, _) => {
+            events.push(Event::TurnStarted { place: next_turn(&attempt.place) });
+            then(events, Effect::Turn)
+        }
+    }
+}
+
+fn next_turn(place: &Place) -> Place {
+    Place { turn: place.turn + 1, ..place.clone() }
+}
+
+fn turn_ended(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, report: &TurnReport) -> Decision {
+    let events = vec![Event::TurnEnded {
+        place: attempt.place.clone(),
+        outcome: report.outcome.clone(),
+        duration_ms: report.duration_ms,
+        usage: report.usage,
+        prompt: report.prompt.clone(),
+        output: report.output.clone(),
+        leftovers: report.leftovers,
+    }];
+    let words = format!("the turn {}", report.outcome.words());
+    match &report.outcome {
+        TurnOutcome::Ended => then(events, Effect::Verify),
+        TurnOutcome::Interrupted => reject(events, &attempt.place, Rejection::Stopped, words),
+        TurnOutcome::NotRunnable { .. } => reject(events, &attempt.place, Rejection::Crashed, words),
+        TurnOutcome::Crashed { .. } if rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes => {
+            reject(events, &attempt.place, Rejection::TurnFailed, words)
+        }
+        TurnOutcome::Crashed { .. } | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => {
+            again_or(state, rules, now, attempt, events, Rejection::TurnFailed, words)
+        }
+    }
+}
+
+/// Another turn with feedback where one is left; else the attempt is over.
+fn again_or(
+    state: &State,
+    rules: &Rules,
+    now: Timestamp,
+    attempt: &Attempt,
+    mut events: Vec<Event>,
+    rejection: Rejection,
+    reason: String,
+) -> Decision {
+    if let Some(signal) = state.stop {
+        return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    }
+    if state.progress.failed.contains_key(&attempt.place.story) {
+        return reject(events, &attempt.place, Rejection::Stopped, "skipped by the user");
+    }
+    if out_of_time(state, rules, now) {
+        return reject(events, &attempt.place, Rejection::Stopped, format!("the run may take {}", rules.limits.total_time));
+    }
+    if rules.limits.turns > 0 && attempt.place.turn >= rules.limits.turns {
+        return reject(events, &attempt.place, rejection, reason);
+    }
+    events.push(Event::TurnStarted { place: next_turn(&attempt.place) });
+    then(events, Effect::Turn)
+}
+
+pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection, reason: impl Into<String>) -> Decision {
+    events.push(Event::AttemptRejected { place: place.clone(), rejection, reason: reason.into() });
+    then(events, Effect::RollBack)
+}
+
+fn verified(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, verification: &Verification) -> Decision {
+    let outcome = honest_outcome(rules, attempt, verification);
+    let mut events = vec![Event::Verified {
+        place: attempt.place.clone(),
+        outcome: outcome.clone(),
+        tree: verification.tree.clone(),
+        changed: verification.changed,
+        runs: verification.runs.clone(),
+        reason: verification.reason.clone().or_else(|| (outcome != verification.outcome).then(|| NO_PROOF.to_owned())),
+        restored: verification.restored.clone(),
+        debris: verification.debris.clone(),
+        left_out: verification.left_out.clone(),
+    }];
+    let reason = || verification.reason.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);
+    match (outcome, &verification.tree) {
+        (VerifyOutcome::Passed, Some(tree)) => {
+            let verdict = verdict(attempt, verification);
+            events.push(Event::CommitStarted { place: attempt.place.clone(), tree: tree.clone(), verdict });
+            then(events, Effect::Commit)
+        }
+        (VerifyOutcome::Interrupted, _) => {
+            let reason = state.stop.map_or_else(|| "interrupted".to_owned(), stopped_by);
+            reject(events, &attempt.place, Rejection::Stopped, reason)
+        }
+        (VerifyOutcome::HistoryMoved, _) => reject(events, &attempt.place, Rejection::HistoryMoved, reason()),
+        (failure, _) => {
+            let (rejection, reason) = match failure {
+                VerifyOutcome::NothingChanged => (Rejection::NothingChanged, "no file was changed".to_owned()),
+                VerifyOutcome::Passed
+                | VerifyOutcome::Failed
+                | VerifyOutcome::Unsettled
+                | VerifyOutcome::HistoryMoved
+                | VerifyOutcome::Refused
+                | VerifyOutcome::Interrupted => (Rejection::ChecksFailed, reason()),
+            };
+            if repeats(rules, attempt, verification, &events) {
+                let reason = format!("no progress: {reason}");
+                let rejection =
+                    if rejection == Rejection::NothingChanged { Rejection::NothingChanged } else { Rejection::NoProgress };
+                return reject(events, &attempt.place, rejection, reason);
+            }
+            again_or(state, rules, now, attempt, events, rejection, reason)
+        }
+    }
+}
+
+const NO_PROOF: &str = "no check ran, so nothing was proven";
+
+/// The runtime reports what it saw; whether that is a pass is decided here, from the runs themselves.
+fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification) -> VerifyOutcome {
+    let claimed = &verification.outcome;
+    if *claimed != VerifyOutcome::Passed {
+        return claimed.clone();
+    }
+    let accepted_as_true = attempt.place.turn == 0;
+    if verification.changed == 0 && !accepted_as_true {
+        return VerifyOutcome::NothingChanged;
+    }
+    let proven = !verification.runs.is_empty() || rules.unverified;
+    let green = verification.runs.iter().all(|run| run.outcome.passed());
+    if proven && green && verification.tree.is_some() { VerifyOutcome::Passed } else { VerifyOutcome::Failed }
+}
+
+fn verdict(attempt: &Attempt, verification: &Verification) -> StoryVerdict {
+    let runs = &verification.runs;
+    // What the checks saw and the commit does not have may be what made them green.
+    let complete = verification.left_out.is_empty();
+    let own = complete && runs.iter().any(|run| run.origin == CheckOrigin::Story);
+    match (runs.is_empty(), own, attempt.red) {
+        (true, _, _) => StoryVerdict::Unverified,
+        (false, true, Some(Red::Red)) => StoryVerdict::Verified,
+        (false, _, _) => StoryVerdict::Unproven,
+    }
+}
+
+/// Whether this failure is the same as the ones before it, once too often. Asks the fold itself, so that both agree.
+fn repeats(rules: &Rules, attempt: &Attempt, verification: &Verification, events: &[Event]) -> bool {
+    if rules.limits.no_progress == 0 || verification.tree.is_none() {
+        return false;
+    }
+    let mut scratch = State { attempt: Some(attempt.clone()), ..State::default() };
+    for event in events {
+        let recorded = Recorded { v: 0, seq: 0, at: Timestamp::UNIX_EPOCH, event: event.clone() };
+        apply(&mut scratch, &recorded);
+    }
+    scratch.attempt.is_some_and(|attempt| attempt.same_failure.1 >= rules.limits.no_progress)
+}
+
+fn commit_refused(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, tree: &Oid, message: &str) -> Decision {
+    let events = vec![Event::CommitRefused { place: attempt.place.clone(), tree: tree.clone(), message: message.to_owned() }];
+    let reason = format!("the commit was refused: {}", message.lines().next().unwrap_or_default());
+    if attempt.refused.as_ref() == Some(tree) {
+        return reject(events, &attempt.place, Rejection::CommitRefused, reason);
+    }
+    again_or(state, rules, now, attempt, events, Rejection::CommitRefused, reason)
+}
+
+fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejection, event: Event) -> Decision {
+    let story = &attempt.place.story;
+    let mut events = vec![event];
+    match rejection {
+        Rejection::Stopped | Rejection::Crashed | Rejection::CommitRefused => {}
+        Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they were green before any work")),
+        Rejection::ChecksFailed
+        | Rejection::NothingChanged
+        | Rejection::NoProgress
+        | Rejection::TurnFailed
+        | Rejection::HistoryMoved => {
+            let attempts = state.progress.attempts.get(story).copied().unwrap_or(0) + 1;
+            if rules.limits.attempts > 0 && attempts >= rules.limits.attempts {
+                events.push(story_failed(story, &format!("{attempts} of {} attempts failed", rules.limits.attempts)));
+            }
+        }
+    }
+    end_iteration(state, rules, events)
+}
+
+fn story_failed(story: &StoryId, reason: &str) -> Event {
+    Event::StoryFailed { story: story.clone(), reason: reason.to_owned() }
+}
