@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use verdone_testkit::{PlanShape, Sandbox, Signal, Tmux, assert_block, assert_file, processes_with_env};
 
@@ -109,9 +109,15 @@ fn waiting_for_text_that_never_comes_fails_at_the_end_of_the_process() {
 fn a_process_that_escaped_by_setsid_is_found_by_its_environment() {
     let sandbox = Sandbox::new();
     sh(&sandbox, "setsid sleep 300 >/dev/null 2>&1 & echo started").assert_code(0);
-    let survivors = processes_with_env(sandbox.marker());
-    assert_eq!(survivors.len(), 1, "{survivors:?}");
-    assert!(survivors[0].command.contains("300"), "{survivors:?}");
+    let patience = Instant::now() + Duration::from_secs(30);
+    loop {
+        let survivors = processes_with_env(sandbox.marker());
+        if matches!(&survivors[..], [one] if one.command == "sleep 300") {
+            break;
+        }
+        assert!(Instant::now() < patience, "{survivors:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert!(catch_unwind(AssertUnwindSafe(|| sandbox.assert_no_survivors(Duration::ZERO))).is_err());
 
     let marker = sandbox.marker().to_owned();
