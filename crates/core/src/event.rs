@@ -175,7 +175,8 @@ pub enum Event {
         restored: Vec<String>,
         /// Untracked files that the checks themselves left behind: not committed.
         debris: Vec<String>,
-        /// Files that were untracked before the attempt and were changed by it: the checks saw them, the commit does not have them.
+        /// What the checks saw and the commit does not have as it is: changed files that were untracked before, files that a new
+        /// ignore rule hides, new attributes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
     },

@@ -109,7 +109,7 @@ impl Finish {
     pub fn next_step(self) -> &'static str {
         match self {
             Self::Complete => "verdone report",
-            Self::Manual => "verdone run goes on; verdone undo brings the unfinished attempt back",
+            Self::Manual => "verdone run goes on; if a story was cut short, verdone undo brings its attempt back",
             Self::MaxIterations => "verdone report, then verdone run --max-iterations N to go on",
             Self::Budget => "verdone report, then raise the limit in .verdone/config.toml",
             Self::Timeout => "verdone report, then verdone run to go on",

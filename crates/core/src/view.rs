@@ -50,6 +50,8 @@ pub struct RunView {
     #[schemars(with = "Option<String>")]
     pub last: Option<Timestamp>,
     pub phase: Phase,
+    /// Begins nothing new until it may.
+    pub paused: bool,
     /// When the phase began.
     #[schemars(with = "Option<String>")]
     pub since: Option<Timestamp>,

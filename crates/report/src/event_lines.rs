@@ -292,7 +292,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         VerifyOutcome::Interrupted => lines.push(Line::under(Mark::Warn, "Checks were interrupted")),
     }
     if !left_out.is_empty() {
-        let text = format!("Changed, but untracked before the run, so not in the commit: {}", files(left_out));
+        let text = format!("The checks saw what the commit does not have as it is: {}", files(left_out));
         lines.push(Line::under(Mark::Warn, text));
     }
     if !debris.is_empty() {

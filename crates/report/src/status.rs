@@ -37,6 +37,9 @@ fn state(view: &RunView, now: Timestamp) -> String {
         let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
         return format!("finished, {}{code}. {reason}", finish.name());
     }
+    if view.paused {
+        return format!("paused, then {}", view.phase.words());
+    }
     let since = view.since.map_or(0, |since| millis_between(since, now));
     format!("{} for {}", view.phase.words(), duration(since))
 }

@@ -107,6 +107,10 @@ fn read_file(path: &Path, place: &str) -> Result<Option<Layer>, SettingsError> {
 /// The file's text; none if there is no such file.
 fn read_text(path: &Path, place: &str) -> Result<Option<String>, SettingsError> {
     let unreadable = |source| SettingsError::Unreadable { place: place.to_owned(), source };
+    // A pipe would make us wait for somebody to write into it.
+    if path.symlink_metadata().is_ok() && !path.is_file() {
+        return Err(ConfigProblem::new(place, "not a file").into());
+    }
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -32,6 +32,8 @@ enum Scope {
     Home,
     /// The git directory.
     GitSettings,
+    /// `.fresher/`: its scripts and settings count like ours.
+    Fresher,
 }
 
 /// One directory as it was when the run began.
@@ -50,6 +52,11 @@ impl Protected {
     /// Settings, attributes, ignore rules and hooks in a git directory.
     pub fn git_settings(git_dir: &Path) -> io::Result<Self> {
         Self::of(git_dir.to_owned(), Scope::GitSettings)
+    }
+
+    /// Scripts and settings of a project that was set up for fresher.
+    pub fn scripts_of_fresher(project_root: &Path) -> io::Result<Self> {
+        Self::of(project_root.join(".fresher"), Scope::Fresher)
     }
 
     fn of(dir: PathBuf, scope: Scope) -> io::Result<Self> {
@@ -110,6 +117,7 @@ impl Scope {
         match self {
             Self::Home => ".verdone",
             Self::GitSettings => ".git",
+            Self::Fresher => ".fresher",
         }
     }
 
@@ -117,6 +125,7 @@ impl Scope {
         let below = |dir: &str| path.strip_prefix(dir).ok();
         match self {
             Self::Home => path != Path::new("runs"),
+            Self::Fresher => below("hooks").is_some() || ["config.toml", "config.sh"].iter().any(|name| path == Path::new(name)),
             Self::GitSettings => {
                 let info = ["", "attributes", "exclude", "grafts", "sparse-checkout"];
                 ["config", "config.worktree"].iter().any(|name| path == Path::new(name))
@@ -134,7 +143,7 @@ impl Scope {
             {
                 settings_that_count(old) == settings_that_count(new)
             }
-            (Self::Home | Self::GitSettings, held, found) => held == Some(found),
+            (Self::Home | Self::GitSettings | Self::Fresher, held, found) => held == Some(found),
         }
     }
 }

@@ -86,7 +86,11 @@ fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
         reporter.report(Update::Notice { text: &text });
     }
     if let Event::RolledBack { place, kept, .. } = &recorded.event {
-        let text = format!("the unfinished attempt at {} is kept as {}", place.story, kept.short());
+        let text = format!(
+            "the unfinished attempt at {}, and whatever else was changed since it began, the plan included, is kept as {}",
+            place.story,
+            kept.short()
+        );
         reporter.report(Update::Notice { text: &text });
     }
 }

@@ -1,7 +1,9 @@
 //! A run from the outside: getting ready, refusing with a reason, and driving it to its end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -80,6 +82,7 @@ impl WorkTree {
     /// read, because the dead run's agent may have changed them.
     pub fn take(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
         refuse_nested()?;
+        refuse_pipes(&project.git_top)?;
         let git = Git::open(&project.root)?;
         let lock = RunLock::take(git.git_dir())?;
         recover::recover(&git, project, signals, reporter)?;
@@ -93,6 +96,13 @@ fn refuse_nested() -> Result<(), RunError> {
     let message = format!("this is inside run {} already", outer.to_string_lossy());
     let hint = format!("wait until it has ended; if it has, unset {RUN_VARIABLE}");
     Err(RunError::Refused(Finding::bad("run", message, [&hint])))
+}
+
+/// Git would wait for ever for somebody to write into one of these.
+fn refuse_pipes(top: &Path) -> Result<(), RunError> {
+    let is_pipe = |name: &&&str| fs::symlink_metadata(top.join(name)).is_ok_and(|meta| meta.file_type().is_fifo());
+    let Some(name) = [".gitignore", ".gitattributes"].iter().find(is_pipe) else { return Ok(()) };
+    Err(RunError::Refused(Finding::bad("work tree", format!("{name} is a pipe, not a file"), ["remove it"])))
 }
 
 /// A run that could begin.
@@ -171,7 +181,8 @@ impl Ready {
         let mut git_dirs = vec![self.git.common_dir()];
         git_dirs.extend((self.git.git_dir() != self.git.common_dir()).then(|| self.git.git_dir()));
         let git_settings = git_dirs.into_iter().map(Protected::git_settings).collect::<io::Result<Vec<_>>>();
-        let git_settings = git_settings.map_err(io_error("reading git's settings"))?;
+        let mut git_settings = git_settings.map_err(io_error("reading git's settings"))?;
+        git_settings.push(Protected::scripts_of_fresher(&root).map_err(io_error("reading .fresher/"))?);
         let rules = Rules {
             limits: self.request.config.limits.clone(),
             red_check: self.request.config.red_check,

@@ -131,6 +131,7 @@ impl Drop for Subscription {
 fn leave_soon(signal: StopSignal) {
     std::thread::spawn(move || {
         std::thread::sleep(LAST_GRACE);
+        crate::process::end_leftovers(&[], Duration::ZERO, &Signals::none());
         std::process::exit(i32::from(signal.exit_code()));
     });
 }

@@ -35,7 +35,7 @@ pub(crate) struct ResumeArgs {}
 
 /// Make no further attempt at a story in the run that is under way.
 ///
-/// A turn at it goes on to its end; then the attempt is kept and rolled back.
+/// A turn at it goes on to its end: if its checks pass then, it is committed all the same; else it is kept and rolled back.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -2,14 +2,20 @@
 
 use verdone_core::control::Request;
 use verdone_core::id::StoryId;
+use verdone_core::sanitise::sanitise_line;
 use verdone_runtime::inbox::Inbox;
+use verdone_runtime::plan_file::{PlanFile, PlanLocation};
+use verdone_runtime::process::RUN_VARIABLE;
 use verdone_runtime::store::StoredRun;
 
-use super::latest::{is_going, latest};
+use super::latest::{is_going, latest, view};
 use super::{Context, Outcome};
 use crate::args::{NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs};
 use crate::error::CliError;
 use crate::terminal::{print, printable};
+
+/// A longer note belongs into the plan or the guardrails.
+const LONGEST_NOTE: usize = 16 * 1024;
 
 pub(super) fn pause(args: &PauseArgs, context: &Context) -> Outcome {
     let PauseArgs {} = args;
@@ -22,20 +28,24 @@ pub(super) fn resume(args: &ResumeArgs, context: &Context) -> Outcome {
 }
 
 pub(super) fn skip(args: &SkipArgs, context: &Context) -> Outcome {
-    let story = StoryId::from(args.story.as_str());
+    let story = known(&args.story, context)?;
     post(&Request::Skip { story }, &format!("No further attempt at {} in this run.", args.story), context)
 }
 
 pub(super) fn retry(args: &RetryArgs, context: &Context) -> Outcome {
-    let story = StoryId::from(args.story.as_str());
+    let story = known(&args.story, context)?;
     post(&Request::Retry { story }, &format!("{} gets new attempts in this run.", args.story), context)
 }
 
 pub(super) fn note(args: &NoteArgs, context: &Context) -> Outcome {
-    if args.text.trim().is_empty() {
+    let text = sanitise_line(&args.text).trim().to_owned();
+    if text.is_empty() {
         return Err(CliError::usage("the note is empty"));
     }
-    post(&Request::Note { text: args.text.clone() }, "The next prompt will say so.", context)
+    if text.len() > LONGEST_NOTE {
+        return Err(CliError::usage(format!("the note is too long: at most {LONGEST_NOTE} bytes")));
+    }
+    post(&Request::Note { text }, "The next prompt will say so.", context)
 }
 
 pub(super) fn post(request: &Request, answer: &str, context: &Context) -> Outcome {
@@ -46,8 +56,25 @@ pub(super) fn post(request: &Request, answer: &str, context: &Context) -> Outcom
     Ok(0)
 }
 
+/// The story as the plan of the run under way knows it: a slip of the pen must not pass for done.
+fn known(id: &str, context: &Context) -> Result<StoryId, CliError> {
+    let stored = under_way(context)?;
+    let plan = context.project()?.root.join(view(&stored).plan);
+    let plan = PlanFile::open(PlanLocation::of(plan))?;
+    let story = StoryId::from(id);
+    if plan.plan().story(&story).is_some() {
+        return Ok(story);
+    }
+    let ids: Vec<&str> = plan.plan().open().map(|story| story.id.as_str()).take(20).collect();
+    Err(CliError::usage(format!("the plan has no story {id:?}")).hint(format!("open stories: {}", ids.join(", "))))
+}
+
 /// The run that somebody works on now.
 pub(super) fn under_way(context: &Context) -> Result<StoredRun, CliError> {
+    if context.environment.contains_key(RUN_VARIABLE) {
+        let error = CliError::usage("this is inside the run: only its user may ask something of it");
+        return Err(error.hint("use another terminal"));
+    }
     let (project, stored) = latest(context)?;
     if is_going(&project, &stored) {
         return Ok(stored);

@@ -134,3 +134,25 @@ fn without_a_run_there_is_nobody_to_ask() {
         assert!(output.stderr.contains("no run is under way here"), "{}", output.stderr);
     }
 }
+
+#[test]
+fn a_slip_of_the_pen_is_not_taken_for_a_story_and_a_note_has_an_end() {
+    let world = World::new(ONE, WAITS);
+    let run = world.start();
+    run.wait_for("waiting", PATIENCE);
+    for command in [["skip", "us-1"], ["skip", ""], ["retry", "US-99"], ["note", " "], ["note", &"y".repeat(20_000)]] {
+        world.verdone(&command).assert_code(2);
+    }
+    let_go(&world);
+    run.wait(PATIENCE).assert_code(0);
+    assert_eq!(world.all("asked").len(), 0);
+}
+
+#[test]
+fn the_agent_may_not_speak_to_its_own_run() {
+    let steps = format!("{{ run = \"{} pause; echo said $?\" }}, {{ create = \"a\" }}", crate::world::VERDONE);
+    let world = World::new(ONE, &always(&steps));
+    let output = world.run(0);
+    assert!(output.stdout.contains("said 2"), "{}", output.stdout);
+    assert_eq!(world.all("asked").len(), 0);
+}

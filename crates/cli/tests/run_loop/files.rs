@@ -173,7 +173,7 @@ fn a_story_that_needs_an_untracked_file_of_the_user_is_not_called_verified() {
     let world = World::new(&plan, &always("{ create = \"notes\", text = \"OK\" }, { create = \"other\" }"));
     world.sandbox.write("notes", "mine");
     let output = world.run(0);
-    assert!(output.stdout.contains("untracked before the run, so not in the commit: notes"), "{}", output.stdout);
+    assert!(output.stdout.contains("The checks saw what the commit does not have as it is: notes"), "{}", output.stdout);
     assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
     assert!(!world.tree_files("HEAD").contains(&"notes".to_owned()));
 }
@@ -184,4 +184,40 @@ fn a_pipe_in_the_place_of_gitignore_makes_nobody_wait() {
     world.run(0);
     world.assert_clean();
     assert!(!world.has(".gitignore"));
+}
+
+#[test]
+fn what_the_attempts_own_rules_hide_or_filter_is_not_called_verified() {
+    let hides = always("{ create = \".gitignore\", text = \"a\\n\" }, { create = \"a\" }");
+    let world = World::new(ONE, &hides);
+    let output = world.run(0);
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
+    assert!(output.stdout.contains("does not have as it is: a"), "{}", output.stdout);
+
+    let filters = always("{ create = \".gitattributes\", text = \"* text=auto\\n\" }, { create = \"a\", text = \"x\\r\\n\" }");
+    let world = World::new(ONE, &filters);
+    world.run(0);
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
+}
+
+#[test]
+fn a_pipe_that_was_there_before_is_refused_at_once() {
+    let world = World::new(ONE, HONEST);
+    world.sandbox.run("mkfifo", [".gitignore"]).assert_code(0);
+    world.run(2);
+    world.sandbox.run("rm", [".gitignore"]).assert_code(0);
+    world.sandbox.run("rm", [".verdone/config.toml"]).assert_code(0);
+    world.sandbox.run("mkfifo", [".verdone/config.toml"]).assert_code(0);
+    world.run(2);
+}
+
+#[test]
+fn scripts_that_an_agent_plants_for_the_next_run_are_put_back() {
+    let plants = always(
+        "{ create = \".fresher/hooks/started\", text = \"#!/bin/sh\\n\", executable = true }, { create = \".fresher/config.toml\" }, { create = \"a\" }",
+    );
+    let world = World::new(ONE, &plants);
+    world.run(0);
+    assert!(!world.has(".fresher/hooks/started") && !world.has(".fresher/config.toml"));
+    assert!(!world.tree_files("HEAD").iter().any(|path| path.starts_with(".fresher")));
 }

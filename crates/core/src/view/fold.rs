@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::{AttemptView, Baseline, Current, Phase, RunView, StoryView, TurnView, VerificationView};
 use crate::agent::{TurnOutcome, Usage};
+use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
 use crate::id::{Oid, StoryId};
 use crate::verdict::StoryVerdict;
@@ -58,7 +59,12 @@ impl RunView {
                 self.decide(story, Some(StoryVerdict::Failed));
             }
             Event::StopRequested { signal } => self.stop_signal = Some(*signal),
-            Event::ScriptRan { .. } | Event::IterationSkipped { .. } | Event::Asked { .. } => {}
+            Event::Asked { request } => match request {
+                Request::Pause => self.paused = true,
+                Request::Resume | Request::StopAfterStory => self.paused = false,
+                Request::Skip { .. } | Request::Retry { .. } | Request::Note { .. } => {}
+            },
+            Event::ScriptRan { .. } | Event::IterationSkipped { .. } => {}
             Event::RunStopping { finish, reason } => {
                 self.finish = Some(*finish);
                 self.reason = Some(reason.clone());

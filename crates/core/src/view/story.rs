@@ -90,7 +90,7 @@ pub struct VerificationView {
     pub reason: Option<String>,
     pub restored: Vec<String>,
     pub debris: Vec<String>,
-    /// Changed, seen by the checks, and not in the commit: they were untracked before.
+    /// What the checks saw and the commit does not have as it is.
     pub left_out: Vec<String>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,

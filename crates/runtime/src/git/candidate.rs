@@ -145,6 +145,20 @@ impl Git {
         Ok(changed)
     }
 
+    /// What the attempt's own rules keep out of the commit, or change on its way into it: files that a new ignore rule hides, and
+    /// attributes that filter content. Asked only where such rules changed.
+    pub fn hidden_by_rules(&self, since: &Checkpoint, candidate: &Candidate) -> Result<Vec<RepoPath>, GitError> {
+        let is = |path: &RepoPath, name: &str| path.as_path().file_name().is_some_and(|file| file == name);
+        let changed = || candidate.changes.iter().map(|changed| &changed.path);
+        let mut found: Vec<RepoPath> = changed().filter(|path| is(path, ".gitattributes")).cloned().collect();
+        if changed().any(|path| is(path, ".gitignore")) {
+            let snapshot = self.snapshot(&since.id)?;
+            let ignored = self.status_and_ignored()?.entries.into_iter().filter(|entry| entry.kind == Kind::Ignored);
+            found.extend(ignored.map(|entry| entry.path).filter(|path| !snapshot.ignored.contains(path)));
+        }
+        Ok(found)
+    }
+
     /// What would be committed now. Reads the user's index and work tree, changes neither.
     pub fn candidate(&self, since: &Checkpoint, rules: &CandidateRules) -> Result<Candidate, GitError> {
         let snapshot = self.snapshot(&since.id)?;

@@ -108,11 +108,14 @@ fn look(
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
     let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     site.forget_changed_debris();
-    let left_out = left_out(site, checkpoint)?;
+    let mut left_out = left_out(site, checkpoint)?;
     let mut runs = Vec::new();
     for round in 1..=ROUNDS {
         let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
         let changed = changed_by_agent(site, &candidate)?;
+        if round == 1 {
+            left_out.extend(site.git.hidden_by_rules(checkpoint, &candidate)?.iter().map(ToString::to_string));
+        }
         let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>, site: &Site| Verification {
             outcome,
             tree: Some(candidate.tree.clone()),
