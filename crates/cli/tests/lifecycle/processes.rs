@@ -64,16 +64,14 @@ fn finished_is_waited_for_even_in_the_background() {
 #[test]
 fn an_agent_cannot_change_what_a_script_does() {
     let note = "echo honest >> ../tmp/finish";
-    for (home, shown) in [
-        (".verdone", json!({ "code": 0 })),
-        (".fresher", json!({ "not_runnable": { "reason": "it was edited during the run" } })),
-    ] {
+    for home in [".verdone", ".fresher"] {
         let path = format!("{home}/hooks/finished");
         let agent = always(&format!("{{ append = \"{path}\", text = \"echo evil > ../tmp/evil\\n\" }}, {{ create = \"a\" }}"));
         let setting = Setting { agent: &agent, ..Setting::default() };
         let world = World::new(&setting, &[(path.as_str(), note)]);
         world.run(0);
-        assert_eq!(world.script_events("finished")[0]["exit"], shown);
+        assert_eq!(world.script_events("finished")[0]["exit"], json!({ "code": 0 }), "put back, and run as it was");
+        assert_eq!(world.noted("finish"), "honest\n");
         assert_eq!(world.noted("evil"), "");
     }
     let agent = always(
@@ -81,9 +79,6 @@ fn an_agent_cannot_change_what_a_script_does() {
     );
     let world = World::new(&Setting { agent: &agent, ..Setting::default() }, &[]);
     world.run(0);
-    assert_eq!(
-        world.script_events("finished")[0]["exit"],
-        json!({ "not_runnable": { "reason": "it was added during the run" } })
-    );
+    assert!(world.script_events("finished").is_empty(), "a script that was planted is taken away");
     assert!(!world.sandbox.path("../tmp/evil").exists());
 }
