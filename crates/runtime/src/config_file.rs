@@ -335,6 +335,6 @@ mod tests {
         }
         let (_temp, project) = project(&[".verdone/config.toml"], None);
         let error = load(&project, &Environment::new(), &Flags::default()).unwrap_err();
-        assert_eq!(error.to_string(), "cannot read .verdone/config.toml");
+        assert_eq!(error.to_string(), ".verdone/config.toml: not a file");
     }
 }
