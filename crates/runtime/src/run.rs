@@ -180,9 +180,9 @@ impl Ready {
         let protected = Protected::snapshot(&root).map_err(io_error("reading .verdone/"))?;
         let mut git_dirs = vec![self.git.common_dir()];
         git_dirs.extend((self.git.git_dir() != self.git.common_dir()).then(|| self.git.git_dir()));
-        let git_settings = git_dirs.into_iter().map(Protected::git_settings).collect::<io::Result<Vec<_>>>();
-        let mut git_settings = git_settings.map_err(io_error("reading git's settings"))?;
-        git_settings.push(Protected::scripts_of_fresher(&root).map_err(io_error("reading .fresher/"))?);
+        let settings = git_dirs.into_iter().map(Protected::git_settings).collect::<io::Result<Vec<_>>>();
+        let mut settings = settings.map_err(io_error("reading git's settings"))?;
+        settings.push(Protected::scripts_of_fresher(&root).map_err(io_error("reading .fresher/"))?);
         let rules = Rules {
             limits: self.request.config.limits.clone(),
             red_check: self.request.config.red_check,
@@ -206,7 +206,7 @@ impl Ready {
             signals,
             redactor: process::redactor_from_environment(&self.request.exports),
             protected,
-            git_settings,
+            settings,
             known_runs: BTreeSet::new(),
             template: self.template,
             candidate: None,

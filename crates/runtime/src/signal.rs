@@ -58,6 +58,9 @@ impl Signals {
                     SIGHUP => StopSignal::Sighup,
                     _ => StopSignal::Sigterm,
                 });
+                if let Some(Stop::Insisted(first)) = shared.stop() {
+                    leave_soon(first);
+                }
             }
         })?;
         Ok(signals)
@@ -82,10 +85,7 @@ impl Signals {
         let mut state = self.state();
         state.stop = Some(match state.stop {
             None => Stop::Asked(signal),
-            Some(before) => {
-                leave_soon(before.signal());
-                Stop::Insisted(before.signal())
-            }
+            Some(before) => Stop::Insisted(before.signal()),
         });
         for (_, wake) in &state.listeners {
             wake();
@@ -126,7 +126,6 @@ impl Drop for Subscription {
     }
 }
 
-#[cfg(target_os = "linux")]
 /// Somebody who insists does not wait for whatever is stuck. A run that is left like this is put in order by the next one.
 fn leave_soon(signal: StopSignal) {
     std::thread::spawn(move || {
@@ -136,6 +135,7 @@ fn leave_soon(signal: StopSignal) {
     });
 }
 
+#[cfg(target_os = "linux")]
 fn ignored_at_start(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

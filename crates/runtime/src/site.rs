@@ -41,7 +41,8 @@ pub struct Site {
     pub signals: Signals,
     pub redactor: Redactor,
     pub protected: Protected,
-    pub git_settings: Vec<Protected>,
+    /// Settings and hooks of git, and those of fresher: put back like our own.
+    pub settings: Vec<Protected>,
     /// The directories of earlier runs and of this one.
     pub known_runs: BTreeSet<OsString>,
     /// The template of the prompt and where it came from.

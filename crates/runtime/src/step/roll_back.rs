@@ -4,7 +4,7 @@
 use verdone_core::machine::{Input, State};
 use verdone_core::update::{Reporter, Update};
 
-use super::verify::{put_back, put_git_settings_back};
+use super::verify::{put_back, put_settings_back};
 use super::{StepError, attempt_of};
 use crate::site::Site;
 
@@ -12,7 +12,7 @@ pub fn roll_back(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
     let attempt = attempt_of(state, "rollback")?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("rollback"))?;
     site.candidate = None;
-    put_git_settings_back(site, attempt, "rollback")?;
+    put_settings_back(site, attempt, "rollback")?;
     let place = &attempt.place;
     let label = format!("{} attempt {}, before its rollback", place.story, place.attempt);
     let before = site.keep().checkpoint_before_restore(&label, &site.plan.protected_paths())?;

@@ -40,7 +40,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
 pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
     let aside = aside(site, attempt, when);
     let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
-    restored.extend(put_git_settings_back(site, attempt, when)?);
+    restored.extend(put_settings_back(site, attempt, when)?);
     let runs = Store::of(&site.root).put_back(&site.known_runs, &aside.join("runs"));
     restored.extend(runs.map_err(io_error("putting .verdone/runs/ back"))?);
     Store::of(&site.root).hide().map_err(io_error("hiding the runs from git"))?;
@@ -58,12 +58,13 @@ pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result
     Ok(restored)
 }
 
-/// Git's own settings come first of all: they say where the work tree is and what a commit does.
-pub(super) fn put_git_settings_back(site: &Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
-    let aside = aside(site, attempt, when).join("git");
+/// Git's settings, which say where the work tree is and what a commit does, and fresher's.
+pub(super) fn put_settings_back(site: &Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
     let mut restored = Vec::new();
-    for settings in &site.git_settings {
-        restored.extend(settings.put_back(&aside).map_err(io_error("putting git's settings back"))?);
+    for (number, settings) in site.settings.iter().enumerate() {
+        // Each has a place of its own: they have files of the same names.
+        let aside = aside(site, attempt, when).join(format!("settings-{number}"));
+        restored.extend(settings.put_back(&aside).map_err(io_error("putting settings back"))?);
     }
     restored.extend(remove_pipes(site.git.top()).map_err(io_error("removing a pipe"))?);
     Ok(restored)
