@@ -167,3 +167,22 @@ fn no_test_is_ignored() {
         assert!(!read(&path).contains(marker), "{path} has an ignored test");
     }
 }
+
+#[test]
+fn every_guarantee_names_tests_that_are_there() {
+    let sources: Vec<String> = files_ending("rs").iter().map(|path| read(path)).collect();
+    let page = read("docs/guarantees.md");
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| What you can"));
+    let mut seen = 0;
+    for row in rows {
+        let tests = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        let names: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "no test shows this: {row}");
+        for name in names {
+            let function = format!("fn {name}(");
+            assert!(sources.iter().any(|source| source.contains(&function)), "no test is called {name}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 30, "only {seen} guarantees were found: the search is broken");
+}
