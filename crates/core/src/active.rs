@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn lines_of_older_versions_count_by_the_wall_clock_but_not_in_a_pause_nor_backwards() {
         let mut time = ActiveTime::default();
-        for (second, standing, expected) in [(100, false, 0), (102, false, 2000), (900, true, 2000), (901, false, 3000), (50, false, 3000)]
+        for (second, standing, expected) in
+            [(100, false, 0), (102, false, 2000), (900, true, 2000), (901, false, 3000), (50, false, 3000)]
         {
             time.advance(&line(second, None), standing);
             assert_eq!(time.ms(), expected, "at {second}");

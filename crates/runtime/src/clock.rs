@@ -111,7 +111,7 @@ mod tests {
     fn a_gap_and_a_stop_do_not_count() {
         let start = Instant::now();
         let mut clock = Clock { last: None, active: Duration::ZERO, standing: false };
-        let mut at = |clock: &mut Clock, ms: u64| clock.look(start + Duration::from_millis(ms)).as_millis();
+        let at = |clock: &mut Clock, ms: u64| clock.look(start + Duration::from_millis(ms)).as_millis();
         assert_eq!(at(&mut clock, 0), 0);
         assert_eq!(at(&mut clock, 900), 900);
         assert_eq!(at(&mut clock, 3_600_900), 1000, "we cannot have run in that hour");

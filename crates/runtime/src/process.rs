@@ -5,6 +5,7 @@
 
 mod background;
 mod environment;
+mod flow;
 mod program;
 pub(crate) mod standstill;
 mod supervise;

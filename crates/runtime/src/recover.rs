@@ -60,7 +60,11 @@ pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut d
     }
     let reason = "the run died; found and put in order by the next one".to_owned();
     events.push(Event::RunStopping { finish: Finish::Error, reason });
-    events.push(Event::RunStopped { finish: Finish::Error, exit_code: Finish::Error.exit_code(), duration_ms: state.active.ms() });
+    events.push(Event::RunStopped {
+        finish: Finish::Error,
+        exit_code: Finish::Error.exit_code(),
+        duration_ms: state.active.ms(),
+    });
     for recorded in journal.append(events, When { at: Timestamp::now(), active_ms: Some(state.active.ms()) })? {
         tell(&recorded, reporter);
     }

@@ -78,7 +78,10 @@ fn a_run_begun_after_the_clock_was_set_back_is_still_the_latest() {
         world.run_with(&["--max-iterations", "1"], code);
     }
     assert_eq!(world.finish(), "complete", "the second run is the one that is looked at");
-    assert_eq!(std::fs::read_dir(world.sandbox.path(".verdone/runs")).unwrap().flatten().filter(|e| e.path().is_dir()).count(), 2);
+    assert_eq!(
+        std::fs::read_dir(world.sandbox.path(".verdone/runs")).unwrap().flatten().filter(|e| e.path().is_dir()).count(),
+        2
+    );
     world.verdone(&["undo"]).assert_code(0);
     assert_eq!(world.subjects()[0], "feat(US-001): Write a", "and what it did is what is undone");
 }

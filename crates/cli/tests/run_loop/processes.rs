@@ -21,6 +21,16 @@ fn with_word(word: &str) -> Vec<String> {
     lines.filter(|line| line.contains(word)).map(|line| line.replace('\0', " ")).collect()
 }
 
+fn end_with_word(word: &str) {
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let has = std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(word));
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid.filter(|_| has) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
 fn wait_until_gone(word: &str, patience: Duration) {
     let until = Instant::now() + patience;
     while !with_word(word).is_empty() {
@@ -49,11 +59,13 @@ fn litter(word: &str) -> String {
 fn whatever_a_turn_leaves_running_is_ended_before_the_checks_and_the_users_own_is_not() {
     let (theirs, users) = (word("1"), word("2"));
     // The check looks for itself: nothing of the turn may be alive when it runs.
-    let look = format!("test -f a && for p in /proc/[0-9]*/cmdline; do tr \"\\\\0\" \" \" < $p; done 2>/dev/null | grep -v grep | grep -q 'sleep {theirs}' && exit 1; test -f a");
+    let look = format!(
+        "test -f a && for p in /proc/[0-9]*/cmdline; do tr \"\\\\0\" \" \" < $p; done 2>/dev/null | grep -v grep | grep -q 'sleep {theirs}' && exit 1; test -f a"
+    );
     let world = World::new(&ONE.replace("test -f a", &look), HONEST);
     world.sandbox.write("../tmp/agent.sh", format!("{}echo one > a\n", litter(&theirs)));
     // The same name, in the same folder, of the same user.
-    let mut of_the_user = world.sandbox.spawn("/bin/sh", ["-c", &format!("sleep {users}; true")]);
+    let of_the_user = world.sandbox.spawn("/bin/sh", ["-c", &format!("sleep {users}; true")]);
     while with_word(&users).is_empty() {
         std::thread::yield_now();
     }
@@ -62,9 +74,6 @@ fn whatever_a_turn_leaves_running_is_ended_before_the_checks_and_the_users_own_i
     assert!(!of_the_user.has_ended(), "the user's own process was touched\n{}", output.transcript());
     let leftovers = world.last("turn_ended")["leftovers"].as_u64().unwrap();
     assert!(leftovers >= 200, "{leftovers}");
-    of_the_user.signal_group(Signal::KILL);
-    of_the_user = { drop(of_the_user); world.sandbox.spawn("/bin/sh", ["-c", "true"]) };
-    drop(of_the_user);
 }
 
 #[test]
@@ -93,23 +102,12 @@ fn killed_in_a_turn_the_agent_and_all_it_started_is_gone_without_another_start()
         wait_until_gone(&format!("{mark}{digit}"), Duration::from_secs(5));
     }
     assert!(begin.elapsed() < Duration::from_secs(25), "{:?}", begin.elapsed());
-    for process in world_processes(&format!("{mark}5")) {
-        rustix::process::kill_process(process, Signal::KILL).unwrap();
-    }
+    end_with_word(&format!("{mark}5"));
 
     // And what it had half done is in no commit.
     world.run(0);
     assert_eq!(world.tree_files("HEAD").iter().filter(|file| *file == "half").count(), 0);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
-}
-
-fn world_processes(word: &str) -> Vec<rustix::process::Pid> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let has = |entry: &std::fs::DirEntry| {
-        std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(word))
-    };
-    let pid = |entry: std::fs::DirEntry| rustix::process::Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
-    entries.filter(has).filter_map(pid).collect()
 }
 
 #[test]

@@ -78,9 +78,7 @@ pub const VARIABLES: [Variable; 17] = [
     variable("FINISH_TYPE", "how the run ended", FINISHED, |_, facts| facts.finish.map_or("", Finish::name).into()),
     variable("TOTAL_ITERATIONS", "iterations of the run, skipped ones included", FINISHED, |_, facts| number(facts.iteration)),
     variable("TOTAL_COMMITS", "story commits of the run", FINISHED, |_, facts| number(facts.commits)),
-    variable("DURATION", "seconds that the run took", FINISHED, |_, facts| {
-        facts.active.as_secs().to_string().into()
-    }),
+    variable("DURATION", "seconds that the run took", FINISHED, |_, facts| facts.active.as_secs().to_string().into()),
 ];
 
 /// The variables of a script, with their full names.

@@ -56,7 +56,11 @@ fn stop_requested(signal: StopSignal) -> Decision {
 fn failed(state: &State, message: &str) -> Decision {
     match (&state.phase, state.open_attempt()) {
         (Phase::Stopping { finish }, _) => Decision {
-            events: vec![Event::RunStopped { finish: *finish, exit_code: Finish::Error.exit_code(), duration_ms: state.active.ms() }],
+            events: vec![Event::RunStopped {
+                finish: *finish,
+                exit_code: Finish::Error.exit_code(),
+                duration_ms: state.active.ms(),
+            }],
             effect: None,
         },
         (Phase::Stopped { .. }, _) => Decision::default(),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::flow::Flow;
 use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, environment, tree};
 use crate::clock::Stopwatch;
 use crate::output::{Capture, Captured, Stream, create_fresh};
@@ -123,6 +124,7 @@ struct Watch<'w, 'a> {
     group: Pid,
     reports: Receiver<Report>,
     capture: Capture<'a>,
+    flow: Flow,
     clock: Stopwatch,
     last_output: Duration,
     last_tick: Duration,
@@ -173,6 +175,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             group,
             reports,
             capture: Capture::new(spawn.redactor, spawn.cap, file),
+            flow: Flow::new(),
             clock: Stopwatch::start(),
             last_output: Duration::ZERO,
             last_tick: Duration::ZERO,
@@ -252,7 +255,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         match self.reports.recv_timeout(patience) {
             Ok(Report::Output(stream, bytes)) => {
                 self.last_output = self.clock.elapsed();
-                self.capture.push(stream, &bytes, &mut |stream, text| (self.on)(Moment::Line { stream, text }));
+                let mut show = |stream, text: &str| (self.on)(Moment::Line { stream, text });
+                self.capture.push(stream, &bytes, &mut |stream, text| self.flow.line(stream, text, &mut show));
             }
             Ok(Report::Closed) => self.open_pipes -= 1,
             Ok(Report::WantsTerminal) => self.refuse_terminal(),
@@ -263,6 +267,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         if now.saturating_sub(self.last_tick) >= TICK {
             self.last_tick = now;
             self.capture.flush();
+            self.flow.fill(now, &mut |stream, text| (self.on)(Moment::Line { stream, text }));
             (self.on)(Moment::Tick);
         }
     }
@@ -291,8 +296,10 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     fn finish(self) -> (Captured, Duration) {
-        let on = self.on;
-        let output = self.capture.finish(&mut |stream, text| on(Moment::Line { stream, text }));
+        let (on, mut flow) = (self.on, self.flow);
+        let mut show = |stream, text: &str| on(Moment::Line { stream, text });
+        flow.finish(&mut show);
+        let output = self.capture.finish(&mut show);
         (output, self.clock.elapsed())
     }
 }
