@@ -31,6 +31,7 @@ use verdone_runtime::agent::scripted;
 use verdone_runtime::config_file::{self, Environment, Flags, Settings};
 use verdone_runtime::plan_file::PlanRequest;
 use verdone_runtime::project::{Project, find_git_top};
+use verdone_runtime::watchdog;
 
 use crate::args::{Cli, ColorWhen, Command};
 use crate::error::{CliError, Kind};
@@ -79,6 +80,9 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     // What other programs start is looked for before clap is built, so that it begins in the time of starting a process.
     if arguments.get(1).is_some_and(|name| name == scripted::ARGUMENT) {
         return scripted::main(&arguments[2..]);
+    }
+    if arguments.get(1).is_some_and(|name| name == watchdog::ARGUMENT) {
+        return watchdog::main(&arguments[2..]);
     }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

@@ -1,8 +1,10 @@
 //! What the terminal can show: colour, width, and which text is safe to print.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write};
 
 use rustix::fd::AsFd;
+use rustix::process::getpgrp;
+use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
 use verdone_core::sanitise::{sanitise, sanitise_line};
 use verdone_report::escape_json;
 use verdone_runtime::config_file::Environment;
@@ -60,7 +62,7 @@ impl Terminal {
         Self {
             out: Paint { colour: use_colour(when, stdout.is_terminal(), environment) },
             err: Paint { colour: use_colour(when, stderr.is_terminal(), environment) },
-            live: stdout.is_terminal() && !is_dumb(environment),
+            live: stdout.is_terminal() && !in_background(&stdout) && !is_dumb(environment),
             can_ask: stdin.is_terminal() && stderr.is_terminal(),
             width: width(&stdout, environment),
             unicode: speaks_unicode(environment),
@@ -73,6 +75,36 @@ impl Terminal {
     pub(crate) fn report_style(&self) -> verdone_report::Style {
         verdone_report::Style { color: self.out.colour, width: self.width, unicode: self.unicode }
     }
+}
+
+/// Standard output of a run. A terminal with `stty tostop` would stop a background job that writes to it, and leave its agent
+/// without anybody who watches it: there the output is left out, and `verdone log` has it.
+#[derive(Debug)]
+pub(crate) struct Shown(io::Stdout);
+
+impl Shown {
+    pub(crate) fn new() -> Self {
+        Self(io::stdout())
+    }
+}
+
+impl Write for Shown {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if would_stop_us(&self.0) { Ok(bytes.len()) } else { self.0.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if would_stop_us(&self.0) { Ok(()) } else { self.0.flush() }
+    }
+}
+
+/// Whether another group of processes has the terminal: the shell's, after `verdone run &`.
+fn in_background(stream: &impl AsFd) -> bool {
+    tcgetpgrp(stream).is_ok_and(|foreground| foreground != getpgrp())
+}
+
+fn would_stop_us(stream: &impl AsFd) -> bool {
+    in_background(stream) && tcgetattr(stream).is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
 }
 
 /// Writes to standard output; a reader that went away is the caller's silent end.

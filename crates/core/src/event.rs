@@ -26,6 +26,10 @@ pub struct Recorded {
     /// When it was recorded.
     #[schemars(with = "String")]
     pub at: Timestamp,
+    /// Active time of the run, in milliseconds since it began: without pauses, stops by the terminal and sleep of the machine.
+    /// Durations and limits count this; `at` follows a clock that people can set. Absent in older journals and outside of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_ms: Option<u64>,
     #[serde(flatten)]
     pub event: Event,
 }

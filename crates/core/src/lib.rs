@@ -3,6 +3,7 @@
 //! Nothing here reads a file, a clock or the environment, and nothing starts a process: such things arrive as arguments and
 //! leave as data. `clippy.toml` beside this crate's manifest holds it to that.
 
+pub mod active;
 pub mod agent;
 pub mod check;
 pub mod config;

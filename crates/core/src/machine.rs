@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::active::ActiveTime;
 use crate::agent::{TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::config::{FailBehavior, Limits};
@@ -80,8 +81,8 @@ pub struct Attempt {
     pub red_runs: Vec<CheckRun>,
     /// The runs of the verification that passed: the evidence.
     pub proof: Vec<CheckRun>,
-    /// When the iteration began.
-    pub since: Timestamp,
+    /// Active time when the iteration began.
+    pub since_ms: u64,
     /// Whether any turn changed a file.
     pub changed: bool,
     /// What the next prompt has to say about the last turn.
@@ -108,6 +109,8 @@ pub struct State {
     pub phase: Phase,
     pub run: Option<RunId>,
     pub started_at: Option<Timestamp>,
+    /// At the last event. What is measured is measured in this, never by the wall clock.
+    pub active: ActiveTime,
     pub iteration: u32,
     pub progress: Progress,
     pub attempt: Option<Attempt>,
@@ -124,9 +127,6 @@ pub struct State {
     /// The user asked for the end after the iteration in work.
     pub stop_after_story: bool,
     pub paused: bool,
-    /// When the pause began, and the time of all earlier ones: no clock runs in a pause.
-    pub paused_since: Option<Timestamp>,
-    pub paused_ms: u64,
     /// What the user wants the next prompt to say.
     pub notes: Vec<String>,
     /// Iterations skipped in a row.

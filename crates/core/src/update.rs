@@ -30,8 +30,10 @@ pub enum Update<'a> {
     Output { speaker: Speaker<'a>, stream: Stream, line: &'a str },
     /// A check begins.
     Checking { name: &'a str },
-    /// Time went by while something was running.
-    Tick { now: Timestamp },
+    /// Time went by while something was running. Who drives the run knows its active time, too.
+    Tick { now: Timestamp, active_ms: Option<u64> },
+    /// The run was stopped by the terminal and goes on: what was drawn may be gone.
+    Continued,
     /// Something the user should read that is not part of the run's history.
     Notice { text: &'a str },
 }

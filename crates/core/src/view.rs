@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::active::ActiveTime;
 use crate::check::CheckRun;
 use crate::event::Recorded;
 use crate::finish::{Finish, StopSignal};
@@ -55,6 +56,8 @@ pub struct RunView {
     /// When the phase began.
     #[schemars(with = "Option<String>")]
     pub since: Option<Timestamp>,
+    /// Active time when the phase began, in milliseconds.
+    pub since_ms: u64,
     /// The story in work; none between stories and after the end.
     pub current: Option<Current>,
     /// Whether the gates were green on the start tree, and what they said.
@@ -72,7 +75,7 @@ pub struct RunView {
     pub finish: Option<Finish>,
     pub reason: Option<String>,
     pub exit_code: Option<u8>,
-    /// Wall time as the run itself measured it; known at its end.
+    /// Active time as the run itself measured it; known at its end.
     pub duration_ms: Option<u64>,
     /// Processes of turns that had to be ended.
     pub leftovers: u32,
@@ -81,6 +84,8 @@ pub struct RunView {
     /// Files that checks left behind.
     pub debris: BTreeSet<String>,
     pub undone: Vec<String>,
+    #[serde(skip)]
+    active: ActiveTime,
     #[serde(skip)]
     index: BTreeMap<StoryId, usize>,
 }
@@ -99,6 +104,8 @@ pub struct Current {
     /// When the attempt began.
     #[schemars(with = "String")]
     pub started: Timestamp,
+    /// Active time then, in milliseconds.
+    pub started_ms: u64,
 }
 
 /// The gates on the start tree.
@@ -153,24 +160,29 @@ impl RunView {
         self.stories.saturating_sub(self.open)
     }
 
-    /// Wall time from the start to the end or, while it runs, to `now`.
-    pub fn elapsed_ms(&self, now: Timestamp) -> u64 {
-        match (self.ended, self.duration_ms, self.started) {
-            (Some(_), Some(measured), _) => measured,
-            (ended, _, Some(started)) => millis_between(started, ended.unwrap_or(now)),
-            (_, _, None) => 0,
-        }
+    /// Active time at the last event, in milliseconds. With it, everything that is measured is measured up to that event.
+    pub fn active_ms(&self) -> u64 {
+        self.active.ms()
+    }
+
+    /// Active time at `now` by the wall clock, as far as the journal tells: a run that ended or is paused goes no further.
+    pub fn active_ms_at(&self, now: Timestamp) -> u64 {
+        if self.standing() { self.active.ms() } else { self.active.until(now) }
+    }
+
+    /// Active time of the whole run; while it runs, `active_ms` of it are over.
+    pub fn elapsed_ms(&self, active_ms: u64) -> u64 {
+        self.duration_ms.filter(|_| self.ended.is_some()).unwrap_or(active_ms)
+    }
+
+    fn standing(&self) -> bool {
+        self.paused || self.ended.is_some()
     }
 
     /// Touched stories with this verdict; `None` for those without one yet.
     pub fn with_verdict(&self, verdict: Option<StoryVerdict>) -> impl Iterator<Item = &StoryView> {
         self.touched.iter().filter(move |story| story.verdict == verdict)
     }
-}
-
-/// Never negative: a clock that was set back gives 0.
-pub fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
-    u64::try_from(to.as_millisecond().saturating_sub(from.as_millisecond())).unwrap_or(0)
 }
 
 #[cfg(test)]

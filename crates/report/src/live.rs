@@ -1,7 +1,6 @@
 //! The line at the bottom that says what is going on now. Pure: the same view, clock and width give the same line.
 
-use jiff::Timestamp;
-use verdone_core::view::{Current, Phase, RunView, millis_between};
+use verdone_core::view::{Current, Phase, RunView};
 
 use crate::style::{Style, Tone};
 use crate::width::{clean, columns, fit};
@@ -29,8 +28,8 @@ const LEVELS: [Level; 6] = [
     Level { bar: 0, words: false, id: 8, title: 0, attempt: false, clock: false, totals: false, activity: 0 },
 ];
 
-/// At most `style.width - 1` columns: the last one stays free, because some terminals wrap on it.
-pub(crate) fn live_line(view: &RunView, activity: &Activity, now: Timestamp, style: &Style) -> String {
+/// `now` is the active time of the run. At most `style.width - 1` columns: the last one stays free, because some terminals wrap on it.
+pub(crate) fn live_line(view: &RunView, activity: &Activity, now: u64, style: &Style) -> String {
     let limit = style.width.saturating_sub(1);
     for level in &LEVELS {
         let parts = parts(view, level, now, style);
@@ -105,7 +104,7 @@ pub(crate) enum Heard {
 
 type Part = (Tone, String);
 
-fn parts(view: &RunView, level: &Level, now: Timestamp, style: &Style) -> Vec<Part> {
+fn parts(view: &RunView, level: &Level, now: u64, style: &Style) -> Vec<Part> {
     let mut parts = Vec::new();
     let position = match &view.current {
         Some(Current { number, of, .. }) if level.words => format!("story {number} of {of}"),
@@ -128,7 +127,7 @@ fn parts(view: &RunView, level: &Level, now: Timestamp, style: &Style) -> Vec<Pa
     }
     let run_ms = view.elapsed_ms(now);
     if level.clock {
-        parts.push((Tone::Plain, clock(view.current.as_ref().map_or(run_ms, |current| millis_between(current.started, now)))));
+        parts.push((Tone::Plain, clock(view.current.as_ref().map_or(run_ms, |current| now.saturating_sub(current.started_ms)))));
     }
     if level.totals {
         if view.current.is_some() {

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use verdone_core::id::StoryId;
 use verdone_core::verdict::StoryVerdict;
@@ -45,7 +44,7 @@ pub struct ListedStory {
 const LONGEST_LIST: usize = 200;
 
 pub fn markdown(view: &RunView, extra: &Extra) -> String {
-    let now = view.last.unwrap_or(Timestamp::UNIX_EPOCH);
+    let now = view.active_ms();
     let mut out = head(view, extra, now);
     let done = [
         (StoryVerdict::Verified, "Done and verified", "Their own checks failed before and pass now, and every gate passes."),
@@ -72,7 +71,7 @@ pub fn markdown(view: &RunView, extra: &Extra) -> String {
     out
 }
 
-fn head(view: &RunView, extra: &Extra, now: Timestamp) -> String {
+fn head(view: &RunView, extra: &Extra, now: u64) -> String {
     let run = view.run.as_ref().map_or("unknown", |run| run.as_str());
     let mut out = format!("# Verdone report: run {}\n\n", text(run));
     put!(out, "**{}.**\n\n", text(&tally(view)));
@@ -125,7 +124,7 @@ fn heading(id: &StoryId, title: &str) -> String {
     format!("**{}**", text(&name(id.as_str(), title)))
 }
 
-fn story_line(story: &StoryView, now: Timestamp) -> String {
+fn story_line(story: &StoryView, now: u64) -> String {
     let mut facts = vec![
         plural(story.attempts.len(), "attempt", "attempts"),
         plural(story.turns(), "turn", "turns"),
@@ -135,7 +134,7 @@ fn story_line(story: &StoryView, now: Timestamp) -> String {
     format!("- {}: {}\n", heading(&story.id, &story.title), facts.join(", "))
 }
 
-fn committed(out: &mut String, story: &StoryView, now: Timestamp) {
+fn committed(out: &mut String, story: &StoryView, now: u64) {
     out.push_str(&story_line(story, now));
     let Some(attempt) = story.committed() else { return };
     if let Some(commit) = &attempt.commit {
@@ -153,7 +152,7 @@ fn committed(out: &mut String, story: &StoryView, now: Timestamp) {
     }
 }
 
-fn rejected(out: &mut String, story: &StoryView, now: Timestamp) {
+fn rejected(out: &mut String, story: &StoryView, now: u64) {
     out.push_str(&story_line(story, now));
     if let Some(reason) = &story.reason {
         put!(out, "  - reason: {}\n", text(reason));

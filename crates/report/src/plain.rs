@@ -103,8 +103,8 @@ impl<W: Write> Reporter for Plain<W> {
             Update::Output { speaker: Speaker::Script(name), line, stream: _ } if self.loudness == Loudness::Normal => {
                 self.say(vec![Line::script(name, line)]);
             }
-            Update::Output { .. } | Update::Checking { .. } => {}
-            Update::Tick { now } => self.now = Some(now),
+            Update::Output { .. } | Update::Checking { .. } | Update::Continued => {}
+            Update::Tick { now, active_ms: _ } => self.now = Some(now),
             Update::Notice { text } => self.say(vec![Line::top(Mark::Warn, clean(text))]),
         }
     }

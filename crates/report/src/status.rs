@@ -1,7 +1,7 @@
 //! Where a run stands, for `verdone status`.
 
 use jiff::Timestamp;
-use verdone_core::view::{RunView, millis_between};
+use verdone_core::view::RunView;
 
 use crate::event_lines::name;
 use crate::style::{Style, Tone};
@@ -11,18 +11,19 @@ use crate::words::{duration, sentence, usage};
 
 /// `now` is only used for a run that has not ended.
 pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
+    let active = view.active_ms_at(now);
     let Some(run) = &view.run else { return "No run yet.\n".to_owned() };
     let mut rows = vec![("Run", clean(run.as_str())), ("Plan", clean(&view.plan)), ("Agent", clean(&view.agent))];
     rows.extend(view.branch.as_ref().map(|branch| ("Branch", clean(branch))));
-    rows.push(("State", state(view, now)));
+    rows.push(("State", state(view, active)));
     if let Some(current) = &view.current {
         let name = name(current.story.as_str(), &current.title);
         rows.push(("Story", format!("{} of {}: {name}", current.number, current.of)));
-        let took = duration(millis_between(current.started, now));
+        let took = duration(active.saturating_sub(current.started_ms));
         rows.push(("Attempt", format!("{}, turn {}, for {took}", current.attempt, current.turn.max(1))));
     }
     rows.push(("Stories", tally(view)));
-    rows.push(("Work", work(view, now)));
+    rows.push(("Work", work(view, active)));
     rows.extend(usage(view.cost_usd, view.tokens).map(|used| ("Cost", used)));
     rows.extend(false_claims(view.false_claims).map(|text| ("Claims", text)));
     if let Some(finish) = view.finish.filter(|_| view.ended.is_some()) {
@@ -31,7 +32,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     facts(&rows, style)
 }
 
-fn state(view: &RunView, now: Timestamp) -> String {
+fn state(view: &RunView, active: u64) -> String {
     if let (Some(finish), Some(_)) = (view.finish, view.ended) {
         let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
         let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
@@ -40,8 +41,7 @@ fn state(view: &RunView, now: Timestamp) -> String {
     if view.paused {
         return format!("paused, then {}", view.phase.words());
     }
-    let since = view.since.map_or(0, |since| millis_between(since, now));
-    format!("{} for {}", view.phase.words(), duration(since))
+    format!("{} for {}", view.phase.words(), duration(active.saturating_sub(view.since_ms)))
 }
 
 /// Names on the left, values aligned and wrapped on the right.

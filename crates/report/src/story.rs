@@ -1,6 +1,5 @@
 //! Everything about one story, for `verdone show STORY`.
 
-use jiff::Timestamp;
 use verdone_core::agent::TurnOutcome;
 use verdone_core::check::CheckRun;
 use verdone_core::id::StoryId;
@@ -15,7 +14,7 @@ use crate::words::{because, duration, given_up, outcome, plural, red, usage};
 /// `None` when the run never touched it.
 pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
     let story = view.story(id)?;
-    let now = view.last.unwrap_or(Timestamp::UNIX_EPOCH);
+    let now = view.active_ms();
     let mut page = Page { out: String::new(), style };
     page.head(view, story, now);
     for attempt in &story.attempts {
@@ -45,7 +44,7 @@ impl Page<'_> {
         self.put(indent, None, Tone::Dim, text);
     }
 
-    fn head(&mut self, view: &RunView, story: &StoryView, now: Timestamp) {
+    fn head(&mut self, view: &RunView, story: &StoryView, now: u64) {
         self.put(0, Some(story_mark(story)), Tone::Strong, &name(story.id.as_str(), &story.title));
         let dot = self.style.dot();
         let mut facts = vec![
@@ -64,7 +63,7 @@ impl Page<'_> {
         }
     }
 
-    fn attempt(&mut self, attempt: &AttemptView, now: Timestamp) {
+    fn attempt(&mut self, attempt: &AttemptView, now: u64) {
         self.out.push('\n');
         let took = duration(attempt.duration_ms(now));
         self.put(0, None, Tone::Strong, &format!("Attempt {} (iteration {}, {took})", attempt.attempt, attempt.iteration));

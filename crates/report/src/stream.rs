@@ -12,7 +12,7 @@ use verdone_core::view::RunView;
 #[serde(untagged)]
 pub enum StreamLine {
     /// An event, exactly as in the journal. Only these have a `seq`.
-    Recorded(Recorded),
+    Recorded(Box<Recorded>),
     /// Shown once, not part of the run's history.
     Transient(TransientLine),
 }

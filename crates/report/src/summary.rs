@@ -1,6 +1,5 @@
 //! The end of a run on one screen: what is done, what is only claimed, what was rolled back, and what to do next.
 
-use jiff::Timestamp;
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{FalseClaims, RunView, StoryView};
 
@@ -20,7 +19,7 @@ const GROUPS: [Option<StoryVerdict>; 5] = [
 
 pub fn summary(view: &RunView, style: &Style) -> String {
     let mut out = String::new();
-    let now = view.last.unwrap_or(Timestamp::UNIX_EPOCH);
+    let now = view.active_ms();
     if !view.touched.is_empty() {
         out.push_str(&table(view, now, style));
         out.push('\n');
@@ -71,7 +70,7 @@ pub(crate) fn false_claims(claims: FalseClaims) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Caught {caught} of done: {}", parts.join(", ")))
 }
 
-pub(crate) fn work(view: &RunView, now: Timestamp) -> String {
+pub(crate) fn work(view: &RunView, now: u64) -> String {
     let parts = [
         plural(view.iterations as usize, "iteration", "iterations"),
         plural(view.commits as usize, "commit", "commits"),
@@ -80,7 +79,7 @@ pub(crate) fn work(view: &RunView, now: Timestamp) -> String {
     format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
 }
 
-fn totals(view: &RunView, now: Timestamp) -> Vec<(Tone, String)> {
+fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
     let mut rows = vec![(Tone::Strong, tally(view))];
     rows.extend(false_claims(view.false_claims).map(|text| (Tone::Warn, text)));
     let used = usage(view.cost_usd, view.tokens).map_or_else(String::new, |used| format!("; {used}"));
@@ -122,7 +121,7 @@ const LEAST_WANTED: [usize; 4] = [TITLE, 3, 5, 4];
 const LEAST_TITLE: usize = 8;
 const WIDEST_ID: usize = 20;
 
-fn table(view: &RunView, now: Timestamp, style: &Style) -> String {
+fn table(view: &RunView, now: u64, style: &Style) -> String {
     let groups: Vec<Vec<Row>> =
         GROUPS.iter().map(|verdict| view.with_verdict(*verdict).map(|story| row(view, story, now)).collect()).collect();
     let mut widths = HEADINGS.map(columns);
@@ -145,7 +144,7 @@ fn table(view: &RunView, now: Timestamp, style: &Style) -> String {
     out
 }
 
-fn row(view: &RunView, story: &StoryView, now: Timestamp) -> Row {
+fn row(view: &RunView, story: &StoryView, now: u64) -> Row {
     let commit = match (story.verdict, story.committed().and_then(|attempt| attempt.commit.as_ref()), story.kept()) {
         (Some(StoryVerdict::Verified | StoryVerdict::Unproven | StoryVerdict::Unverified), Some(commit), _) => {
             clean(commit.short())

@@ -6,7 +6,6 @@
 use std::fmt;
 use std::io::Write;
 
-use jiff::Timestamp;
 use verdone_core::event::{Event, Recorded};
 use verdone_core::update::{Reporter, Speaker, Update};
 use verdone_core::view::RunView;
@@ -23,7 +22,8 @@ pub struct Terminal<W: Write, F: FnMut() -> usize> {
     style: Style,
     width: F,
     view: RunView,
-    now: Option<Timestamp>,
+    /// Active time of the run, as far as it was told.
+    now: Option<u64>,
     heard: Option<Heard>,
     /// The live line on the screen; empty when there is none.
     drawn: String,
@@ -56,7 +56,7 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
     fn event(&mut self, recorded: &Recorded) {
         let phase = self.view.phase;
         self.view.apply(recorded);
-        self.now = Some(recorded.at);
+        self.now = Some(self.view.active_ms());
         if self.view.phase != phase {
             self.heard = None;
         }
@@ -128,8 +128,12 @@ impl<W: Write, F: FnMut() -> usize> Reporter for Terminal<W, F> {
                 self.heard = Some(Heard::Check { name: name.to_owned() });
                 self.draw(&[]);
             }
-            Update::Tick { now } => {
-                self.now = Some(now);
+            Update::Tick { now, active_ms } => {
+                self.now = Some(active_ms.unwrap_or_else(|| self.view.active_ms_at(now)));
+                self.draw(&[]);
+            }
+            Update::Continued => {
+                self.drawn.clear();
                 self.draw(&[]);
             }
             Update::Notice { text } => self.draw(&[Line::top(Mark::Warn, clean(text))]),

@@ -10,7 +10,7 @@ use verdone_core::update::{Reporter, Update};
 use crate::inbox::Inbox;
 use crate::site::Site;
 use crate::step::{self, StepError};
-use crate::store::{Journal, JournalError};
+use crate::store::{Journal, JournalError, When};
 
 /// How often a paused run looks whether it may go on.
 const PAUSED_LOOK: Duration = Duration::from_millis(100);
@@ -71,19 +71,22 @@ impl<'a> Driver<'a> {
     /// While the run is paused nothing new begins; putting things in order is not new.
     fn hold(&mut self, effect: &Effect) -> Result<(), JournalError> {
         while self.state.paused && self.state.stop.is_none() && !matches!(effect, Effect::RollBack | Effect::Finish) {
+            self.site.clock.pause();
             std::thread::sleep(PAUSED_LOOK);
-            self.reporter.report(Update::Tick { now: Timestamp::now() });
+            self.reporter.report(self.site.clock.tick());
             self.hear()?;
         }
+        self.site.clock.go_on();
         Ok(())
     }
 
     /// Decides about one input. The events are on disk before anything else happens.
     fn take(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
-        let now = Timestamp::now();
-        let decision = decide(&self.state, &self.rules, now, input);
+        let active = self.site.clock.elapsed();
+        let when = When { at: Timestamp::now(), active_ms: Some(active.as_millis() as u64) };
+        let decision = decide(&self.state, &self.rules, active, input);
         let before = self.journal.times_put_back();
-        for recorded in self.journal.append(decision.events, now)? {
+        for recorded in self.journal.append(decision.events, when)? {
             self.fold(&recorded);
         }
         if self.journal.times_put_back() > before {

@@ -27,12 +27,27 @@ impl Inbox {
     /// Leaves a request for the run.
     pub fn post(&self, request: &Request) -> io::Result<()> {
         fs::create_dir_all(&self.dir)?;
-        let name = format!("{:020}-{}.json", Timestamp::now().as_nanosecond(), std::process::id());
+        // After everything that waits there, even if the wall clock was set back: pause and resume must not change places.
+        let last = self.waiting()?.last().and_then(|path| path.file_stem()?.to_str()?.split('-').next()?.parse::<i128>().ok());
+        let number = Timestamp::now().as_nanosecond().max(last.unwrap_or(0).saturating_add(1));
+        let name = format!("{number:020}-{}.json", std::process::id());
         write_atomically(&self.dir.join(name), &serde_json::to_vec(request)?)
     }
 
     /// Takes everything that is there; what cannot be read is dropped.
     pub fn take(&self) -> io::Result<Vec<Request>> {
+        let mut requests = Vec::new();
+        for path in self.waiting()? {
+            let small = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
+            let request = if small { fs::read(&path).ok() } else { None };
+            requests.extend(request.and_then(|bytes| serde_json::from_slice::<Request>(&bytes).ok()));
+            fs::remove_file(&path)?;
+        }
+        Ok(requests)
+    }
+
+    /// Oldest first.
+    fn waiting(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -41,14 +56,7 @@ impl Inbox {
         let mut files: Vec<PathBuf> =
             entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_request(path)).collect();
         files.sort();
-        let mut requests = Vec::new();
-        for path in files {
-            let small = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
-            let request = if small { fs::read(&path).ok() } else { None };
-            requests.extend(request.and_then(|bytes| serde_json::from_slice::<Request>(&bytes).ok()));
-            fs::remove_file(&path)?;
-        }
-        Ok(requests)
+        Ok(files)
     }
 }
 
@@ -73,6 +81,16 @@ mod tests {
         }
         assert_eq!(inbox.take().unwrap(), asked);
         assert_eq!(inbox.take().unwrap(), []);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_change_the_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let inbox = Inbox::of(dir.path());
+        fs::create_dir(dir.path().join("inbox")).unwrap();
+        fs::write(dir.path().join("inbox/09999999999999999999-7.json"), "\"pause\"").unwrap();
+        inbox.post(&Request::Resume).unwrap();
+        assert_eq!(inbox.take().unwrap(), [Request::Pause, Request::Resume]);
     }
 
     #[test]

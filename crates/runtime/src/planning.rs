@@ -16,12 +16,13 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use crate::agent::{TurnRequest, run_turn};
 use crate::approval::{ApprovalError, Approvals};
 use crate::atomic::write_atomically;
+use crate::clock::Stopwatch;
 use crate::git::{Git, GitError};
 use crate::keep::Keep;
 use crate::process::{self, Moment};
 use crate::project::Project;
 use crate::protected::Protected;
-use crate::run::WorkTree;
+use crate::run::{WorkTree, watch};
 use crate::signal::Signals;
 use crate::store::Store;
 use crate::template::read_template;
@@ -84,10 +85,14 @@ pub fn write_plan(
     let checkpoint = keep.checkpoint("before planning", &[])?;
     let before = git.candidate(&checkpoint, &keep.candidate_rules())?;
 
+    let watchdog = watch(&run, request.config.limits.grace.duration(), reporter);
     process::adopt_orphans();
     let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
     let guardrails = protected.text("guardrails.md").unwrap_or_default();
     let said = ask(request, &guardrails, &run, &run_dir, signals, reporter);
+    if let Some(watchdog) = watchdog {
+        watchdog.dismiss();
+    }
 
     // Whatever became of the turn.
     let aside = run_dir.join("undone");
@@ -130,11 +135,12 @@ fn ask(
         limits: &request.config.limits,
         redactor: &redactor,
     };
+    let clock = Stopwatch::start();
     let mut show = |moment: Moment<'_>| match moment {
         Moment::Line { stream, text } => {
             reporter.report(Update::Output { speaker: Speaker::Agent, stream, line: text });
         }
-        Moment::Tick => reporter.report(Update::Tick { now: Timestamp::now() }),
+        Moment::Tick => reporter.report(clock.tick()),
     };
     let result = run_turn(&turn, signals, &mut show).map_err(io_error("keeping the turn"))?;
     match result.outcome {

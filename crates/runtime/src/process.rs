@@ -5,7 +5,9 @@
 
 mod background;
 mod environment;
+mod flow;
 mod program;
+pub(crate) mod standstill;
 mod supervise;
 mod tree;
 
@@ -26,7 +28,7 @@ pub use background::Background;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub use program::{check_program, program_exists};
 pub use supervise::run;
-pub use tree::adopt_orphans;
+pub use tree::{adopt_orphans, let_orphans_go};
 
 /// Set for everything that a run starts; a run inside a run is refused by it.
 pub const RUN_VARIABLE: &str = "VERDONE_RUN";

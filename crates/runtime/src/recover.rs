@@ -19,7 +19,7 @@ use crate::process;
 use crate::project::Project;
 use crate::protected::Protected;
 use crate::signal::Signals;
-use crate::store::{Journal, JournalError, Store, StoredRun};
+use crate::store::{Journal, JournalError, Store, StoredRun, When};
 
 /// Long enough for a process to get from its start to its own environment.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
@@ -60,8 +60,12 @@ pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut d
     }
     let reason = "the run died; found and put in order by the next one".to_owned();
     events.push(Event::RunStopping { finish: Finish::Error, reason });
-    events.push(Event::RunStopped { finish: Finish::Error, exit_code: Finish::Error.exit_code(), duration_ms: 0 });
-    for recorded in journal.append(events, Timestamp::now())? {
+    events.push(Event::RunStopped {
+        finish: Finish::Error,
+        exit_code: Finish::Error.exit_code(),
+        duration_ms: state.active.ms(),
+    });
+    for recorded in journal.append(events, When { at: Timestamp::now(), active_ms: Some(state.active.ms()) })? {
         tell(&recorded, reporter);
     }
     Ok(())

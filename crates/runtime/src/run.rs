@@ -5,18 +5,20 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use verdone_core::check::Check;
 use verdone_core::config::Config;
 use verdone_core::event::Event;
-use verdone_core::id::{StoryId, digest};
+use verdone_core::id::{RunId, StoryId, digest};
 use verdone_core::machine::Rules;
 use verdone_core::plan::{Plan, Status};
 use verdone_core::prompt;
 use verdone_core::update::{Reporter, Update};
 
 use crate::approval::{ApprovalError, Approvals};
+use crate::clock::Stopwatch;
 use crate::driver::Driver;
 use crate::git::{Git, GitError, PathSet};
 use crate::lifecycle::Scripts;
@@ -30,6 +32,7 @@ use crate::signal::Signals;
 use crate::site::{self, Site};
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
 use crate::template::read_template;
+use crate::watchdog::Watchdog;
 
 /// What the user asked for, settings already merged.
 #[derive(Debug)]
@@ -175,7 +178,7 @@ impl Ready {
     }
 
     /// A site to build prompts on, without a run: nothing is written.
-    pub fn into_site(self, run: verdone_core::id::RunId, run_dir: PathBuf, signals: Signals) -> Result<(Site, Rules), RunError> {
+    pub fn into_site(self, run: RunId, run_dir: PathBuf, signals: Signals) -> Result<(Site, Rules), RunError> {
         let root = self.request.project.root;
         let protected = Protected::snapshot(&root).map_err(io_error("reading .verdone/"))?;
         let mut git_dirs = vec![self.git.common_dir()];
@@ -204,6 +207,7 @@ impl Ready {
             frozen: self.frozen,
             only: self.request.only,
             signals,
+            clock: Stopwatch::start(),
             redactor: process::redactor_from_environment(&self.request.exports),
             protected,
             settings,
@@ -237,9 +241,10 @@ impl Ready {
             }
         }
         self.tell_claims(&store, reporter)?;
-        process::adopt_orphans();
         let now = Timestamp::now();
         let (run, run_dir) = store.create(now).map_err(io_error("making the run's directory"))?;
+        let watchdog = watch(&run, self.request.config.limits.grace.duration(), reporter);
+        process::adopt_orphans();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
         let journal = Journal::create(&run_dir)?;
@@ -247,7 +252,11 @@ impl Ready {
         let (mut site, rules) = self.into_site(run, run_dir, signals)?;
         site.known_runs = store.directories().map_err(io_error("reading .verdone/runs/"))?;
         site.protected.save(&site.run_dir).map_err(io_error("copying .verdone/"))?;
-        Ok(Driver::new(site, rules, journal, reporter).run(start)?)
+        let code = Driver::new(site, rules, journal, reporter).run(start)?;
+        if let Some(watchdog) = watchdog {
+            watchdog.dismiss();
+        }
+        Ok(code)
     }
 
     /// A box that is ticked without evidence is only a claim.
@@ -267,7 +276,7 @@ impl Ready {
         Ok(())
     }
 
-    fn start_event(&self, run: &verdone_core::id::RunId) -> Result<Event, RunError> {
+    fn start_event(&self, run: &RunId) -> Result<Event, RunError> {
         let status = self.git.status()?;
         let stories = &self.plan.plan().stories;
         Ok(Event::RunStarted {
@@ -294,6 +303,15 @@ impl Ready {
         let all = serde_json::to_vec(&(&self.request.config, &self.gates, checks)).unwrap_or_default();
         digest(&all)
     }
+}
+
+/// A run does without a watchdog where none can be started: the next one ends what a killed one left.
+pub(crate) fn watch(run: &RunId, grace: Duration, reporter: &mut dyn Reporter) -> Option<Watchdog> {
+    let told = |error: io::Error| {
+        let text = format!("no watchdog could be started ({error}); if this run is killed, its agent goes on until the next run");
+        reporter.report(Update::Notice { text: &text });
+    };
+    Watchdog::start(run, grace).map_err(told).ok()
 }
 
 /// The name of a format as JSON spells it.

@@ -1,12 +1,16 @@
-//! Signals that stop a run. The first asks, the second insists; whoever waits for a process is woken at once.
+//! Signals that end a run: the first asks, the second insists; whoever waits for a process is woken at once. And those of a
+//! terminal with job control, which stop it for a while, with everything that it started.
 
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use verdone_core::finish::StopSignal;
+
+use crate::clock;
+use crate::process::standstill::{self, Stopped};
 
 /// How long an orderly end may still take after the second signal.
 const LAST_GRACE: Duration = Duration::from_secs(10);
@@ -35,29 +39,32 @@ pub struct Signals(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     stop: Option<Stop>,
+    continued: u32,
     listeners: Vec<(u64, Box<dyn Fn() + Send>)>,
     next: u64,
 }
 
 impl Signals {
-    /// Takes over SIGINT, SIGTERM and SIGHUP for the rest of the process.
+    /// Takes over SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT for the rest of the process, and keeps its clock.
     ///
     /// A SIGHUP that was ignored at the start stays ignored: that is how `nohup` works.
     pub fn install() -> io::Result<Self> {
-        let mut wanted = vec![SIGINT, SIGTERM];
-        if !ignored_at_start(SIGHUP) {
-            wanted.push(SIGHUP);
-        }
+        let mut wanted = vec![SIGINT, SIGTERM, SIGCONT];
+        wanted.extend([SIGHUP, SIGTSTP].into_iter().filter(|signal| !ignored_at_start(*signal)));
+        clock::keep_pulse()?;
         let mut arriving = signal_hook::iterator::Signals::new(wanted)?;
         let signals = Self::default();
         let shared = signals.clone();
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            let mut stopped = Stopped::default();
             for number in arriving.forever() {
-                shared.raise(match number {
-                    SIGINT => StopSignal::Sigint,
-                    SIGHUP => StopSignal::Sighup,
-                    _ => StopSignal::Sigterm,
-                });
+                match number {
+                    SIGINT => shared.raise(StopSignal::Sigint),
+                    SIGHUP => shared.raise(StopSignal::Sighup),
+                    SIGTSTP => stand_still(&mut stopped),
+                    SIGCONT => shared.go_on(&std::mem::take(&mut stopped)),
+                    _ => shared.raise(StopSignal::Sigterm),
+                }
                 if let Some(Stop::Insisted(first)) = shared.stop() {
                     leave_soon(first);
                 }
@@ -87,6 +94,22 @@ impl Signals {
             None => Stop::Asked(signal),
             Some(before) => Stop::Insisted(before.signal()),
         });
+        for (_, wake) in &state.listeners {
+            wake();
+        }
+    }
+
+    /// How often the process went on after it had been stopped.
+    pub fn times_continued(&self) -> u32 {
+        self.state().continued
+    }
+
+    /// Others first: they were stopped last.
+    fn go_on(&self, stopped: &Stopped) {
+        standstill::go_on(stopped);
+        clock::go_on();
+        let mut state = self.state();
+        state.continued += 1;
         for (_, wake) in &state.listeners {
             wake();
         }
@@ -124,6 +147,16 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         self.signals.state().listeners.retain(|(id, _)| *id != self.id);
     }
+}
+
+/// The clock first, so that nothing runs out of time meanwhile; us last. It goes on with SIGCONT.
+fn stand_still(stopped: &mut Stopped) {
+    if standstill::would_be_lost() {
+        return;
+    }
+    clock::stand_still();
+    *stopped = standstill::descendants();
+    standstill::stop_self();
 }
 
 /// Somebody who insists does not wait for whatever is stuck. A run that is left like this is put in order by the next one.

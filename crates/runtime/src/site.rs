@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::event::Checkpoint;
@@ -15,6 +14,7 @@ use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
 use crate::check_runner::{CheckContext, CheckMoment, run_checks};
+use crate::clock::Stopwatch;
 use crate::git::{Candidate, CandidateRules, Git, GitError, PathSet, RepoPath};
 use crate::keep::Keep;
 use crate::lifecycle::Scripts;
@@ -39,6 +39,8 @@ pub struct Site {
     /// Work on this story alone.
     pub only: Option<StoryId>,
     pub signals: Signals,
+    /// Active time of the run.
+    pub clock: Stopwatch,
     pub redactor: Redactor,
     pub protected: Protected,
     /// Settings and hooks of git, and those of fresher: put back like our own.
@@ -132,19 +134,20 @@ impl Site {
             grace: self.config.limits.grace.duration(),
             redactor: &self.redactor,
         };
-        let runs = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, &moment))?;
+        let clock = self.clock;
+        let runs = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment))?;
         self.checks_run += runs.len() as u32;
         Ok(runs)
     }
 }
 
-fn show(reporter: &mut dyn Reporter, moment: &CheckMoment<'_>) {
+fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &CheckMoment<'_>) {
     match moment {
         CheckMoment::Started(check) => reporter.report(Update::Checking { name: &check.name }),
         CheckMoment::During(check, Moment::Line { stream, text }) => {
             reporter.report(Update::Output { speaker: Speaker::Check(&check.name), stream: *stream, line: text });
         }
-        CheckMoment::During(_, Moment::Tick) => reporter.report(Update::Tick { now: Timestamp::now() }),
+        CheckMoment::During(_, Moment::Tick) => reporter.report(clock.tick()),
         CheckMoment::Ended(_) => {}
     }
 }

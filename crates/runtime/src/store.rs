@@ -16,7 +16,7 @@ use verdone_core::verdict::StoryVerdict;
 
 use crate::atomic::write_atomically;
 
-pub use journal::{Journal, JournalError, read_journal};
+pub use journal::{Journal, JournalError, When, read_journal};
 pub use lock::{Holder, LockError, RunLock};
 
 /// All runs of a project.

@@ -1,4 +1,5 @@
-//! Tells the user at once that a signal was heard: the journal hears of it only when the step that it cut short has ended.
+//! Tells the user at once that a signal was heard: the journal hears of it only when the step that it cut short has ended. After a
+//! stop by the terminal the screen is drawn anew.
 
 use verdone_core::finish::StopSignal;
 use verdone_core::update::{Reporter, Update};
@@ -9,11 +10,12 @@ pub(super) struct Asked {
     inner: Box<dyn Reporter>,
     signals: Signals,
     told: bool,
+    continued: u32,
 }
 
 impl Asked {
     pub(super) fn new(inner: Box<dyn Reporter>, signals: Signals) -> Self {
-        Self { inner, signals, told: false }
+        Self { inner, signals, told: false, continued: 0 }
     }
 }
 
@@ -21,6 +23,11 @@ impl Reporter for Asked {
     fn report(&mut self, update: Update<'_>) {
         // A tick means that a process is still there and has to be waited for.
         let waiting = matches!(update, Update::Tick { .. });
+        let continued = self.signals.times_continued();
+        if waiting && continued != self.continued {
+            self.continued = continued;
+            self.inner.report(Update::Continued);
+        }
         self.inner.report(update);
         let Some(signal) = self.signals.requested().filter(|_| waiting && !self.told) else { return };
         self.told = true;

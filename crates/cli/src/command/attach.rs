@@ -34,7 +34,7 @@ pub(super) fn run(args: &AttachArgs, context: &Context) -> Outcome {
         if !going {
             return Ok(0);
         }
-        reporter.report(Update::Tick { now: Timestamp::now() });
+        reporter.report(Update::Tick { now: Timestamp::now(), active_ms: None });
         std::thread::sleep(LOOK);
     }
 }

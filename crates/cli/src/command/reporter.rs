@@ -1,23 +1,21 @@
 //! Who shows what a run or a planning does.
 
-use std::io;
-
 use verdone_core::update::Reporter;
 use verdone_report::{Json, Loudness, Plain, Terminal};
 use verdone_runtime::signal::Signals;
 
 use super::Context;
 use super::asked::Asked;
-use crate::terminal::stdout_width;
+use crate::terminal::{Shown, stdout_width};
 
 /// JSON lines, a live line, or plain lines.
 pub(super) fn reporter(json: bool, quiet: bool, signals: &Signals, context: &Context) -> Asked {
     let style = context.terminal.report_style();
     let shown: Box<dyn Reporter> = match (json, quiet, context.terminal.live) {
-        (true, _, _) => Box::new(Json::new(io::stdout())),
-        (false, true, _) => Box::new(Plain::new(io::stdout(), style, Loudness::Quiet)),
-        (false, false, true) => Box::new(Terminal::new(io::stdout(), style, stdout_width)),
-        (false, false, false) => Box::new(Plain::new(io::stdout(), style, Loudness::Normal)),
+        (true, _, _) => Box::new(Json::new(Shown::new())),
+        (false, true, _) => Box::new(Plain::new(Shown::new(), style, Loudness::Quiet)),
+        (false, false, true) => Box::new(Terminal::new(Shown::new(), style, stdout_width)),
+        (false, false, false) => Box::new(Plain::new(Shown::new(), style, Loudness::Normal)),
     };
     Asked::new(shown, signals.clone())
 }

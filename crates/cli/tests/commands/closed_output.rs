@@ -36,3 +36,15 @@ fn commands_that_look_back_end_quietly_without_a_reader() {
         assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("exit 0\n", ""), "{command}");
     }
 }
+
+#[test]
+fn closed_or_full_streams_change_neither_the_work_nor_the_exit_code() {
+    for streams in [">&-", "2>&-", ">&- 2>&-", ">&- 2>&- <&-", ">/dev/full 2>/dev/full"] {
+        let sandbox = project();
+        let run = sandbox.run("sh", ["-c", &format!("\"$0\" run {streams}"), BINARY]);
+        assert_eq!(run.code, 4, "{streams}: {}", run.transcript());
+        assert_eq!(sandbox.git(["log", "-1", "--format=%s"]), "feat(US-003): Name the bird", "{streams}");
+        let status = verdone(&sandbox, &["status"]);
+        assert!(status.stdout.contains("finished, blocked (exit code 4)"), "{streams}: {}", status.transcript());
+    }
+}

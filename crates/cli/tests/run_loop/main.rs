@@ -3,14 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
 mod agent_commits;
+mod clocks;
 mod commit_hooks;
 mod control;
 mod crashes;
 mod files;
+mod floods;
 mod formats;
 mod lies;
 mod limits;
 mod planning;
+mod processes;
 mod prune;
 mod red_check;
 mod secrets;
@@ -18,5 +21,6 @@ mod signals;
 mod start;
 mod story;
 mod tampering;
+mod terminal_stop;
 mod undo;
 mod world;

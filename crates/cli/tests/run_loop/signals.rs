@@ -48,6 +48,9 @@ fn a_second_interrupt_does_not_wait_for_the_grace() {
     output.assert_code(130);
     world.sandbox.assert_no_survivors(PATIENCE);
     world.assert_clean();
+    world.sandbox.write(".verdone/script.toml", always("{ create = \"a\" }"));
+    world.run(0);
+    assert_eq!(world.subjects()[0], "feat(US-001): Write a", "and the next run goes on");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! in the docs.
 
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -25,7 +26,8 @@ pub struct Facts<'a> {
     pub plan_file: &'a OsStr,
     pub spec_dir: &'a OsStr,
     pub started_at: Timestamp,
-    pub now: Timestamp,
+    /// Active time of the run.
+    pub active: Duration,
     /// The story of the iteration that begins.
     pub story: Option<&'a str>,
     pub last: Option<&'a EndedIteration>,
@@ -76,9 +78,7 @@ pub const VARIABLES: [Variable; 17] = [
     variable("FINISH_TYPE", "how the run ended", FINISHED, |_, facts| facts.finish.map_or("", Finish::name).into()),
     variable("TOTAL_ITERATIONS", "iterations of the run, skipped ones included", FINISHED, |_, facts| number(facts.iteration)),
     variable("TOTAL_COMMITS", "story commits of the run", FINISHED, |_, facts| number(facts.commits)),
-    variable("DURATION", "seconds that the run took", FINISHED, |_, facts| {
-        facts.now.duration_since(facts.started_at).unsigned_abs().as_secs().to_string().into()
-    }),
+    variable("DURATION", "seconds that the run took", FINISHED, |_, facts| facts.active.as_secs().to_string().into()),
 ];
 
 /// The variables of a script, with their full names.
@@ -141,7 +141,7 @@ mod tests {
             plan_file: OsStr::new("/p/PLAN.md"),
             spec_dir: OsStr::new("/p/specs"),
             started_at: "2026-01-31T12:00:00.75Z".parse().unwrap(),
-            now: "2026-01-31T12:01:01.5Z".parse().unwrap(),
+            active: Duration::from_millis(60_750),
             story: Some("US-2"),
             last: Some(&last),
             commits: 2,

@@ -1,8 +1,7 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use jiff::Timestamp;
-
 use super::{Attempt, EndedIteration, Fatal, Feedback, Phase, State};
+use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
 use crate::control::Request;
@@ -15,9 +14,14 @@ use crate::verdict::StoryVerdict;
 const EXIT_CONFIG: u8 = 2;
 
 pub fn apply(state: &mut State, recorded: &Recorded) {
+    let standing = state.paused || matches!(state.phase, Phase::Stopped { .. });
+    state.active.advance(recorded, standing);
     match &recorded.event {
         Event::RunStarted { run, .. } => {
-            *state = State { run: Some(run.clone()), started_at: Some(recorded.at), phase: Phase::Preparing, ..State::default() };
+            let mut active = ActiveTime::default();
+            active.advance(recorded, false);
+            let started_at = Some(recorded.at);
+            *state = State { run: Some(run.clone()), started_at, active, phase: Phase::Preparing, ..State::default() };
         }
         Event::BaselineChecked { green, runs } => {
             state.baseline = (!green).then(|| Feedback::from_runs(runs));
@@ -25,7 +29,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::StorySelected { iteration, place, title, .. } => {
             state.iteration = *iteration;
-            state.attempt = Some(begin(place, title, state, recorded.at));
+            state.attempt = Some(begin(place, title, state));
             state.phase = Phase::Beginning;
         }
         Event::Checkpointed { checkpoint, .. } => {
@@ -71,7 +75,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.lessons.remove(&place.story);
             state.commits += 1;
             (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
-            end_iteration(state, Some(*verdict), 0, recorded.at);
+            end_iteration(state, Some(*verdict), 0);
             state.phase = Phase::Selecting;
         }
         Event::CommitRefused { tree, message, .. } => {
@@ -94,7 +98,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::RollingBack { rejection: rejection.clone() };
         }
-        Event::RolledBack { place, .. } => rolled_back(state, place, recorded.at),
+        Event::RolledBack { place, .. } => rolled_back(state, place),
         Event::AttemptLeft { .. } => {
             state.attempt = None;
             state.phase = Phase::Selecting;
@@ -104,10 +108,10 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::IterationSkipped { .. } => {
             state.skips += 1;
-            end_iteration(state, None, 0, recorded.at);
+            end_iteration(state, None, 0);
             state.phase = Phase::Selecting;
         }
-        Event::Asked { request } => ask(state, request, recorded.at),
+        Event::Asked { request } => ask(state, request),
         Event::StopRequested { signal } => state.stop = state.stop.or(Some(*signal)),
         Event::RunStopping { finish, .. } => state.phase = Phase::Stopping { finish: *finish },
         Event::RunStopped { finish, exit_code, .. } => state.phase = Phase::Stopped { finish: *finish, exit_code: *exit_code },
@@ -115,7 +119,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     }
 }
 
-fn begin(place: &Place, title: &str, state: &State, since: Timestamp) -> Attempt {
+fn begin(place: &Place, title: &str, state: &State) -> Attempt {
     Attempt {
         place: place.clone(),
         title: title.to_owned(),
@@ -123,7 +127,7 @@ fn begin(place: &Place, title: &str, state: &State, since: Timestamp) -> Attempt
         red: None,
         red_runs: Vec::new(),
         proof: Vec::new(),
-        since,
+        since_ms: state.active.ms(),
         changed: false,
         feedback: state.lessons.get(&place.story).cloned(),
         notes: Vec::new(),
@@ -176,7 +180,7 @@ fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutco
     attempt.same_failure = (Some(failure), count);
 }
 
-fn rolled_back(state: &mut State, place: &Place, at: Timestamp) {
+fn rolled_back(state: &mut State, place: &Place) {
     let rejection = match &state.phase {
         Phase::RollingBack { rejection } => rejection.clone(),
         _ => Rejection::Crashed,
@@ -202,34 +206,24 @@ fn rolled_back(state: &mut State, place: &Place, at: Timestamp) {
         state.fatal = Some(Fatal { finish: Finish::Blocked, reason, exit_code: Finish::Blocked.exit_code() });
     }
     let out_of_time = rejection == Rejection::TurnFailed && state.crashes == 0;
-    end_iteration(state, counts.then_some(StoryVerdict::Failed), if out_of_time { 124 } else { 1 }, at);
+    end_iteration(state, counts.then_some(StoryVerdict::Failed), if out_of_time { 124 } else { 1 });
     state.phase = Phase::Selecting;
 }
 
-fn end_iteration(state: &mut State, verdict: Option<StoryVerdict>, exit_code: u8, at: Timestamp) {
+fn end_iteration(state: &mut State, verdict: Option<StoryVerdict>, exit_code: u8) {
     let Some(attempt) = state.attempt.take() else { return };
-    let duration_ms = at.duration_since(attempt.since).unsigned_abs().as_millis() as u64;
+    let duration_ms = state.active.ms().saturating_sub(attempt.since_ms);
     state.last_iteration = Some(EndedIteration { story: attempt.place.story, verdict, exit_code, duration_ms });
 }
 
-fn resume(state: &mut State, at: Timestamp) {
-    state.paused = false;
-    if let Some(since) = state.paused_since.take() {
-        state.paused_ms += at.duration_since(since).unsigned_abs().as_millis() as u64;
-    }
-}
-
-fn ask(state: &mut State, request: &Request, at: Timestamp) {
+fn ask(state: &mut State, request: &Request) {
     match request {
         Request::StopAfterStory => {
             state.stop_after_story = true;
-            resume(state, at);
+            state.paused = false;
         }
-        Request::Pause => {
-            state.paused = true;
-            state.paused_since = state.paused_since.or(Some(at));
-        }
-        Request::Resume => resume(state, at),
+        Request::Pause => state.paused = true,
+        Request::Resume => state.paused = false,
         Request::Skip { story } => {
             state.progress.failed.insert(story.clone(), "skipped by the user".to_owned());
         }

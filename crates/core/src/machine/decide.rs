@@ -5,8 +5,6 @@ mod script;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use self::attempt::{in_attempt, reject};
 use self::script::{finished, iteration_ended, started};
 use super::{Choice, Decision, Effect, Input, Phase, Rules, State};
@@ -16,7 +14,8 @@ use crate::event::{Event, Place, Rejection};
 use crate::finish::{Finish, StopSignal};
 use crate::lifecycle::Script;
 
-pub fn decide(state: &State, rules: &Rules, now: Timestamp, input: &Input) -> Decision {
+/// `now` is the active time of the run.
+pub fn decide(state: &State, rules: &Rules, now: Duration, input: &Input) -> Decision {
     match (&state.phase, input) {
         (_, Input::Signal(signal)) => stop_requested(*signal),
         (_, Input::Failed { message }) => failed(state, message),
@@ -57,7 +56,11 @@ fn stop_requested(signal: StopSignal) -> Decision {
 fn failed(state: &State, message: &str) -> Decision {
     match (&state.phase, state.open_attempt()) {
         (Phase::Stopping { finish }, _) => Decision {
-            events: vec![Event::RunStopped { finish: *finish, exit_code: Finish::Error.exit_code(), duration_ms: 0 }],
+            events: vec![Event::RunStopped {
+                finish: *finish,
+                exit_code: Finish::Error.exit_code(),
+                duration_ms: state.active.ms(),
+            }],
             effect: None,
         },
         (Phase::Stopped { .. }, _) => Decision::default(),
@@ -83,7 +86,7 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
     then(events, Effect::Select)
 }
 
-fn selected(state: &State, rules: &Rules, now: Timestamp, choice: &Choice) -> Decision {
+fn selected(state: &State, rules: &Rules, now: Duration, choice: &Choice) -> Decision {
     let (story, title, number, of, open) = match choice {
         Choice::AllDone => match &state.baseline {
             // Nothing was worked on, so nothing mended what was red at the start.
@@ -105,7 +108,7 @@ fn selected(state: &State, rules: &Rules, now: Timestamp, choice: &Choice) -> De
 }
 
 /// The limits that are looked at between iterations.
-fn limit_reached(state: &State, rules: &Rules, now: Timestamp) -> Option<(Finish, String)> {
+fn limit_reached(state: &State, rules: &Rules, now: Duration) -> Option<(Finish, String)> {
     let limits = &rules.limits;
     let reached = |count: u32, limit: u32| limit > 0 && count >= limit;
     if let Some(signal) = state.stop {
@@ -114,7 +117,7 @@ fn limit_reached(state: &State, rules: &Rules, now: Timestamp) -> Option<(Finish
     if state.stop_after_story {
         return Some((Finish::Manual, "stopped after the story, as asked".to_owned()));
     }
-    if out_of_time(state, rules, now) {
+    if out_of_time(rules, now) {
         return Some((Finish::Timeout, format!("the run may take {}", limits.total_time)));
     }
     if reached(state.iteration, limits.max_iterations) {
@@ -129,10 +132,8 @@ fn limit_reached(state: &State, rules: &Rules, now: Timestamp) -> Option<(Finish
     None
 }
 
-fn out_of_time(state: &State, rules: &Rules, now: Timestamp) -> bool {
-    let Some(limit) = rules.limits.total_time.limit() else { return false };
-    let worked = |start| now.duration_since(start).unsigned_abs().saturating_sub(Duration::from_millis(state.paused_ms));
-    state.started_at.is_some_and(|start| worked(start) >= limit)
+fn out_of_time(rules: &Rules, now: Duration) -> bool {
+    rules.limits.total_time.limit().is_some_and(|limit| now >= limit)
 }
 
 fn stopped_by(signal: StopSignal) -> String {

@@ -1,5 +1,7 @@
 //! The loop's laws, over generated worlds: a world answers each effect in some way, and the laws hold whatever it answers.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -11,13 +13,13 @@ struct World {
     choices: Vec<u8>,
     at: usize,
     open: Vec<StoryId>,
-    clock: Timestamp,
+    clock: Duration,
 }
 
 impl World {
     fn new(choices: Vec<u8>, stories: usize) -> Self {
         let open = (1..=stories).map(|n| StoryId(format!("US-{n:03}"))).collect();
-        Self { choices, at: 0, open, clock: Timestamp::UNIX_EPOCH }
+        Self { choices, at: 0, open, clock: Duration::ZERO }
     }
 
     fn pick(&mut self, of: u8) -> u8 {
@@ -48,7 +50,7 @@ impl World {
     }
 
     fn answer(&mut self, effect: &Effect, state: &State) -> Input {
-        self.clock += jiff::SignedDuration::from_secs(1);
+        self.clock += Duration::from_secs(1);
         if self.pick(40) == 0 {
             return Input::Failed { message: "disk full".to_owned() };
         }
@@ -169,9 +171,12 @@ fn play(rules: &Rules, mut world: World, steps: usize, signal_at: Option<usize>)
     (state, journal)
 }
 
-fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec<Event>, at: Timestamp) {
+fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec<Event>, now: Duration) {
     for event in events {
-        let recorded = Recorded { v: 1, seq: journal.len() as u64 + 1, at, event };
+        // The wall clock jumps about: nothing may depend on it.
+        let at = Timestamp::from_second([1_900_000_000, 7, 1_000_000_000][journal.len() % 3]).unwrap();
+        let active_ms = Some(now.as_millis() as u64);
+        let recorded = Recorded { v: 1, seq: journal.len() as u64 + 1, at, active_ms, event };
         apply(state, &recorded);
         journal.push(recorded);
     }
@@ -277,7 +282,7 @@ proptest! {
         let effects = [Effect::Prepare, Effect::Select, Effect::Checkpoint, Effect::RedCheck, Effect::Turn, Effect::Verify,
             Effect::Commit, Effect::RollBack, Effect::Finish];
         let input = World::new(choices, 4).answer(&effects[usize::from(kind)], &state);
-        let decision = decide(&state, &rules(RedPolicy::Flag, false), Timestamp::UNIX_EPOCH, &input);
+        let decision = decide(&state, &rules(RedPolicy::Flag, false), Duration::ZERO, &input);
         prop_assert!(!decision.events.is_empty() || decision.effect.is_none());
     }
 }
@@ -287,7 +292,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
     let rules = rules(RedPolicy::Flag, false);
     let mut state = State::default();
     let mut journal = Vec::new();
-    let now = Timestamp::UNIX_EPOCH;
+    let now = Duration::ZERO;
     let failing = || {
         Input::Verified(Verification {
             outcome: VerifyOutcome::NothingChanged,
@@ -330,4 +335,20 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
         record(&mut state, &mut journal, decision.events, now);
     }
     assert_eq!(state.phase, Phase::RollingBack { rejection: Rejection::NothingChanged });
+}
+
+#[test]
+fn a_run_is_out_of_time_by_its_active_time_alone() {
+    let mut rules = rules(RedPolicy::Flag, false);
+    rules.limits.total_time = crate::span::Span::from_secs(10);
+    let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 1, open: 1 };
+    for (active, in_time) in [(9, true), (10, false)] {
+        let (mut state, mut journal) = (State::default(), Vec::new());
+        for input in [start(), Input::ScriptRan(None), Input::Prepared { baseline: Vec::new() }] {
+            let decision = decide(&state, &rules, Duration::from_secs(1), &input);
+            record(&mut state, &mut journal, decision.events, Duration::from_secs(1));
+        }
+        let decision = decide(&state, &rules, Duration::from_secs(active), &Input::Selected(story.clone()));
+        assert_eq!(decision.effect == Some(Effect::Script(Script::NextIteration)), in_time, "after {active} s");
+    }
 }

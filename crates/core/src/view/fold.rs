@@ -12,6 +12,7 @@ use crate::verdict::StoryVerdict;
 impl RunView {
     pub fn apply(&mut self, recorded: &Recorded) {
         let at = recorded.at;
+        self.active.advance(recorded, self.standing());
         self.seq = recorded.seq;
         self.last = Some(at);
         match &recorded.event {
@@ -52,9 +53,10 @@ impl RunView {
             Event::AttemptLeft { place, kept, .. } => self.leave(at, place, kept),
             Event::RolledBack { place, kept, before, files } => self.roll_back(at, place, (kept, before), *files),
             Event::StoryFailed { story, reason } => {
+                let active_ms = self.active.ms();
                 let failed = self.story_at(story);
                 failed.reason = Some(reason.clone());
-                failed.attempts.iter_mut().for_each(|attempt| attempt.ended = attempt.ended.or(Some(at)));
+                failed.attempts.iter_mut().for_each(|attempt| attempt.end(at, active_ms));
                 self.current = self.current.take().filter(|current| current.story != *story);
                 self.decide(story, Some(StoryVerdict::Failed));
             }
@@ -85,6 +87,7 @@ impl RunView {
     fn enter(&mut self, phase: Phase, at: Timestamp) {
         self.phase = phase;
         self.since = Some(at);
+        self.since_ms = self.active.ms();
     }
 
     /// A resumed run goes on in the same journal: what its end said is over.
@@ -152,6 +155,7 @@ impl RunView {
             attempt: place.attempt,
             turn: place.turn,
             started: at,
+            started_ms: self.active.ms(),
         });
         self.enter(Phase::Checkpointing, at);
     }
@@ -216,13 +220,14 @@ impl RunView {
 
     fn commit(&mut self, at: Timestamp, event: &Event) {
         let Event::Committed { place, commit, verdict, base, files, noted, tree: _ } = event else { return };
+        let active_ms = self.active.ms();
         let attempt = self.attempt(place, at);
         attempt.commit = Some(commit.clone());
         attempt.verdict = Some(*verdict);
         attempt.base.clone_from(base);
         attempt.files = *files;
         attempt.noted = *noted;
-        attempt.ended = Some(at);
+        attempt.end(at, active_ms);
         self.commits += 1;
         self.open = self.open.saturating_sub(1);
         self.decide(&place.story, Some(*verdict));
@@ -231,20 +236,22 @@ impl RunView {
     }
 
     fn leave(&mut self, at: Timestamp, place: &Place, kept: &Oid) {
+        let active_ms = self.active.ms();
         let attempt = self.attempt(place, at);
         attempt.kept = Some(kept.clone());
-        attempt.ended = Some(at);
+        attempt.end(at, active_ms);
         self.current = None;
         self.enter(Phase::Selecting, at);
     }
 
     fn roll_back(&mut self, at: Timestamp, place: &Place, (kept, before): (&Oid, &Checkpoint), files: u32) {
+        let active_ms = self.active.ms();
         let attempt = self.attempt(place, at);
         attempt.kept = Some(kept.clone());
         attempt.before_rollback = Some(before.clone());
         attempt.base = attempt.base.take().or_else(|| attempt.checkpoint.as_ref().and_then(|point| point.head.clone()));
         attempt.files = files;
-        attempt.ended = Some(at);
+        attempt.end(at, active_ms);
         self.counts.rolled_back += 1;
         self.current = None;
         self.enter(Phase::Selecting, at);
@@ -322,6 +329,7 @@ impl RunView {
     }
 
     fn attempt(&mut self, place: &Place, at: Timestamp) -> &mut AttemptView {
+        let started_ms = self.active.ms();
         let attempts = &mut self.story_at(&place.story).attempts;
         let found = attempts.iter().rposition(|attempt| attempt.attempt == place.attempt && attempt.ended.is_none());
         let index = found.unwrap_or_else(|| {
@@ -330,6 +338,8 @@ impl RunView {
                 iteration: 0,
                 started: at,
                 ended: None,
+                started_ms,
+                ended_ms: None,
                 checkpoint: None,
                 red: None,
                 red_runs: Vec::new(),

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::millis_between;
 use crate::agent::{TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::event::{Checkpoint, Rejection, VerifyOutcome};
@@ -38,6 +37,9 @@ pub struct AttemptView {
     pub started: Timestamp,
     #[schemars(with = "Option<String>")]
     pub ended: Option<Timestamp>,
+    /// Active time of the run then, in milliseconds.
+    pub started_ms: u64,
+    pub ended_ms: Option<u64>,
     pub checkpoint: Option<Checkpoint>,
     pub red: Option<Red>,
     pub red_runs: Vec<CheckRun>,
@@ -107,9 +109,9 @@ impl StoryView {
         self.attempts.iter().rev().find_map(|attempt| attempt.kept.as_ref())
     }
 
-    /// Time of all attempts; of one still going on, up to `now`.
-    pub fn duration_ms(&self, now: Timestamp) -> u64 {
-        self.attempts.iter().map(|attempt| attempt.duration_ms(now)).sum()
+    /// Time of all attempts; of one still going on, up to `active_ms`.
+    pub fn duration_ms(&self, active_ms: u64) -> u64 {
+        self.attempts.iter().map(|attempt| attempt.duration_ms(active_ms)).sum()
     }
 
     pub fn turns(&self) -> usize {
@@ -122,7 +124,13 @@ impl StoryView {
 }
 
 impl AttemptView {
-    pub fn duration_ms(&self, now: Timestamp) -> u64 {
-        millis_between(self.started, self.ended.unwrap_or(now))
+    /// The first end counts.
+    pub(super) fn end(&mut self, at: Timestamp, active_ms: u64) {
+        self.ended = self.ended.or(Some(at));
+        self.ended_ms = self.ended_ms.or(Some(active_ms));
+    }
+
+    pub fn duration_ms(&self, active_ms: u64) -> u64 {
+        self.ended_ms.unwrap_or(active_ms).saturating_sub(self.started_ms)
     }
 }

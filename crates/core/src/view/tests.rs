@@ -59,7 +59,7 @@ fn undone(before: &str, restored: &str) -> Event {
 fn journal(events: impl IntoIterator<Item = Event>) -> Vec<Recorded> {
     let line = |(seq, event): (u64, Event)| {
         let at = Timestamp::from_second(1_000_000 + i64::try_from(seq).unwrap()).unwrap();
-        Recorded { v: SCHEMA_VERSION, seq, at, event }
+        Recorded { v: SCHEMA_VERSION, seq, at, active_ms: None, event }
     };
     (1..).zip(events).map(line).collect()
 }
@@ -144,7 +144,7 @@ fn a_resumed_run_is_not_over() {
     let stopped = Event::RunStopped { finish: Finish::Manual, exit_code: 130, duration_ms: 7 };
     let over = view([selected("A", 1, 3), stopped.clone()]);
     assert_eq!((over.phase, over.finish, over.exit_code), (Phase::Stopped, Some(Finish::Manual), Some(130)));
-    assert_eq!(over.elapsed_ms(over.last.unwrap()), 7);
+    assert_eq!(over.elapsed_ms(over.active_ms()), 7);
     let resumed = view([selected("A", 1, 3), stopped, selected("A", 1, 3)]);
     assert_eq!((resumed.phase, resumed.finish, resumed.ended), (Phase::Checkpointing, None, None));
 }

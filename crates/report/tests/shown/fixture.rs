@@ -24,7 +24,7 @@ impl Step {
             Self::Event(recorded) => Update::Event(recorded),
             Self::Output(line) => Update::Output { speaker: Speaker::Agent, stream: Stream::Stdout, line },
             Self::CheckOutput(name) => Update::Output { speaker: Speaker::Check(name), stream: Stream::Stderr, line: "running" },
-            Self::Tick(now) => Update::Tick { now: *now },
+            Self::Tick(now) => Update::Tick { now: *now, active_ms: None },
             Self::Notice(text) => Update::Notice { text },
         });
     }
@@ -49,7 +49,7 @@ impl Journal {
         self.now += seconds;
         self.seq += 1;
         let at = Timestamp::from_second(self.now).unwrap();
-        self.steps.push(Step::Event(Box::new(Recorded { v: SCHEMA_VERSION, seq: self.seq, at, event })));
+        self.steps.push(Step::Event(Box::new(Recorded { v: SCHEMA_VERSION, seq: self.seq, at, active_ms: None, event })));
         self
     }
 

@@ -31,7 +31,7 @@ fn events_are_as_in_the_journal_and_every_line_reads_back() {
     let read: Vec<&Recorded> = lines
         .iter()
         .filter_map(|line| match line {
-            StreamLine::Recorded(recorded) => Some(recorded),
+            StreamLine::Recorded(recorded) => Some(&**recorded),
             StreamLine::Transient(_) => None,
         })
         .collect();

@@ -11,15 +11,18 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::GitError;
+use crate::clock::Stopwatch;
 
 /// Between TERM and KILL, so that git can remove its lock files.
 const GRACE: Duration = Duration::from_secs(2);
+/// How often the clock is looked at: it takes a longer absence for one of ours.
+const LOOK: Duration = Duration::from_millis(200);
 /// Less than any pipe holds, so that writing it never waits for the reader.
 const INLINE_STDIN: usize = 4096;
 
@@ -171,7 +174,7 @@ impl Call {
         let pipe = child.stdin.take();
         thread::scope(|scope| {
             scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(&stdin)));
-            let until = Instant::now() + self.deadline;
+            let until = Until::after(self.deadline);
             let ended = wait_unless(&mut child, until, called_off).map_err(GitError::io(Path::new("git")))?;
             if ended.is_none() {
                 end(&mut child).map_err(GitError::io(Path::new("git")))?;
@@ -196,7 +199,7 @@ impl Call {
     }
 
     fn collect(&self, mut child: Child) -> Result<Answer, GitError> {
-        let until = Instant::now() + self.deadline;
+        let until = Until::after(self.deadline);
         let out = child.stdout.take().expect("stdout was asked to be a pipe");
         let err = child.stderr.take().expect("stderr was asked to be a pipe");
         let mut buffers = [Vec::new(), Vec::new()];
@@ -233,18 +236,36 @@ impl Answer {
     }
 }
 
+/// A deadline that does not come nearer while this process is stopped or the machine sleeps.
+#[derive(Clone, Copy)]
+struct Until {
+    watch: Stopwatch,
+    deadline: Duration,
+}
+
+impl Until {
+    fn after(deadline: Duration) -> Self {
+        Self { watch: Stopwatch::start(), deadline }
+    }
+
+    fn left(self) -> Duration {
+        self.deadline.saturating_sub(self.watch.elapsed())
+    }
+}
+
 /// True when both streams ended before the deadline.
-fn read_both(streams: [BorrowedFd<'_>; 2], buffers: &mut [Vec<u8>; 2], until: Instant) -> io::Result<bool> {
+fn read_both(streams: [BorrowedFd<'_>; 2], buffers: &mut [Vec<u8>; 2], until: Until) -> io::Result<bool> {
     let mut open = [true, true];
     let mut chunk = vec![0; 64 * 1024];
     while open.contains(&true) {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.left();
         if left.is_zero() {
             return Ok(false);
         }
         let wanted: Vec<usize> = (0..2).filter(|at| open[*at]).collect();
         let mut fds: Vec<PollFd<'_>> = wanted.iter().map(|at| PollFd::from_borrowed_fd(streams[*at], PollFlags::IN)).collect();
-        let timeout = Timespec { tv_sec: left.as_secs().min(86_400).cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        let patience = left.min(LOOK);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -265,17 +286,17 @@ fn read_both(streams: [BorrowedFd<'_>; 2], buffers: &mut [Vec<u8>; 2], until: In
 }
 
 /// Std cannot wait with a deadline; a git that closed its streams is gone within microseconds, so short naps are enough.
-fn wait_until(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait_until(child: &mut Child, until: Until) -> io::Result<Option<ExitStatus>> {
     wait_unless(child, until, &|| false)
 }
 
-fn wait_unless(child: &mut Child, until: Instant, called_off: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+fn wait_unless(child: &mut Child, until: Until, called_off: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
     let mut nap = Duration::from_micros(50);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.left();
         if left.is_zero() || called_off() {
             return Ok(None);
         }
@@ -288,7 +309,7 @@ fn wait_unless(child: &mut Child, until: Instant, called_off: &dyn Fn() -> bool)
 fn end(child: &mut Child) -> io::Result<()> {
     let group = Pid::from_child(child);
     let _ = kill_process_group(group, Signal::TERM);
-    let ended = wait_until(child, Instant::now() + GRACE)?;
+    let ended = wait_until(child, Until::after(GRACE))?;
     let _ = kill_process_group(group, Signal::KILL);
     if ended.is_none() {
         child.wait()?;
@@ -308,6 +329,8 @@ pub(super) fn tail_of(file: &mut File, most: u64) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn shell(script: &str, deadline: Duration) -> Call {

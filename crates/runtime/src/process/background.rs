@@ -4,13 +4,14 @@ use std::fmt;
 use std::io::{self, PipeReader, Read as _};
 use std::process::Child;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use verdone_core::redact::Redactor;
 
 use super::supervise::command;
 use super::{Spawn, SpawnError, tree};
+use crate::clock::Stopwatch;
 use crate::output::{Capture, Stream, create_fresh};
 use crate::signal::{Signals, Stop};
 
@@ -65,7 +66,7 @@ impl Background {
     /// TERM, grace, KILL for the whole group.
     pub fn end(mut self, grace: Duration, signals: &Signals) {
         let insisted = || matches!(signals.stop(), Some(Stop::Insisted(_)));
-        let begin = Instant::now();
+        let begin = Stopwatch::start();
         if !self.has_ended() {
             signal_group(&self.child, Signal::TERM);
             signal_group(&self.child, Signal::CONT);
@@ -77,7 +78,7 @@ impl Background {
                 let _ = self.child.wait();
             }
         }
-        let begin = Instant::now();
+        let begin = Stopwatch::start();
         while !self.reader.is_finished() && begin.elapsed() < DRAIN && !insisted() {
             thread::sleep(POLL);
         }

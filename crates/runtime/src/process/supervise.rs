@@ -6,11 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::flow::Flow;
 use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, environment, tree};
+use crate::clock::Stopwatch;
 use crate::output::{Capture, Captured, Stream, create_fresh};
 use crate::signal::{Signals, Stop};
 
@@ -122,7 +124,8 @@ struct Watch<'w, 'a> {
     group: Pid,
     reports: Receiver<Report>,
     capture: Capture<'a>,
-    clock: Clock,
+    flow: Flow,
+    clock: Stopwatch,
     last_output: Duration,
     last_tick: Duration,
     open_pipes: u8,
@@ -172,7 +175,8 @@ impl<'w, 'a> Watch<'w, 'a> {
             group,
             reports,
             capture: Capture::new(spawn.redactor, spawn.cap, file),
-            clock: Clock::start(),
+            flow: Flow::new(),
+            clock: Stopwatch::start(),
             last_output: Duration::ZERO,
             last_tick: Duration::ZERO,
             open_pipes: 2,
@@ -191,8 +195,8 @@ impl<'w, 'a> Watch<'w, 'a> {
             }
             match self.phase {
                 Phase::Running => self.watch_limits(),
-                Phase::Asked { why, until } if self.clock.now() >= until || self.insisted() => self.kill(why),
-                Phase::Killed { until, .. } if self.clock.now() >= until => break,
+                Phase::Asked { why, until } if self.clock.elapsed() >= until || self.insisted() => self.kill(why),
+                Phase::Killed { until, .. } if self.clock.elapsed() >= until => break,
                 Phase::Asked { .. } | Phase::Killed { .. } => {}
             }
         }
@@ -203,7 +207,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     fn watch_limits(&mut self) {
-        let now = self.clock.now();
+        let now = self.clock.elapsed();
         let over = |limit: Option<Duration>, since: Duration| limit.is_some_and(|limit| now.saturating_sub(since) >= limit);
         match self.signals.stop() {
             Some(Stop::Insisted(signal)) => self.kill(Exit::Interrupted(signal)),
@@ -229,18 +233,18 @@ impl<'w, 'a> Watch<'w, 'a> {
         let _ = kill_process_group(self.group, Signal::TERM);
         // A stopped process (one that wanted to read the terminal) hears TERM only when it goes on.
         let _ = kill_process_group(self.group, Signal::CONT);
-        self.phase = Phase::Asked { why, until: self.clock.now() + self.spawn.grace };
+        self.phase = Phase::Asked { why, until: self.clock.elapsed() + self.spawn.grace };
     }
 
     fn kill(&mut self, why: Exit) {
         let _ = kill_process_group(self.group, Signal::KILL);
-        self.phase = Phase::Killed { why, until: self.clock.now() + STUCK };
+        self.phase = Phase::Killed { why, until: self.clock.elapsed() + STUCK };
     }
 
     /// Waits for the pipes to close: at once in most cases, never longer than `patience`.
     fn drain(&mut self, patience: Duration) {
-        let until = self.clock.now() + patience;
-        while self.open_pipes > 0 && self.clock.now() < until && !self.insisted() {
+        let until = self.clock.elapsed() + patience;
+        while self.open_pipes > 0 && self.clock.elapsed() < until && !self.insisted() {
             self.hear(Duration::from_millis(20));
         }
     }
@@ -250,24 +254,26 @@ impl<'w, 'a> Watch<'w, 'a> {
         let patience = patience.min(self.until_next_limit());
         match self.reports.recv_timeout(patience) {
             Ok(Report::Output(stream, bytes)) => {
-                self.last_output = self.clock.now();
-                self.capture.push(stream, &bytes, &mut |stream, text| (self.on)(Moment::Line { stream, text }));
+                self.last_output = self.clock.elapsed();
+                let mut show = |stream, text: &str| (self.on)(Moment::Line { stream, text });
+                self.capture.push(stream, &bytes, &mut |stream, text| self.flow.line(stream, text, &mut show));
             }
             Ok(Report::Closed) => self.open_pipes -= 1,
             Ok(Report::WantsTerminal) => self.refuse_terminal(),
             Ok(Report::Exited) => self.exited = true,
             Ok(Report::Woken) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
-        let now = self.clock.now();
+        let now = self.clock.elapsed();
         if now.saturating_sub(self.last_tick) >= TICK {
             self.last_tick = now;
             self.capture.flush();
+            self.flow.fill(now, &mut |stream, text| (self.on)(Moment::Line { stream, text }));
             (self.on)(Moment::Tick);
         }
     }
 
     fn until_next_limit(&mut self) -> Duration {
-        let now = self.clock.now();
+        let now = self.clock.elapsed();
         let wall = self.spawn.wall.map(|wall| wall.saturating_sub(now));
         let idle = self.spawn.idle.map(|idle| (self.last_output + idle).saturating_sub(now));
         let next = match self.phase {
@@ -289,10 +295,12 @@ impl<'w, 'a> Watch<'w, 'a> {
         child.wait().ok()
     }
 
-    fn finish(mut self) -> (Captured, Duration) {
-        let on = self.on;
-        let output = self.capture.finish(&mut |stream, text| on(Moment::Line { stream, text }));
-        (output, self.clock.now())
+    fn finish(self) -> (Captured, Duration) {
+        let (on, mut flow) = (self.on, self.flow);
+        let mut show = |stream, text: &str| on(Moment::Line { stream, text });
+        flow.finish(&mut show);
+        let output = self.capture.finish(&mut show);
+        (output, self.clock.elapsed())
     }
 }
 
@@ -338,26 +346,5 @@ fn exit_of(status: ExitStatus) -> Exit {
     match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Code(code),
         (None, signal) => Exit::Signal(signal.unwrap_or(0)),
-    }
-}
-
-/// Time that counts: a gap in which we were stopped or the machine slept does not.
-struct Clock {
-    last: Instant,
-    active: Duration,
-}
-
-impl Clock {
-    const LONGEST_STEP: Duration = Duration::from_secs(2);
-
-    fn start() -> Self {
-        Self { last: Instant::now(), active: Duration::ZERO }
-    }
-
-    fn now(&mut self) -> Duration {
-        let now = Instant::now();
-        self.active += (now - self.last).min(Self::LONGEST_STEP);
-        self.last = now;
-        self.active
     }
 }

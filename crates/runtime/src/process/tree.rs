@@ -6,20 +6,30 @@ use std::time::Duration;
 use crate::signal::Signals;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{descendants, end_leftovers, end_marked};
+pub(super) use linux::{all, below, descendants, end_leftovers, end_marked, send};
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::{descendants, end_leftovers, end_marked};
 
 pub(super) const CAN_WALK: bool = cfg!(target_os = "linux");
 
 /// One process, told from a later one with the same pid by its start time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Eq)]
 pub(super) struct Process {
-    pid: u32,
-    parent: u32,
+    pub(super) pid: u32,
+    pub(super) parent: u32,
+    pub(super) group: u32,
+    pub(super) session: u32,
     /// In clock ticks since boot.
-    start: u64,
-    zombie: bool,
+    pub(super) start: u64,
+    pub(super) zombie: bool,
+    pub(super) stopped: bool,
+}
+
+/// Only pid and start time tell processes apart; everything else changes.
+impl PartialEq for Process {
+    fn eq(&self, other: &Self) -> bool {
+        (self.pid, self.start) == (other.pid, other.start)
+    }
 }
 
 /// Processes that a sweep leaves alone.
@@ -37,6 +47,14 @@ pub fn adopt_orphans() {
     {
         // Only kernels before 3.4 refuse; the group is still ended there.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+}
+
+/// Takes it back, for a process that is to be on its own.
+pub fn let_orphans_go() {
+    #[cfg(target_os = "linux")]
+    {
+        let _ = rustix::process::set_child_subreaper(None);
     }
 }
 
@@ -61,7 +79,6 @@ mod other {
 mod linux {
     use std::collections::{HashMap, HashSet};
     use std::os::fd::OwnedFd;
-    use std::time::Instant;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
@@ -70,6 +87,7 @@ mod linux {
     };
 
     use super::{Duration, Process, Signals, Spared};
+    use crate::clock::Stopwatch;
     use crate::signal::Stop;
 
     /// A sweep gives up after this: something forks faster than we kill, or hangs in the kernel.
@@ -93,6 +111,7 @@ mod linux {
         sweep(&|| marked(&mark, &all()), grace, signals)
     }
 
+    /// Whoever has the mark, and who belongs to them without it: what they started with another environment, and their groups.
     fn marked(mark: &[u8], all: &[Process]) -> Vec<Process> {
         let mut above = HashSet::from([std::process::id()]);
         while let Some(parent) = all.iter().find(|p| above.contains(&p.pid) && !above.contains(&p.parent)).map(|p| p.parent) {
@@ -102,14 +121,22 @@ mod linux {
             let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
             environment.split(|&byte| byte == 0).any(|variable| variable == mark)
         };
-        all.iter().filter(|process| !above.contains(&process.pid)).filter(has_mark).copied().collect()
+        let marked: Vec<&Process> = all.iter().filter(|process| !above.contains(&process.pid)).filter(has_mark).collect();
+        // A group or a family that one of ours is in is not theirs alone.
+        let ours: HashSet<u32> = all.iter().filter(|p| above.contains(&p.pid)).map(|p| p.group).collect();
+        let groups: HashSet<u32> = marked.iter().map(|p| p.group).filter(|group| !ours.contains(group)).collect();
+        let mut family: HashSet<u32> = marked.iter().map(|p| p.pid).collect();
+        family.extend(all.iter().filter(|p| groups.contains(&p.group) && !above.contains(&p.pid)).map(|p| p.pid));
+        let roots: Vec<u32> = family.iter().copied().collect();
+        family.extend(roots.iter().flat_map(|root| below(*root, all, &Spared::default())).map(|p| p.pid));
+        all.iter().filter(|p| family.contains(&p.pid) && !above.contains(&p.pid)).copied().collect()
     }
 
     /// TERM, grace, KILL, until `find` finds nobody.
     fn sweep(find: &dyn Fn() -> Vec<Process>, grace: Duration, signals: &Signals) -> u32 {
         let me = std::process::id();
         let insisted = || matches!(signals.stop(), Some(Stop::Insisted(_)));
-        let begin = Instant::now();
+        let begin = Stopwatch::start();
         let mut ended: HashSet<(u32, u64)> = HashSet::new();
         while begin.elapsed() < grace + LONGEST {
             let (dead, alive): (Vec<Process>, Vec<Process>) = find().into_iter().partition(|process| process.zombie);
@@ -128,34 +155,43 @@ mod linux {
             for process in alive.iter().take(BATCH) {
                 let first_time = ended.insert((process.pid, process.start));
                 let signal = if in_grace { first_time.then_some(Signal::TERM) } else { Some(Signal::KILL) };
-                waiting.extend(send(process, signal));
+                waiting.extend(signal.map_or_else(|| look_at(process), |signal| end(process, signal)));
             }
             wait_for_one(&waiting, Duration::from_millis(50));
         }
         u32::try_from(ended.len()).unwrap_or(u32::MAX)
     }
 
-    /// Sends a signal to exactly this process. The pidfd to wait on, if there is one.
-    fn send(process: &Process, signal: Option<Signal>) -> Option<OwnedFd> {
+    /// A stopped process hears of it only when it goes on. The pidfd to wait on, if there is one.
+    fn end(process: &Process, signal: Signal) -> Option<OwnedFd> {
+        send(process, signal);
+        send(process, Signal::CONT)
+    }
+
+    /// Sends a signal to exactly this process.
+    pub(in super::super) fn send(process: &Process, signal: Signal) -> Option<OwnedFd> {
         let pid = pid(process)?;
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(fd) => {
-                // The pidfd is of whoever has the pid now: look again who that is.
-                if read(process.pid)?.start != process.start {
-                    return None;
-                }
-                if let Some(signal) = signal {
-                    let _ = pidfd_send_signal(&fd, signal);
-                    let _ = pidfd_send_signal(&fd, Signal::CONT);
-                }
+                let fd = still(process, fd)?;
+                let _ = pidfd_send_signal(&fd, signal);
                 Some(fd)
             }
             Err(Errno::NOSYS | Errno::PERM) => {
-                let _ = signal.map(|signal| kill_process(pid, signal));
+                let _ = kill_process(pid, signal);
                 None
             }
             Err(_) => None,
         }
+    }
+
+    fn look_at(process: &Process) -> Option<OwnedFd> {
+        still(process, pidfd_open(pid(process)?, PidfdFlags::empty()).ok()?)
+    }
+
+    /// A pidfd is of whoever has the pid when it is opened: look again who that is.
+    fn still(process: &Process, fd: OwnedFd) -> Option<OwnedFd> {
+        (read(process.pid)? == *process).then_some(fd)
     }
 
     /// Until one of them ends: then the tree has changed and is looked at again.
@@ -171,12 +207,12 @@ mod linux {
         waitid(WaitId::All, options).is_err_and(|error| error == Errno::CHILD)
     }
 
-    fn below(root: u32, all: &[Process], spared: &Spared) -> Vec<Process> {
+    pub(in super::super) fn below(root: u32, all: &[Process], spared: &Spared) -> Vec<Process> {
         let mut children: HashMap<u32, Vec<&Process>> = HashMap::new();
         for process in all {
             children.entry(process.parent).or_default().push(process);
         }
-        let family = |p: &Process| spared.families.iter().any(|kept| kept.pid == p.pid && kept.start == p.start);
+        let family = |p: &Process| spared.families.contains(p);
         let mut found = Vec::new();
         let mut parents = vec![root];
         while let Some(parent) = parents.pop() {
@@ -193,7 +229,7 @@ mod linux {
         found
     }
 
-    fn all() -> Vec<Process> {
+    pub(in super::super) fn all() -> Vec<Process> {
         let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(read).collect()
     }
@@ -206,10 +242,13 @@ mod linux {
     fn parse(pid: u32, text: &[u8]) -> Option<Process> {
         let end = text.iter().rposition(|&b| b == b')')?;
         let mut fields = std::str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace();
-        let zombie = matches!(fields.next()?, "Z" | "X");
+        let state = fields.next()?;
+        let (zombie, stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
         let parent = fields.next()?.parse().ok()?;
-        let start = fields.nth(17)?.parse().ok()?;
-        Some(Process { pid, parent, start, zombie })
+        let group = fields.next()?.parse().ok()?;
+        let session = fields.next()?.parse().ok()?;
+        let start = fields.nth(15)?.parse().ok()?;
+        Some(Process { pid, parent, group, session, start, zombie, stopped })
     }
 
     fn pid(process: &Process) -> Option<Pid> {
@@ -223,7 +262,9 @@ mod linux {
         #[test]
         fn a_hostile_process_name_does_not_shift_the_fields() {
             let text = b"42 (a) R 1 (\xff) Z 7 42 42 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 98765 0 0 18446744073709551615";
-            assert_eq!(parse(42, text), Some(Process { pid: 42, parent: 7, start: 98765, zombie: true }));
+            let read = parse(42, text).unwrap();
+            assert_eq!((read.pid, read.parent, read.group, read.session, read.start), (42, 7, 42, 42, 98765));
+            assert!(read.zombie && !read.stopped);
         }
 
         #[test]
@@ -234,7 +275,10 @@ mod linux {
 
         #[test]
         fn a_spared_family_is_left_out_and_a_spared_process_only_itself() {
-            let process = |pid, parent| Process { pid, parent, start: u64::from(pid), zombie: false };
+            let process = |pid, parent| {
+                let (group, session) = (pid, 1);
+                Process { pid, parent, group, session, start: u64::from(pid), zombie: false, stopped: false }
+            };
             let all = [process(2, 1), process(3, 2), process(4, 1), process(5, 4), process(6, 9)];
             let spared = Spared { alone: vec![4], families: vec![process(2, 1)] };
             assert_eq!(below(1, &all, &spared), [process(5, 4)]);

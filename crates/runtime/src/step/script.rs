@@ -52,11 +52,12 @@ pub(super) fn run_script(
     } else {
         (&site.signals, None)
     };
+    let clock = site.clock;
     let mut on = |moment: Moment<'_>| match moment {
         Moment::Line { stream, text } => {
             reporter.report(Update::Output { speaker: Speaker::Script(script.name()), stream, line: text });
         }
-        Moment::Tick => reporter.report(Update::Tick { now: Timestamp::now() }),
+        Moment::Tick => reporter.report(clock.tick()),
     };
     site.scripts.run(&request, signals, &mut on).map_err(io_error("keeping the output of a script"))
 }
@@ -68,7 +69,6 @@ fn timeout(hooks: &Hooks, script: Script) -> Option<Duration> {
 }
 
 fn environment(site: &Site, state: &State, script: Script) -> EnvPlan {
-    let now = Timestamp::now();
     let facts = Facts {
         mode: "building",
         iteration: state.iteration,
@@ -77,8 +77,8 @@ fn environment(site: &Site, state: &State, script: Script) -> EnvPlan {
         log_dir: site.run_dir.as_os_str(),
         plan_file: site.plan.path().as_os_str(),
         spec_dir: site.spec_dir.as_os_str(),
-        started_at: state.started_at.unwrap_or(now),
-        now,
+        started_at: state.started_at.unwrap_or_else(Timestamp::now),
+        active: site.clock.elapsed(),
         story: state.attempt.as_ref().map(|attempt| attempt.place.story.as_str()),
         last: state.last_iteration.as_ref(),
         commits: state.commits,

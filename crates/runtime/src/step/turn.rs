@@ -12,6 +12,7 @@ use verdone_core::update::{Reporter, Speaker, Update};
 
 use super::{StepError, attempt_of, io_error};
 use crate::agent::{TurnRequest, run_turn};
+use crate::clock::Stopwatch;
 use crate::process::Moment;
 use crate::site::Site;
 
@@ -21,7 +22,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     let place = &attempt.place;
     let plan = site.plan.path().to_owned();
     site.turns_run += 1;
-    let limits = within_the_run(&site.config.limits, state);
+    let limits = within_the_run(&site.config.limits, site.clock);
     let request = TurnRequest {
         agent: &site.config.agent,
         limits: &limits,
@@ -35,7 +36,8 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         plan: &plan,
         redactor: &site.redactor,
     };
-    let mut on = |moment: Moment<'_>| show(reporter, &moment);
+    let clock = site.clock;
+    let mut on = |moment: Moment<'_>| show(reporter, clock, &moment);
     let result = run_turn(&request, &site.signals, &mut on).map_err(io_error("keeping the turn"))?;
     Ok(Input::TurnEnded(TurnReport {
         outcome: result.outcome,
@@ -48,11 +50,10 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
 }
 
 /// A turn may not outlast the run.
-fn within_the_run(limits: &Limits, state: &State) -> Limits {
+fn within_the_run(limits: &Limits, clock: Stopwatch) -> Limits {
     let mut limits = limits.clone();
-    if let (Some(total), Some(start)) = (limits.total_time.limit(), state.started_at) {
-        let left = total.saturating_sub(jiff::Timestamp::now().duration_since(start).unsigned_abs());
-        let left = left.max(Duration::from_millis(1));
+    if let Some(total) = limits.total_time.limit() {
+        let left = total.saturating_sub(clock.elapsed()).max(Duration::from_millis(1));
         if limits.turn_time.limit().is_none_or(|turn| left < turn) {
             limits.turn_time = Span::from_millis(left.as_millis() as u64 + 1);
         }
@@ -60,12 +61,12 @@ fn within_the_run(limits: &Limits, state: &State) -> Limits {
     limits
 }
 
-fn show(reporter: &mut dyn Reporter, moment: &Moment<'_>) {
+fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &Moment<'_>) {
     match moment {
         Moment::Line { stream, text } => {
             reporter.report(Update::Output { speaker: Speaker::Agent, stream: *stream, line: text });
         }
-        Moment::Tick => reporter.report(Update::Tick { now: jiff::Timestamp::now() }),
+        Moment::Tick => reporter.report(clock.tick()),
     }
 }
 

@@ -32,6 +32,19 @@ pub struct Journal {
     put_back: u32,
 }
 
+/// The time of a line: the wall clock's, and the run's own where it has one.
+#[derive(Debug, Clone, Copy)]
+pub struct When {
+    pub at: Timestamp,
+    pub active_ms: Option<u64>,
+}
+
+impl From<Timestamp> for When {
+    fn from(at: Timestamp) -> Self {
+        Self { at, active_ms: None }
+    }
+}
+
 /// Changes whenever a file's bytes do.
 type Stamp = (u64, u64, u64, i64, i64, i64, i64);
 
@@ -66,12 +79,13 @@ impl Journal {
     }
 
     /// Writes the events in one go and waits until they are on disk.
-    pub fn append(&mut self, events: Vec<Event>, at: Timestamp) -> Result<Vec<Recorded>, JournalError> {
+    pub fn append(&mut self, events: Vec<Event>, when: impl Into<When>) -> Result<Vec<Recorded>, JournalError> {
+        let When { at, active_ms } = when.into();
         let mut lines = Vec::new();
         let mut recorded = Vec::with_capacity(events.len());
         for event in events {
             self.seq += 1;
-            let entry = Recorded { v: SCHEMA_VERSION, seq: self.seq, at, event };
+            let entry = Recorded { v: SCHEMA_VERSION, seq: self.seq, at, active_ms, event };
             serde_json::to_writer(&mut lines, &entry)
                 .map_err(|source| JournalError::Io { path: self.path.clone(), source: source.into() })?;
             lines.push(b'\n');

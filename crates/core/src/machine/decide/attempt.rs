@@ -1,5 +1,7 @@
 //! Decisions inside an attempt: from its beginning to a commit or a rollback.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::script::{beginning, end_iteration};
@@ -15,7 +17,7 @@ use crate::verdict::{Red, RedPolicy, StoryVerdict};
 pub(super) fn in_attempt(
     state: &State,
     rules: &Rules,
-    now: Timestamp,
+    now: Duration,
     attempt: &Attempt,
     phase: &Phase,
     input: &Input,
@@ -74,7 +76,7 @@ fn next_turn(place: &Place) -> Place {
     Place { turn: place.turn + 1, ..place.clone() }
 }
 
-fn turn_ended(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, report: &TurnReport) -> Decision {
+fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, report: &TurnReport) -> Decision {
     let events = vec![Event::TurnEnded {
         place: attempt.place.clone(),
         outcome: report.outcome.clone(),
@@ -102,7 +104,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, r
 fn again_or(
     state: &State,
     rules: &Rules,
-    now: Timestamp,
+    now: Duration,
     attempt: &Attempt,
     mut events: Vec<Event>,
     rejection: Rejection,
@@ -114,7 +116,7 @@ fn again_or(
     if state.progress.failed.contains_key(&attempt.place.story) {
         return reject(events, &attempt.place, Rejection::Stopped, "skipped by the user");
     }
-    if out_of_time(state, rules, now) {
+    if out_of_time(rules, now) {
         return reject(events, &attempt.place, Rejection::Stopped, format!("the run may take {}", rules.limits.total_time));
     }
     if rules.limits.turns > 0 && attempt.place.turn >= rules.limits.turns {
@@ -129,7 +131,7 @@ pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection
     then(events, Effect::RollBack)
 }
 
-fn verified(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, verification: &Verification) -> Decision {
+fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, verification: &Verification) -> Decision {
     let outcome = honest_outcome(rules, attempt, verification);
     let mut events = vec![Event::Verified {
         place: attempt.place.clone(),
@@ -211,13 +213,13 @@ fn repeats(rules: &Rules, attempt: &Attempt, verification: &Verification, events
     }
     let mut scratch = State { attempt: Some(attempt.clone()), ..State::default() };
     for event in events {
-        let recorded = Recorded { v: 0, seq: 0, at: Timestamp::UNIX_EPOCH, event: event.clone() };
+        let recorded = Recorded { v: 0, seq: 0, at: Timestamp::UNIX_EPOCH, active_ms: None, event: event.clone() };
         apply(&mut scratch, &recorded);
     }
     scratch.attempt.is_some_and(|attempt| attempt.same_failure.1 >= rules.limits.no_progress)
 }
 
-fn commit_refused(state: &State, rules: &Rules, now: Timestamp, attempt: &Attempt, tree: &Oid, message: &str) -> Decision {
+fn commit_refused(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, tree: &Oid, message: &str) -> Decision {
     let events = vec![Event::CommitRefused { place: attempt.place.clone(), tree: tree.clone(), message: message.to_owned() }];
     let reason = format!("the commit was refused: {}", message.lines().next().unwrap_or_default());
     if attempt.refused.as_ref() == Some(tree) {

@@ -1,6 +1,6 @@
 //! Decisions about the moments of lifecycle scripts, and what comes after them.
 
-use jiff::Timestamp;
+use std::time::Duration;
 
 use super::{next_story, stop, stopped_by, then};
 use crate::event::Event;
@@ -73,14 +73,13 @@ pub(super) fn iteration_ended(state: &State, rules: &Rules, run: Option<&ScriptR
     }
 }
 
-pub(super) fn finished(state: &State, rules: &Rules, now: Timestamp, finish: Finish, script: Option<&ScriptRun>) -> Decision {
+pub(super) fn finished(state: &State, rules: &Rules, now: Duration, finish: Finish, script: Option<&ScriptRun>) -> Decision {
     let (mut events, _) = script_ran(rules, script);
     let exit_code = match (&state.fatal, state.stop, finish) {
         (Some(fatal), _, _) => fatal.exit_code,
         (None, Some(signal), Finish::Manual) => signal.exit_code(),
         (None, _, finish) => finish.exit_code(),
     };
-    let duration = state.started_at.map_or(0, |start| now.duration_since(start).unsigned_abs().as_millis() as u64);
-    events.push(Event::RunStopped { finish, exit_code, duration_ms: duration });
+    events.push(Event::RunStopped { finish, exit_code, duration_ms: now.as_millis() as u64 });
     Decision { events, effect: None }
 }

@@ -1,0 +1,76 @@
+//! Floods of output from an agent, a check and a lifecycle script: beginning and end are kept, memory stays small, the run goes on.
+
+use std::path::Path;
+
+use crate::world::{HONEST, ONE, Settings, World, text};
+
+/// Enough to fill any buffer several times over, and still quick without optimisation.
+const FLOOD: usize = 16_000_000;
+/// What a run's memory may grow by, in kB: far less than the flood.
+const MOST: u64 = 4_000;
+
+/// Prints a beginning, a flood of one kind, and an end; and how much memory its parent had at most before and after it.
+fn flood(kind: &str) -> String {
+    let body = match kind {
+        "lines" => format!("yes 0123456789012345678901234567890123456789 | head -c {FLOOD}"),
+        "one endless line" => format!("yes 0123456789012345678901234567890123456789 | tr -d \"\\\\n\" | head -c {FLOOD}"),
+        "garbage" => format!("head -c {} /dev/urandom", FLOOD / 8),
+        "escapes" => {
+            format!("yes \"$(printf \"\\\\033]0;pwned\\\\007\\\\033[2J\\\\033[31m\\\\033[999B\\\\r\")\" | head -c {}", FLOOD / 8)
+        }
+        other => panic!("no such flood: {other}"),
+    };
+    let peak = "grep VmHWM /proc/$PPID/status";
+    format!("echo the first line; {peak} > ../tmp/peak; {body}; echo; echo the last line; {peak} >> ../tmp/peak")
+}
+
+fn assert_bounded(world: &World, output: &Path, shown: &str, kind: &str) {
+    let peaks = world.sandbox.read("../tmp/peak");
+    let peaks: Vec<u64> = peaks.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(peaks[1] - peaks[0] < MOST, "{kind}: {peaks:?} kB");
+    let kept = std::fs::read(output).unwrap();
+    assert!(kept.len() < 150_000, "{kind}: {} bytes", kept.len());
+    let kept = String::from_utf8_lossy(&kept);
+    assert!(kept.starts_with("the first line\n") && kept.ends_with("the last line\n"), "{kind}");
+    assert!(kept.contains(" bytes cut ...]\n"), "{kind}");
+    assert!(shown.len() < 3_000_000, "{kind}: {} bytes were shown", shown.len());
+    let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    assert!(!shown.contains(control), "{kind}: a control sequence reached the output");
+}
+
+fn world(plan: &str) -> World {
+    World::with(plan, HONEST, &Settings { limits: "output_bytes = 100000", ..Settings::default() })
+}
+
+#[test]
+fn an_agent_that_floods_does_no_harm() {
+    for kind in ["lines", "one endless line", "garbage", "escapes"] {
+        let world = world(ONE);
+        world.sandbox.write("../tmp/agent.sh", format!("{}; echo one > a", flood(kind)));
+        let output = world.run_with(&["--agent-command", "exec sh ../tmp/agent.sh"], 0);
+        assert_bounded(&world, &world.run_dir().join(text(&world.last("turn_ended")["output"])), &output.stdout, kind);
+        assert!(
+            output.stdout.contains("\u{2502} the first line\n") && output.stdout.contains("\u{2502} the last line\n"),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn a_check_that_floods_does_no_harm() {
+    let world = world(&ONE.replace("test -f a", "test -f a || exit 1; exec sh ../tmp/check.sh"));
+    world.sandbox.write("../tmp/check.sh", flood("lines"));
+    let output = world.run(0);
+    let run = &world.last("verified")["runs"][0];
+    assert_bounded(&world, &world.run_dir().join(text(&run["output"])), &output.stdout, "check");
+    assert!(run["tail"].as_str().unwrap().len() < 10_000);
+}
+
+#[test]
+fn a_lifecycle_script_that_floods_does_no_harm() {
+    let world = world(ONE);
+    world.sandbox.write_script(".verdone/hooks/started", &format!("#!/bin/sh\n{}\n", flood("lines")));
+    let output = world.run(0);
+    let ran = world.last("script_ran");
+    assert_bounded(&world, &world.run_dir().join(text(&ran["output"])), &output.stdout, "script");
+}

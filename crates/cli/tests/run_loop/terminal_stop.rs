@@ -1,0 +1,123 @@
+//! Ctrl-Z, `fg`, `&` and a terminal that goes away.
+
+use std::time::{Duration, Instant};
+
+use verdone_testkit::{Signal, Tmux};
+
+use crate::world::{ONE, PATIENCE, Settings, VERDONE, World};
+
+/// Says that it works, and goes on when it may.
+const WAITS: &str = "[[turn]]\nsteps = [{ create = \"half\" }, { say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }, { create = \"a\" }]\n";
+/// More than a busy machine needs, less than the stops below.
+const LIMITS: &str = "turn_time = \"4s\"\nidle_time = \"3s\"";
+
+fn world() -> World {
+    World::with(ONE, WAITS, &Settings { limits: LIMITS, ..Settings::default() })
+}
+
+/// The states of all processes of the run but its watchdog, which stays awake.
+fn states(world: &World) -> Vec<(String, char)> {
+    let state = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?.rsplit_once(") ")?.1.chars().next();
+    let ours = world.sandbox.survivors().into_iter().filter(|process| !process.command.contains(" watchdog "));
+    ours.filter_map(|process| Some((process.command, state(process.pid)?))).collect()
+}
+
+/// Polls, because nobody tells when a process is stopped.
+fn wait_until_stopped(world: &World) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let states = states(world);
+        // The program, its agent, and the agent's shell.
+        if states.len() >= 3 && states.iter().all(|(_, state)| *state == 'T') {
+            return;
+        }
+        assert!(Instant::now() < until, "still running: {states:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_stop_by_the_terminal_stops_everything_and_no_limit_is_spent() {
+    let world = world();
+    let run = world.start();
+    run.wait_for("at work", PATIENCE);
+    run.signal(Signal::TSTP);
+    wait_until_stopped(&world);
+    std::thread::sleep(Duration::from_secs(5));
+    assert!(states(&world).iter().all(|(_, state)| *state == 'T'), "{:?}", states(&world));
+    run.signal(Signal::CONT);
+    world.sandbox.write("../tmp/go", "");
+    run.wait(PATIENCE).assert_code(0);
+    assert!(world.last("turn_ended")["duration_ms"].as_u64().unwrap() < 4000);
+    assert!(world.last("run_stopped")["duration_ms"].as_u64().unwrap() < 5000);
+    world.sandbox.assert_no_survivors(PATIENCE);
+}
+
+#[test]
+fn a_stopped_run_that_is_told_to_end_ends_in_order() {
+    let world = world();
+    let run = world.start();
+    run.wait_for("at work", PATIENCE);
+    run.signal(Signal::TSTP);
+    wait_until_stopped(&world);
+    // As `kill %1` does it.
+    run.signal(Signal::TERM);
+    run.signal(Signal::CONT);
+    run.wait(PATIENCE).assert_code(143);
+    world.sandbox.assert_no_survivors(PATIENCE);
+    world.assert_clean();
+    assert!(world.tree_files(&world.kept()).contains(&"half".to_owned()));
+}
+
+fn shell(world: &World) -> Tmux<'_> {
+    Tmux::start(&world.sandbox, 100, 30, ["bash", "--norc", "-i"])
+}
+
+#[test]
+fn ctrl_z_gives_the_shell_back_and_fg_goes_on() {
+    let world = world();
+    let terminal = shell(&world);
+    terminal.send_keys(&[&format!("{VERDONE} run; echo \"ended with $?\""), "Enter"]);
+    terminal.wait_for("\u{2502} at work", PATIENCE);
+    terminal.send_keys(&["C-z"]);
+    terminal.wait_for("Stopped", PATIENCE);
+    std::thread::sleep(Duration::from_secs(5));
+    terminal.send_keys(&["clear; echo the shell is \"back\"; fg", "Enter"]);
+    terminal.wait_for("the shell is back", PATIENCE);
+    terminal.wait_for("story 1 of 1", PATIENCE);
+    world.sandbox.write("../tmp/go", "");
+    terminal.wait_for("Finished: complete", PATIENCE);
+    assert_eq!(world.subjects()[0], "feat(US-001): Write a");
+    assert!(world.last("turn_ended")["duration_ms"].as_u64().unwrap() < 4000);
+}
+
+#[test]
+fn a_run_in_the_background_of_a_shell_completes_even_if_it_may_not_write() {
+    for modes in ["-tostop", "tostop"] {
+        let world = world();
+        world.sandbox.write("../tmp/go", "");
+        let terminal = shell(&world);
+        terminal.send_keys(&[&format!("stty {modes}; {VERDONE} run & wait; echo \"ended with $?\""), "Enter"]);
+        terminal.wait_for("ended with 0", PATIENCE);
+        assert_eq!(world.subjects()[0], "feat(US-001): Write a", "{modes}");
+        let screen = terminal.capture_all();
+        assert_eq!(screen.contains("1 verified"), modes == "-tostop", "{screen}");
+        assert!(!screen.contains('\u{2591}'), "no live line in the background: {screen}");
+    }
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_run_in_order() {
+    let world = World::new(ONE, WAITS);
+    let terminal = Tmux::start(&world.sandbox, 80, 24, [VERDONE, "run"]);
+    terminal.wait_for("\u{2502} at work", PATIENCE);
+    drop(terminal);
+    world.sandbox.assert_no_survivors(PATIENCE);
+    assert_eq!(world.last("run_stopped")["exit_code"], 129);
+    assert_eq!(world.finish(), "manual");
+    world.assert_clean();
+    assert_eq!(world.plan(), ONE);
+    assert!(world.tree_files(&world.kept()).contains(&"half".to_owned()));
+    world.sandbox.write("../tmp/go", "");
+    world.run(0);
+}

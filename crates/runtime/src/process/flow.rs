@@ -1,0 +1,110 @@
+//! How much of a flood is passed on while it comes. Everything is digested and the beginning and the end are kept whatever this
+//! says; but nobody reads thousands of lines a second, and showing them would cost more than the run itself.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::output::Stream;
+
+/// Lines that may come at once, and lines a second after that.
+const BURST: u64 = 5000;
+const RATE: u64 = 2000;
+/// A longer one counts for several.
+const LINE: u64 = 200;
+/// The last lines say how it ended.
+const LAST: usize = 20;
+
+/// Counts what is passed on.
+#[derive(Debug)]
+pub(super) struct Flow {
+    room: u64,
+    filled: Duration,
+    left_out: u64,
+    last: VecDeque<(Stream, String)>,
+}
+
+impl Flow {
+    pub(super) fn new() -> Self {
+        Self { room: BURST, filled: Duration::ZERO, left_out: 0, last: VecDeque::new() }
+    }
+
+    /// Passes a line on where there is room.
+    pub(super) fn line(&mut self, stream: Stream, text: &str, on: &mut dyn FnMut(Stream, &str)) {
+        if self.room > 0 {
+            self.room = self.room.saturating_sub(1 + text.len() as u64 / LINE);
+            return on(stream, text);
+        }
+        self.left_out += 1;
+        let oldest = if self.last.len() < LAST { None } else { self.last.pop_front() };
+        let mut place = oldest.map_or_else(String::new, |(_, text)| text);
+        place.clear();
+        place.push_str(text);
+        self.last.push_back((stream, place));
+    }
+
+    /// Time went by: there is room again, and what was left out is told.
+    pub(super) fn fill(&mut self, now: Duration, on: &mut dyn FnMut(Stream, &str)) {
+        let millis = now.saturating_sub(self.filled).as_millis() as u64;
+        self.filled = now;
+        self.room = (self.room + millis * RATE / 1000).min(BURST);
+        if self.left_out > 0 && self.room > 0 {
+            self.tell(self.left_out, on);
+            self.last.clear();
+            self.left_out = 0;
+        }
+    }
+
+    /// The end is shown, whatever room there is.
+    pub(super) fn finish(&mut self, on: &mut dyn FnMut(Stream, &str)) {
+        let before = self.left_out - self.last.len() as u64;
+        if before > 0 {
+            self.tell(before, on);
+        }
+        self.left_out = 0;
+        self.room = BURST;
+        for (stream, text) in self.last.drain(..) {
+            on(stream, &text);
+        }
+    }
+
+    fn tell(&self, lines: u64, on: &mut dyn FnMut(Stream, &str)) {
+        let stream = self.last.back().map_or(Stream::Stdout, |(stream, _)| *stream);
+        on(stream, &format!("[... {lines} lines not shown ...]"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_shown_at_its_beginning_and_its_end() {
+        let (mut flow, mut seen) = (Flow::new(), Vec::new());
+        let mut on = |_: Stream, text: &str| seen.push(text.to_owned());
+        for n in 0..8000 {
+            flow.line(Stream::Stdout, &n.to_string(), &mut on);
+        }
+        flow.fill(Duration::from_millis(100), &mut on);
+        for n in 8000..9000 {
+            flow.line(Stream::Stderr, &n.to_string(), &mut on);
+        }
+        flow.finish(&mut on);
+        flow.line(Stream::Stdout, "and then", &mut on);
+        assert_eq!(seen.len(), 5000 + 1 + 200 + 1 + LAST + 1);
+        assert_eq!(seen[4999..5002], ["4999", "[... 3000 lines not shown ...]", "8000"]);
+        assert_eq!(seen[5200..5203], ["8199", "[... 780 lines not shown ...]", "8980"]);
+        assert_eq!(seen[5221..], ["8999", "and then"]);
+    }
+
+    #[test]
+    fn what_is_no_flood_is_shown_whole() {
+        let (mut flow, mut seen) = (Flow::new(), 0);
+        for second in 0..100 {
+            for _ in 0..1500 {
+                flow.line(Stream::Stdout, "x", &mut |_, _| seen += 1);
+            }
+            flow.fill(Duration::from_secs(second), &mut |_, _| seen += 1);
+        }
+        assert_eq!(seen, 150_000);
+    }
+}

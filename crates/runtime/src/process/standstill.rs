@@ -1,0 +1,92 @@
+//! Stops everything below us with us, and lets it go on: what Ctrl-Z and `fg` mean for processes in groups of their own.
+//!
+//! Git is let be. It is done in a moment, and a stopped one would keep the repository locked against the user.
+
+use super::tree::Process;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{descendants, go_on, stop_self, would_be_lost};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use other::{descendants, go_on, stop_self, would_be_lost};
+
+/// Processes that we stopped.
+#[derive(Debug, Default)]
+pub(crate) struct Stopped(Vec<Process>);
+
+#[cfg(not(target_os = "linux"))]
+mod other {
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::Stopped;
+
+    pub(crate) fn would_be_lost() -> bool {
+        false
+    }
+
+    pub(crate) fn descendants() -> Stopped {
+        Stopped::default()
+    }
+
+    pub(crate) fn stop_self() {
+        let _ = kill_process(getpid(), Signal::STOP);
+    }
+
+    pub(crate) fn go_on(_: &Stopped) {}
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::Stopped;
+    use crate::process::tree::{self, Process, Spared};
+
+    /// A process may start another one before it is stopped itself: look again, but not for ever.
+    const ROUNDS: u32 = 20;
+
+    /// Whether nobody could make us go on: no shell with job control has our group. The kernel does not stop such a group either.
+    pub(crate) fn would_be_lost() -> bool {
+        let all = tree::all();
+        let Some(me) = all.iter().find(|process| process.pid == std::process::id()) else { return true };
+        let parent_of = |member: &Process| all.iter().find(|process| process.pid == member.parent);
+        let held = |parent: &Process| parent.session == me.session && parent.group != me.group;
+        !all.iter().filter(|process| process.group == me.group).filter_map(parent_of).any(held)
+    }
+
+    /// Stops them all. Who was stopped before stays so later.
+    pub(crate) fn descendants() -> Stopped {
+        let mut stopped: Vec<Process> = Vec::new();
+        for _ in 0..ROUNDS {
+            let running = running();
+            let fresh: Vec<Process> = running.into_iter().filter(|process| !stopped.contains(process)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            for process in &fresh {
+                tree::send(process, Signal::STOP);
+            }
+            stopped.extend(fresh);
+        }
+        Stopped(stopped)
+    }
+
+    fn running() -> Vec<Process> {
+        let (me, all) = (std::process::id(), tree::all());
+        let is_git = |process: &&Process| {
+            process.parent == me && std::fs::read(format!("/proc/{}/comm", process.pid)).is_ok_and(|name| name == b"git\n")
+        };
+        let spared = Spared { alone: Vec::new(), families: all.iter().filter(is_git).copied().collect() };
+        tree::below(me, &all, &spared).into_iter().filter(|process| !process.zombie && !process.stopped).collect()
+    }
+
+    /// Returns before we are stopped, or after we went on: nobody can tell.
+    pub(crate) fn stop_self() {
+        let _ = kill_process(getpid(), Signal::STOP);
+    }
+
+    pub(crate) fn go_on(stopped: &Stopped) {
+        for process in &stopped.0 {
+            tree::send(process, Signal::CONT);
+        }
+    }
+}
