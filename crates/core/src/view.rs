@@ -3,6 +3,7 @@
 //! It only adds up what was recorded. It decides nothing and grows with the stories that were touched, never with the plan.
 //! A journal that begins in the middle (cut, or written by an older version) gives a view with holes, not a panic.
 
+mod brief;
 mod fold;
 mod phase;
 mod story;
@@ -19,6 +20,7 @@ use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::verdict::StoryVerdict;
 
+pub use brief::Brief;
 pub use phase::Phase;
 pub use story::{AttemptView, StoryView, TurnView, VerificationView};
 
@@ -141,6 +143,13 @@ impl RunView {
             view.apply(recorded);
         }
         view
+    }
+
+    /// Drops what the attempts at a story consisted of; sums and verdicts stay.
+    fn forget_attempts(&mut self, id: &StoryId) {
+        if let Some(story) = self.index.get(id).and_then(|at| self.touched.get_mut(*at)) {
+            (story.attempts, story.title) = (Vec::new(), String::new());
+        }
     }
 
     /// A story that was touched, by id.
