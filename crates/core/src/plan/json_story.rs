@@ -4,7 +4,7 @@ use super::details::Details;
 use super::json::{Member, Node, Value};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
 use super::position::{Fault, quote};
-use super::{Criterion, Status, Story};
+use super::{Criterion, Few, Status, Story};
 use crate::id::StoryId;
 
 /// Reads every story of a list; what is wrong goes to `parsed`.
@@ -69,7 +69,8 @@ impl StoryReader<'_> {
             details.read_check(&line, at);
         }
         self.warnings.append(&mut details.warnings);
-        let dependencies = ["dependsOn", "depends_on", "dependencies"].iter().flat_map(|key| self.texts(key)).collect();
+        let dependencies =
+            ["dependsOn", "depends_on", "dependencies"].iter().flat_map(|key| self.texts(key)).collect::<Vec<_>>().into();
         let body = [description.filter(|text| *text != title), self.text_of("notes")];
         let body = body.into_iter().flatten().filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n\n");
         let priority = self.priority();
@@ -81,11 +82,11 @@ impl StoryReader<'_> {
                 title: title.trim().to_owned(),
                 body,
                 status: Status::Open,
-                criteria: details.criteria,
-                depends_on: Vec::new(),
+                criteria: details.criteria.into(),
+                depends_on: Few::EMPTY,
                 priority,
-                checks: details.checks,
-                maybe_checks: details.maybe_checks,
+                checks: details.checks.into(),
+                maybe_checks: details.maybe_checks.into(),
                 line: 0,
             },
             at: self.node.span.start,
@@ -193,7 +194,7 @@ impl StoryReader<'_> {
             return Some(Marker::new(MarkerKind::Word, node.span.start, node.span.len()));
         }
         let last = self.node.members().last()?;
-        Some(Marker::new(MarkerKind::Missing { lead: self.lead_after(last) }, last.node.span.end, 0))
+        Some(Marker::new(MarkerKind::Missing { lead: Box::new(self.lead_after(last)) }, last.node.span.end, 0))
     }
 
     /// A comma and the key `passes`, spaced as the member before it.
