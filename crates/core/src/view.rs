@@ -8,7 +8,7 @@ mod fold;
 mod phase;
 mod story;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -84,7 +84,7 @@ pub struct RunView {
     pub debris: BTreeSet<String>,
     pub undone: Vec<String>,
     #[serde(skip)]
-    index: BTreeMap<StoryId, usize>,
+    index: HashMap<StoryId, usize>,
 }
 
 /// The story in work.

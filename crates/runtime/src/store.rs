@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use verdone_core::event::light::kind;
+use verdone_core::event::light::{Light, kind, light};
 use verdone_core::event::{Event, Recorded};
 use verdone_core::id::{RunId, StoryId};
 use verdone_core::machine::{State, apply};
@@ -188,18 +188,28 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
         let mut reader = JournalReader::open(&store.run(id).journal())?;
         // Every journal of the project is read at every start, so nothing is parsed that is not about this.
         while let Some(line) = reader.line()? {
-            if kind(line).is_some_and(|kind| !matches!(kind, b"run_started" | b"committed")) {
-                continue;
-            }
-            match reader.event()?.map(|recorded| recorded.event) {
-                Some(Event::RunStarted { plan: of, .. }) => of_plan |= of == plan,
-                Some(Event::Committed { place, verdict, .. }) => keep_best(&mut committed, place.story, verdict),
-                Some(_) => {}
-                None => break,
+            let seen = match kind(line) {
+                Some(b"committed") => light(line),
+                Some(b"run_started") | None => None,
+                Some(_) => continue,
+            };
+            let event = match seen {
+                Some(Light::Counted(recorded)) => recorded.event,
+                Some(Light::Nothing) | None => match reader.event()? {
+                    Some(recorded) => recorded.event,
+                    None => break,
+                },
+            };
+            if let Event::RunStarted { plan: of, .. } = &event {
+                of_plan |= of == plan;
+            } else if let Event::Committed { place, verdict, .. } = event {
+                keep_best(&mut committed, place.story, verdict);
             }
         }
         if of_plan {
-            committed.into_iter().for_each(|(story, verdict)| keep_best(&mut proven, story, verdict));
+            for (story, verdict) in committed {
+                keep_best(&mut proven, story, verdict);
+            }
         }
     }
     Ok(proven)

@@ -28,47 +28,49 @@ pub fn kind(line: &[u8]) -> Option<&[u8]> {
 pub enum Light {
     /// It adds nothing up.
     Nothing,
-    /// What counts is right; details may be missing.
+    /// What counts is right; details may be missing, its time and its number always are.
     Counted(Box<Recorded>),
 }
 
 /// Reads a line of an attempt that has ended. Nothing where that takes more than a line by itself.
 pub fn light(line: &[u8]) -> Option<Light> {
-    let recorded = match kind(line)? {
+    let event = match kind(line)? {
         b"checkpointed" | b"red_checked" | b"turn_started" | b"commit_started" | b"iteration_skipped" | b"script_ran" => {
             return Some(Light::Nothing);
         }
-        b"story_selected" => read(line, |Selected { seq, at, iteration, place, title, number, of, open }| {
-            (seq, at, Event::StorySelected { iteration, place, title, number, of, open })
+        b"story_selected" => read(line, |Selected { iteration, place, number, of, open }| Event::StorySelected {
+            iteration,
+            place,
+            title: String::new(),
+            number,
+            of,
+            open,
         })?,
-        b"turn_ended" => read(line, |Turn { seq, at, place, outcome, usage, leftovers }| {
+        b"turn_ended" => read(line, |Turn { place, outcome, usage, leftovers }| {
             let (duration_ms, prompt, output) = (0, None, None);
-            (seq, at, Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers })
+            Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers }
         })?,
-        b"verified" => read(line, |Verification { seq, at, place, outcome, restored, debris }| {
+        b"verified" => read(line, |Verification { place, outcome, restored, debris }| {
             let (tree, changed, runs, reason, left_out) = (None, 0, Vec::new(), None, Vec::new());
-            (seq, at, Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out })
+            Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out }
         })?,
-        b"committed" => read(line, |Commit { seq, at, place, verdict }| {
+        b"committed" => read(line, |Commit { place, verdict }| {
             let (commit, tree) = (Oid(String::new()), Oid(String::new()));
-            (seq, at, Event::Committed { place, commit, tree, verdict, base: None, files: 0, noted: false })
+            Event::Committed { place, commit, tree, verdict, base: None, files: 0, noted: false }
         })?,
         // What is taken back has to be known in full.
         b"undone" => return None,
-        _ => serde_json::from_slice(line).ok()?,
+        _ => return serde_json::from_slice(line).ok().map(|recorded| Light::Counted(Box::new(recorded))),
     };
-    Some(Light::Counted(Box::new(recorded)))
+    Some(Light::Counted(Box::new(Recorded { v: SCHEMA_VERSION, seq: 0, at: Timestamp::UNIX_EPOCH, event })))
 }
 
 // The fields that count, by themselves: an event as a whole is read twice, because its name comes with its fields.
 
 #[derive(Deserialize)]
 struct Selected {
-    seq: u64,
-    at: Timestamp,
     iteration: u32,
     place: Place,
-    title: String,
     number: usize,
     of: usize,
     open: usize,
@@ -76,8 +78,6 @@ struct Selected {
 
 #[derive(Deserialize)]
 struct Turn {
-    seq: u64,
-    at: Timestamp,
     place: Place,
     outcome: TurnOutcome,
     usage: Usage,
@@ -86,8 +86,6 @@ struct Turn {
 
 #[derive(Deserialize)]
 struct Verification {
-    seq: u64,
-    at: Timestamp,
     place: Place,
     outcome: VerifyOutcome,
     restored: Vec<String>,
@@ -96,15 +94,12 @@ struct Verification {
 
 #[derive(Deserialize)]
 struct Commit {
-    seq: u64,
-    at: Timestamp,
     place: Place,
     verdict: StoryVerdict,
 }
 
-fn read<T: DeserializeOwned>(line: &[u8], event: impl FnOnce(T) -> (u64, Timestamp, Event)) -> Option<Recorded> {
-    let (seq, at, event) = event(serde_json::from_slice(line).ok()?);
-    Some(Recorded { v: SCHEMA_VERSION, seq, at, event })
+fn read<T: DeserializeOwned>(line: &[u8], event: impl FnOnce(T) -> Event) -> Option<Event> {
+    serde_json::from_slice(line).ok().map(event)
 }
 
 fn digits(text: &[u8]) -> Option<(u32, &[u8])> {

@@ -387,11 +387,13 @@ mod tests {
 
     use super::*;
 
+    type Placed = (BlockKind, i32, Range<usize>);
+
     /// Where a block ends before the line ends that nobody looks at.
-    fn seen(text: &str, piece: usize) -> Vec<(BlockKind, i32, usize, usize, Range<usize>, Option<BoxMark>)> {
+    fn seen(text: &str, piece: usize) -> Vec<(Placed, Range<usize>, Option<BoxMark>)> {
         let blocks = scan_in_pieces(text, piece).blocks.into_iter();
         let end = |block: &Block| block.span.start + text[block.span.clone()].trim_end().len();
-        blocks.map(|block| (block.kind, block.depth, block.span.start, end(&block), block.content, block.mark)).collect()
+        blocks.map(|block| ((block.kind, block.depth, block.span.start..end(&block)), block.content, block.mark)).collect()
     }
 
     fn any_line() -> impl Strategy<Value = String> {

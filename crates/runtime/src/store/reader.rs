@@ -105,7 +105,7 @@ impl JournalReader {
                 if part.is_empty() {
                     return Ok(lines);
                 }
-                lines += part.iter().filter(|byte| **byte == b'\n').count();
+                lines += part.split(|byte| *byte == b'\n').count() - 1;
                 let length = part.len();
                 bytes.consume(length);
             }
