@@ -2,6 +2,8 @@
 //!
 //! Names and fields are an interface: add, never rename. `SCHEMA_VERSION` changes when a reader could misread an old file.
 
+pub mod light;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

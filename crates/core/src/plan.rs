@@ -8,6 +8,7 @@ mod checklist;
 mod details;
 mod document;
 mod feature_list;
+mod few;
 mod implementation_plan;
 mod json;
 mod json_story;
@@ -20,7 +21,6 @@ mod prd_json;
 pub mod progress;
 mod select;
 
-use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,7 @@ use crate::check::CommandSpec;
 use crate::id::StoryId;
 
 pub use document::{Document, MarkError, Undo};
+pub use few::Few;
 pub use select::{Progress, Selection, select};
 
 /// The formats that are understood.
@@ -88,17 +89,17 @@ pub struct Story {
     /// The story's own text, as the plan has it: goes into the prompt.
     pub body: String,
     pub status: Status,
-    pub criteria: Vec<Criterion>,
+    pub criteria: Few<Criterion>,
     /// Ids that have to be done first.
-    pub depends_on: Vec<StoryId>,
+    pub depends_on: Few<StoryId>,
     /// 1 is first; stories without one come after those with.
     pub priority: Option<u32>,
     /// The story's own checks, in order.
-    pub checks: Vec<CommandSpec>,
+    pub checks: Few<CommandSpec>,
     /// Plain lines under Verification that read like a simple command: checks only if their program exists, which the core cannot
     /// know.
     #[serde(default)]
-    pub maybe_checks: Vec<String>,
+    pub maybe_checks: Few<String>,
     /// Where it begins, from 1.
     pub line: u32,
     /// Whether the plan names the id; else it was made from the position.
@@ -117,19 +118,19 @@ pub struct Plan {
     pub stories: Vec<Story>,
     /// What is odd but does not stop anything.
     pub warnings: Vec<Problem>,
-    /// Where each id is, filled by the parser; a plan built otherwise may leave it empty.
+    /// The stories' indexes in the order of their ids, filled by the parser; a plan built otherwise may leave it empty.
     #[serde(skip)]
-    pub places: HashMap<StoryId, usize>,
+    pub by_id: Vec<u32>,
 }
 
 impl Plan {
     /// The index of a story.
     pub fn place(&self, id: &StoryId) -> Option<usize> {
-        match self.places.get(id) {
-            Some(index) => Some(*index),
-            None if self.places.len() == self.stories.len() => None,
-            None => self.stories.iter().position(|story| story.id == *id),
+        if self.by_id.len() != self.stories.len() {
+            return self.stories.iter().position(|story| story.id == *id);
         }
+        let found = self.by_id.binary_search_by_key(&id, |index| &self.stories[*index as usize].id);
+        found.ok().map(|at| self.by_id[at] as usize)
     }
 
     pub fn story(&self, id: &StoryId) -> Option<&Story> {

@@ -154,7 +154,7 @@ pub fn plan_in_answer(answer: &str) -> &str {
 mod tests {
     use super::*;
     use crate::id::StoryId;
-    use crate::plan::{Criterion, Status};
+    use crate::plan::{Criterion, Few, Status};
 
     fn story() -> Story {
         Story {
@@ -162,11 +162,11 @@ mod tests {
             title: "Say {{ hello }}".to_owned(),
             body: "Print {% raw %} things.".to_owned(),
             status: Status::Open,
-            criteria: vec![Criterion { text: "it prints".to_owned(), ticked: None }],
-            depends_on: Vec::new(),
+            criteria: vec![Criterion { text: "it prints".to_owned(), ticked: None }].into(),
+            depends_on: Few::EMPTY,
             priority: None,
-            checks: Vec::new(),
-            maybe_checks: Vec::new(),
+            checks: Few::EMPTY,
+            maybe_checks: Few::EMPTY,
             line: 1,
             explicit_id: true,
         }

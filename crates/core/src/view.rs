@@ -3,11 +3,12 @@
 //! It only adds up what was recorded. It decides nothing and grows with the stories that were touched, never with the plan.
 //! A journal that begins in the middle (cut, or written by an older version) gives a view with holes, not a panic.
 
+mod brief;
 mod fold;
 mod phase;
 mod story;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -20,6 +21,7 @@ use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::verdict::StoryVerdict;
 
+pub use brief::Brief;
 pub use phase::Phase;
 pub use story::{AttemptView, StoryView, TurnView, VerificationView};
 
@@ -87,7 +89,7 @@ pub struct RunView {
     #[serde(skip)]
     active: ActiveTime,
     #[serde(skip)]
-    index: BTreeMap<StoryId, usize>,
+    index: HashMap<StoryId, usize>,
 }
 
 /// The story in work.
@@ -148,6 +150,13 @@ impl RunView {
             view.apply(recorded);
         }
         view
+    }
+
+    /// Drops what the attempts at a story consisted of; sums and verdicts stay.
+    fn forget_attempts(&mut self, id: &StoryId) {
+        if let Some(story) = self.index.get(id).and_then(|at| self.touched.get_mut(*at)) {
+            (story.attempts, story.title) = (Vec::new(), String::new());
+        }
     }
 
     /// A story that was touched, by id.

@@ -59,6 +59,6 @@ fn the_next_story_is_in_progress_then_by_priority_then_first_and_untouched() {
 #[test]
 fn a_plan_without_an_index_of_ids_is_selected_from_all_the_same() {
     let mut plan = plan("- [x] A1: a\n- [ ] A2: b\n  - Depends on: A1\n");
-    plan.places.clear();
+    plan.by_id.clear();
     assert_eq!(select(&plan, &Progress::default(), None), Selection::Story { index: 1 });
 }

@@ -47,9 +47,9 @@ impl Approvals {
     }
 
     /// The agent whose plan this is, where the user has not accepted its present content.
-    pub fn missing(&self, plan: &str, fingerprint: &str) -> Option<&str> {
+    pub fn missing(&self, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<&str> {
         let approval = self.plans.get(plan)?;
-        (approval.approved.as_deref() != Some(fingerprint)).then_some(approval.written_by.as_str())
+        (approval.approved.as_deref() != Some(&fingerprint())).then_some(approval.written_by.as_str())
     }
 
     /// Remembers that an agent wrote a plan.
@@ -84,13 +84,13 @@ mod tests {
     fn an_agents_plan_needs_approval_again_after_every_edit() {
         let dir = tempfile::tempdir().unwrap();
         let mut approvals = Approvals::read(dir.path()).unwrap();
-        assert_eq!(approvals.missing("PLAN.md", "f1"), None, "a user's own plan needs none");
+        assert_eq!(approvals.missing("PLAN.md", || "f1".to_owned()), None, "a user's own plan needs none");
         approvals.written("PLAN.md", "claude").unwrap();
-        assert_eq!(approvals.missing("PLAN.md", "f1"), Some("claude"));
+        assert_eq!(approvals.missing("PLAN.md", || "f1".to_owned()), Some("claude"));
         assert!(approvals.approve("PLAN.md", "f1").unwrap());
         let again = Approvals::read(dir.path()).unwrap();
-        assert_eq!(again.missing("PLAN.md", "f1"), None);
-        assert_eq!(again.missing("PLAN.md", "f2"), Some("claude"));
+        assert_eq!(again.missing("PLAN.md", || "f1".to_owned()), None);
+        assert_eq!(again.missing("PLAN.md", || "f2".to_owned()), Some("claude"));
     }
 
     #[test]

@@ -6,10 +6,15 @@ use std::path::Path;
 
 /// Writes beside the file, syncs, renames. The file's mode is kept; a link is written through to where it points.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_atomically_with(path, |file| file.write_all(bytes))
+}
+
+/// The same for content that is not in memory.
+pub fn write_atomically_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".verdone-").tempfile_in(parent)?;
-    file.write_all(bytes)?;
+    write(file.as_file_mut())?;
     match fs::metadata(&target) {
         Ok(meta) => file.as_file().set_permissions(meta.permissions())?,
         Err(_) => file.as_file().set_permissions(default_mode())?,

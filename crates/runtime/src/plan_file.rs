@@ -92,7 +92,7 @@ pub enum PlanFileError {
 impl PlanFile {
     pub fn open(location: PlanLocation) -> Result<Self, PlanFileError> {
         let (held, bytes) = read(&location.plan)?;
-        let document = Document::parse(&location.plan.display().to_string(), &bytes)?;
+        let document = Document::from_bytes(&location.plan.display().to_string(), bytes)?;
         let mut notes = Vec::new();
         let companion = match location.companion() {
             Some(path) => open_companion(&path, &mut notes)?,
@@ -284,7 +284,7 @@ impl PlanFile {
             return Ok(None);
         }
         let (held, bytes) = read(&self.location.plan)?;
-        Ok(Some((held, Document::parse(self.document.name(), &bytes)?)))
+        Ok(Some((held, Document::from_bytes(self.document.name(), bytes)?)))
     }
 
     fn changed_companion(&mut self) -> Result<Option<NewCompanion>, PlanFileError> {

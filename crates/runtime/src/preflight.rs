@@ -204,8 +204,9 @@ pub fn checks<'a>(
     findings
 }
 
-/// Whether the user has accepted the commands of a plan that an agent wrote.
-pub fn approval(approvals: &Approvals, plan: &str, fingerprint: &str) -> Option<Finding> {
+/// Whether the user has accepted the commands of a plan that an agent wrote. The fingerprint is only taken
+/// where it matters: it reads all of the plan.
+pub fn approval(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {
     let agent = approvals.missing(plan, fingerprint)?;
     let message = format!("{plan} was written by an agent ({agent}) and its commands were not approved yet");
     Some(Finding::bad("approval", message, ["read it, then: verdone plan approve"]))

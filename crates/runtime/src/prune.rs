@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use verdone_core::id::RunId;
-use verdone_core::machine::{Phase, State, apply};
+use verdone_core::machine::Phase;
 
 use crate::git::{Git, GitError};
 use crate::store::{JournalError, LockError, RunLock, Store};
@@ -36,9 +36,7 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
     let ids = store.ids().map_err(|source| PruneError::Io { path: root.join(".verdone/runs"), source })?;
     let mut pruned = Pruned::default();
     for id in ids.iter().rev().skip(keep) {
-        let mut state = State::default();
-        store.read(id)?.journal.iter().for_each(|recorded| apply(&mut state, recorded));
-        if !matches!(state.phase, Phase::Stopped { .. }) {
+        if !matches!(store.run(id.clone()).last_state()?.phase, Phase::Stopped { .. }) {
             continue;
         }
         let dir = store.dir(id);

@@ -10,7 +10,7 @@ use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
 use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
-use verdone_core::machine::{Attempt, Phase, State, apply};
+use verdone_core::machine::{Attempt, Phase, State};
 use verdone_core::update::{Reporter, Update};
 
 use crate::git::{Git, GitError};
@@ -38,8 +38,7 @@ pub enum RecoverError {
 /// plan, the settings or both.
 pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let Some(stored) = Store::of(&project.root).latest()? else { return Ok(()) };
-    let mut state = State::default();
-    stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
+    let state = stored.last_state()?;
     if matches!(state.phase, Phase::Stopped { .. } | Phase::New) && state.open_attempt().is_none() {
         return Ok(());
     }

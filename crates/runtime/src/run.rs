@@ -169,7 +169,7 @@ impl Ready {
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
         let approvals = Approvals::read(root)?;
-        findings.extend(preflight::approval(&approvals, &self.plan_name(), &self.plan.document().fingerprint()));
+        findings.extend(preflight::approval(&approvals, &self.plan_name(), || self.plan.document().fingerprint()));
         Ok(findings)
     }
 

@@ -2,6 +2,8 @@
 
 mod journal;
 mod lock;
+mod reader;
+mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -10,14 +12,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use verdone_core::event::light::{Light, kind, light};
 use verdone_core::event::{Event, Recorded};
 use verdone_core::id::{RunId, StoryId};
+use verdone_core::machine::{State, apply};
 use verdone_core::verdict::StoryVerdict;
+use verdone_core::view::{Brief, RunView};
 
 use crate::atomic::write_atomically;
 
-pub use journal::{Journal, JournalError, When, read_journal};
+pub use journal::{Journal, JournalError, When};
 pub use lock::{Holder, LockError, RunLock};
+pub use reader::{JournalReader, read_journal};
 
 /// All runs of a project.
 #[derive(Debug, Clone)]
@@ -25,14 +31,59 @@ pub struct Store {
     runs: PathBuf,
 }
 
-/// A run that is on disk.
+/// A run that is on disk. Its journal may be long: nothing of it is read before it is asked for.
 #[derive(Debug)]
 pub struct StoredRun {
     pub id: RunId,
     pub dir: PathBuf,
-    pub journal: Vec<Recorded>,
-    /// What was wrong with the journal's end, where something was.
-    pub damage: Option<String>,
+}
+
+impl StoredRun {
+    pub fn journal(&self) -> PathBuf {
+        self.dir.join("journal.jsonl")
+    }
+
+    /// The whole run, and what is wrong with the journal's end, where something is.
+    pub fn view(&self) -> Result<(RunView, Option<String>), JournalError> {
+        let mut reader = JournalReader::open(&self.journal())?;
+        let mut view = RunView::default();
+        for recorded in reader.by_ref() {
+            view.apply(&recorded?);
+        }
+        Ok((view, reader.damage()?))
+    }
+
+    /// The same view without the details of attempts that have ended: much less to read and to keep.
+    pub fn brief_view(&self) -> Result<(RunView, Option<String>), JournalError> {
+        let mut reader = JournalReader::open(&self.journal())?;
+        let mut brief = Brief::default();
+        while let Some(line) = reader.line()? {
+            if brief.push(line).is_none() {
+                return self.view();
+            }
+        }
+        match brief.finish() {
+            Some(view) => Ok((view, reader.damage()?)),
+            None => self.view(),
+        }
+    }
+
+    /// Where the run stands: its phase, and the attempt that was begun last. What led there is not part of it.
+    pub fn last_state(&self) -> Result<State, JournalError> {
+        let state = self.find_from_end(|events| {
+            let begins = |recorded: &Recorded| matches!(recorded.event, Event::RunStarted { .. } | Event::StorySelected { .. });
+            let at = events.iter().rposition(begins)?;
+            let mut state = State { run: Some(self.id.clone()), ..State::default() };
+            events[at..].iter().for_each(|recorded| apply(&mut state, recorded));
+            Some(state)
+        })?;
+        Ok(state.unwrap_or_default())
+    }
+
+    /// Looks at more and more of the journal's end until `find` finds something in it.
+    pub fn find_from_end<T>(&self, find: impl Fn(&[Recorded]) -> Option<T>) -> Result<Option<T>, JournalError> {
+        reader::find_from_end(&self.journal(), |events, _| find(events))
+    }
 }
 
 impl Store {
@@ -117,16 +168,14 @@ impl Store {
         Ok(ids)
     }
 
-    pub fn read(&self, id: &RunId) -> Result<StoredRun, JournalError> {
-        let dir = self.dir(id);
-        let (journal, damage) = read_journal(&dir.join("journal.jsonl"))?;
-        Ok(StoredRun { id: id.clone(), dir, journal, damage })
+    pub fn run(&self, id: RunId) -> StoredRun {
+        StoredRun { dir: self.dir(&id), id }
     }
 
     /// The run that was started last.
     pub fn latest(&self) -> Result<Option<StoredRun>, JournalError> {
-        let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
-        ids.last().map(|id| self.read(id)).transpose()
+        let mut ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
+        Ok(ids.pop().map(|id| self.run(id)))
     }
 }
 
@@ -134,18 +183,41 @@ impl Store {
 pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdict>, JournalError> {
     let mut proven = BTreeMap::new();
     for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
-        let journal = store.read(&id)?.journal;
-        if !journal.iter().any(|line| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan)) {
-            continue;
+        let mut of_plan = false;
+        let mut committed = BTreeMap::new();
+        let mut reader = JournalReader::open(&store.run(id).journal())?;
+        // Every journal of the project is read at every start, so nothing is parsed that is not about this.
+        while let Some(line) = reader.line()? {
+            let seen = match kind(line) {
+                Some(b"committed") => light(line),
+                Some(b"run_started") | None => None,
+                Some(_) => continue,
+            };
+            let event = match seen {
+                Some(Light::Counted(recorded)) => recorded.event,
+                Some(Light::Nothing) | None => match reader.event()? {
+                    Some(recorded) => recorded.event,
+                    None => break,
+                },
+            };
+            if let Event::RunStarted { plan: of, .. } = &event {
+                of_plan |= of == plan;
+            } else if let Event::Committed { place, verdict, .. } = event {
+                keep_best(&mut committed, place.story, verdict);
+            }
         }
-        for line in &journal {
-            if let Event::Committed { place, verdict, .. } = &line.event {
-                let best = proven.entry(place.story.clone()).or_insert(*verdict);
-                *best = (*best).max(*verdict);
+        if of_plan {
+            for (story, verdict) in committed {
+                keep_best(&mut proven, story, verdict);
             }
         }
     }
     Ok(proven)
+}
+
+fn keep_best(known: &mut BTreeMap<StoryId, StoryVerdict>, story: StoryId, verdict: StoryVerdict) {
+    let best = known.entry(story).or_insert(verdict);
+    *best = (*best).max(verdict);
 }
 
 /// Sortable by start time; the last part tells apart runs of the same second. Always after the last run, whatever the clock says:

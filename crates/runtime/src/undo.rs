@@ -6,7 +6,6 @@ use std::path::Path;
 use jiff::Timestamp;
 use verdone_core::event::{Checkpoint, Event, Recorded};
 use verdone_core::id::{Oid, RunId};
-use verdone_core::machine::{State, apply};
 
 use crate::git::{Git, GitError};
 use crate::keep::Keep;
@@ -52,15 +51,13 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
     let store = Store::of(root);
     let stored = store.latest()?.ok_or(UndoError::Nothing)?;
-    let mut state = State::default();
-    stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
-    if state.open_attempt().is_some() {
+    if stored.last_state()?.open_attempt().is_some() {
         return Err(UndoError::Unfinished { run: stored.id });
     }
     if let Some(operation) = git.operation_in_progress() {
         return Err(UndoError::Operation { operation });
     }
-    let target = last_change(&stored.journal).ok_or(UndoError::Nothing)?;
+    let target = stored.find_from_end(last_change)?.ok_or(UndoError::Nothing)?;
     let status = git.status()?;
     if !stands_at(git, status.head.as_ref(), target.expected_head.as_ref(), &stored.id)? {
         return Err(UndoError::MovedOn { what: target.what, kept: target.kept, commit: target.commit });

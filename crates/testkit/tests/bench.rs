@@ -8,7 +8,7 @@ use verdone_testkit::Sandbox;
 /// Does what the harness asks of `verdone run`, in shell.
 const STAND_IN: &str = r#"#!/bin/sh
 plan=$2
-case " $* " in *" --dry-run "*) exit 0 ;; esac
+case " $* " in *" --dry-run "*|*" status "*) exit 0 ;; esac
 while [ $# -gt 0 ]; do
   case $1 in
     --agent-command) agent=$2 ;;
@@ -16,19 +16,28 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-for _ in $(seq "$count"); do
+event() { echo "{\"v\":1,\"seq\":1,\"at\":\"\",\"event\":\"$2\"}" >>"$1"; }
+mkdir -p .verdone/runs/$$ && echo '*' >.verdone/.gitignore
+for journal in .verdone/runs/*/journal.jsonl; do
+  [ ! -e "$journal" ] || grep -q run_stopped "$journal" || event "$journal" run_stopped
+done
+journal=.verdone/runs/$$/journal.jsonl
+event "$journal" run_started
+for _ in $(seq "${count:-1}"); do
+  event "$journal" story_selected
   sh -c "$agent"
   sed -i '0,/\[ \]/s//[x]/' "$plan"
   git add -A
   git commit --quiet -m story
 done
+event "$journal" run_stopped
 exit 3
 "#;
 
 fn bench(sandbox: &Sandbox, stand_in: &str) -> Output {
     let stand_in = sandbox.add_script("stand-in", stand_in);
     Command::new(env!("CARGO_BIN_EXE_verdone-bench"))
-        .args(["--rounds", "1", "--iterations", "2", "--sizes", "10,30", "--verdone"])
+        .args(["--rounds", "1", "--iterations", "2", "--sizes", "10,30", "--events", "10,100", "--old-runs", "3x20", "--verdone"])
         .arg(stand_in)
         .args(["--empty", env!("CARGO_BIN_EXE_verdone-empty"), "--loop"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/bench.d/loop.sh"))
@@ -48,6 +57,12 @@ fn every_case_is_measured_in_one_run() {
         "bare write, add, commit, 30 stories",
         "verdone run, 10 stories",
         "verdone run, 30 stories",
+        "status, 100 events",
+        "same after a kill, 10 events",
+        "same after a kill, 100 events",
+        "same after 3 runs of 20 events",
+        "Peak memory, in MB",
+        "run after a kill, 100 events",
     ] {
         assert!(text.contains(row), "no row {row:?} in\n{text}");
     }
@@ -55,9 +70,17 @@ fn every_case_is_measured_in_one_run() {
 
 #[test]
 fn a_run_that_does_no_work_is_not_a_result() {
-    let output = bench(&Sandbox::new(), "#!/bin/sh\nexit 0\n");
-    assert!(!output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("2 iterations made 1 commits"), "{output:?}");
+    let table = [
+        ("  git commit --quiet -m story\n", "iterations made 0 commits"),
+        ("  sh -c \"$agent\"\n", "it was not killed"),
+        ("|| event \"$journal\" run_stopped\n", "the dead run was not put in order"),
+    ];
+    for (work, expected) in table {
+        assert!(STAND_IN.contains(work), "{work}");
+        let output = bench(&Sandbox::new(), &STAND_IN.replace(work, "\n"));
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{work}: {output:?}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use verdone_runtime::plan_file::{PlanFile, PlanLocation};
 use verdone_runtime::process::RUN_VARIABLE;
 use verdone_runtime::store::StoredRun;
 
-use super::latest::{is_going, latest, view};
+use super::latest::{brief_view, is_going, latest};
 use super::{Context, Outcome};
 use crate::args::{NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs};
 use crate::error::CliError;
@@ -59,7 +59,7 @@ pub(super) fn post(request: &Request, answer: &str, context: &Context) -> Outcom
 /// The story as the plan of the run under way knows it: a slip of the pen must not pass for done.
 fn known(id: &str, context: &Context) -> Result<StoryId, CliError> {
     let stored = under_way(context)?;
-    let plan = context.project()?.root.join(view(&stored).plan);
+    let plan = context.project()?.root.join(brief_view(&stored)?.plan);
     let plan = PlanFile::open(PlanLocation::of(plan))?;
     let story = StoryId::from(id);
     if plan.plan().story(&story).is_some() {

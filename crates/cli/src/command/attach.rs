@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use verdone_core::update::{Reporter as _, Update};
 use verdone_runtime::signal::Signals;
-use verdone_runtime::store::read_journal;
+use verdone_runtime::store::JournalReader;
 
 use super::ask::under_way;
 use super::latest::is_going;
@@ -20,17 +20,16 @@ pub(super) fn run(args: &AttachArgs, context: &Context) -> Outcome {
     let AttachArgs {} = args;
     let stored = under_way(context)?;
     let project = context.project()?;
-    let path = stored.dir.join("journal.jsonl");
     let mut reporter = reporter(false, false, &Signals::none(), context);
     let mut shown = 0;
     loop {
         // Asked before the journal is read: what a run wrote before it went away is still shown.
         let going = is_going(&project, &stored);
-        let (journal, _) = read_journal(&path)?;
-        for recorded in &journal[shown.min(journal.len())..] {
-            reporter.report(Update::Event(recorded));
+        let mut reader = JournalReader::open_at(&stored.journal(), shown)?;
+        for recorded in reader.by_ref() {
+            reporter.report(Update::Event(&recorded?));
         }
-        shown = journal.len();
+        shown = reader.offset();
         if !going {
             return Ok(0);
         }

@@ -10,6 +10,6 @@ use crate::terminal::print;
 pub(super) fn run(args: &CheckpointsArgs, context: &Context) -> Outcome {
     let CheckpointsArgs {} = args;
     let (_, stored) = latest(context)?;
-    print(&verdone_report::checkpoints(&view(&stored), &TimeZone::system(), &context.terminal.report_style()))?;
+    print(&verdone_report::checkpoints(&view(&stored)?, &TimeZone::system(), &context.terminal.report_style()))?;
     Ok(0)
 }

@@ -6,7 +6,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::verdict::StoryVerdict;
-use verdone_core::view::RunView;
 use verdone_runtime::config_file::{self, Environment, Flags};
 use verdone_runtime::git::Git;
 use verdone_runtime::plan_file::PlanRequest;
@@ -108,7 +107,7 @@ fn write(path: &Path, text: &str, executable: bool) -> io::Result<()> {
 /// The demo is over well when it went as its script says; the run itself ends blocked, because one story never passes.
 fn check(dir: &Path) -> Result<(), CliError> {
     let stored = Store::of(dir).latest()?;
-    let view = stored.map(|stored| RunView::from_journal(&stored.journal)).unwrap_or_default();
+    let view = stored.map(|stored| stored.view()).transpose()?.unwrap_or_default().0;
     let verdict = |id: &str| view.story(&id.into()).and_then(|story| story.verdict);
     let done = ["US-001", "US-002", "US-003"].iter().all(|id| verdict(id) == Some(StoryVerdict::Verified));
     let kept = view.story(&"US-004".into()).is_some_and(|story| story.kept().is_some());

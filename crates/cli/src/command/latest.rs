@@ -16,9 +16,6 @@ pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError
     let Some(stored) = stored else {
         return Err(CliError::new(Kind::Usage, "no run was started here yet").hint("verdone run PLAN"));
     };
-    if let Some(damage) = &stored.damage {
-        say(&format!("warning: the journal of run {}: {damage}\n", stored.id));
-    }
     Ok((project, stored))
 }
 
@@ -28,6 +25,22 @@ pub(super) fn is_going(project: &Project, stored: &StoredRun) -> bool {
     holder.is_some_and(|holder| holder.run.as_ref() == Some(&stored.id))
 }
 
-pub(super) fn view(stored: &StoredRun) -> RunView {
-    RunView::from_journal(&stored.journal)
+/// All of the run; says so where the journal is damaged.
+pub(super) fn view(stored: &StoredRun) -> Result<RunView, CliError> {
+    let (view, damage) = stored.view()?;
+    warn(stored, damage.as_deref());
+    Ok(view)
+}
+
+/// The run without the details of what has ended.
+pub(super) fn brief_view(stored: &StoredRun) -> Result<RunView, CliError> {
+    let (view, damage) = stored.brief_view()?;
+    warn(stored, damage.as_deref());
+    Ok(view)
+}
+
+pub(super) fn warn(stored: &StoredRun, damage: Option<&str>) {
+    if let Some(damage) = damage {
+        say(&format!("warning: the journal of run {}: {damage}\n", stored.id));
+    }
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use verdone_core::event::{Event, Recorded};
-use verdone_runtime::store::read_journal;
+use verdone_core::event::Event;
+use verdone_runtime::store::JournalReader;
 
-use super::latest::{is_going, latest};
+use super::latest::{is_going, latest, warn};
 use super::{Context, Outcome};
 use crate::args::LogArgs;
 use crate::error::CliError;
@@ -14,22 +14,21 @@ use crate::terminal::{print, say};
 
 /// How often a growing journal is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
+/// How much text is put together before it is printed.
+const PART: usize = 64 * 1024;
 
 pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
     let (project, stored) = latest(context)?;
-    show(&stored.journal, args, context)?;
-    let path = stored.dir.join("journal.jsonl");
-    let mut shown = stored.journal.clone();
-    while args.follow && !ended(&shown) {
+    let mut reader = JournalReader::open(&stored.journal())?;
+    let mut ended = show(&mut reader, args, context)?;
+    warn(&stored, reader.damage()?.filter(|_| !is_going(&project, &stored)).as_deref());
+    while args.follow && !ended {
         // Asked before the journal is read again: what a run wrote before it went away is still shown.
         let going = is_going(&project, &stored);
         std::thread::sleep(PAUSE);
-        let (journal, _) = read_journal(&path)?;
-        if journal.len() > shown.len() {
-            show(&journal[shown.len()..], args, context)?;
-            shown = journal;
-        }
-        if !going && !ended(&shown) {
+        reader = JournalReader::open_at(&stored.journal(), reader.offset())?;
+        ended = show(&mut reader, args, context)?;
+        if !going && !ended {
             say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");
             break;
         }
@@ -37,21 +36,25 @@ pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn ended(journal: &[Recorded]) -> bool {
-    journal.iter().rev().any(|recorded| matches!(recorded.event, Event::RunStopped { .. }))
-}
-
-fn show(journal: &[Recorded], args: &LogArgs, context: &Context) -> Result<(), CliError> {
+/// Shows what is left to read, as it is read; says whether the run has ended.
+fn show(journal: &mut JournalReader, args: &LogArgs, context: &Context) -> Result<bool, CliError> {
     let (zone, style) = (TimeZone::system(), context.terminal.report_style());
-    let mut out = String::new();
+    let (mut out, mut ended) = (String::new(), false);
     for recorded in journal {
+        let recorded = recorded?;
+        ended |= matches!(recorded.event, Event::RunStopped { .. });
         if args.json {
-            let line = serde_json::to_string(recorded).map_err(|error| CliError::error(error.to_string()))?;
+            let line = serde_json::to_string(&recorded).map_err(|error| CliError::error(error.to_string()))?;
             out.push_str(&verdone_report::escape_json(&line));
         } else {
-            out.push_str(&verdone_report::log_line(recorded, &zone, &style));
+            out.push_str(&verdone_report::log_line(&recorded, &zone, &style));
         }
         out.push('\n');
+        if out.len() > PART {
+            print(&out)?;
+            out.clear();
+        }
     }
-    Ok(print(&out)?)
+    print(&out)?;
+    Ok(ended)
 }

@@ -17,7 +17,7 @@ use crate::terminal::print;
 pub(super) fn run(args: &ReportArgs, context: &Context) -> Outcome {
     let ReportArgs {} = args;
     let (project, stored) = latest(context)?;
-    let view = view(&stored);
+    let view = view(&stored)?;
     let (claimed, open) = stories(context, &project, &view)?;
     let run_dir = Some(stored.dir.strip_prefix(&project.root).unwrap_or(&stored.dir).display().to_string());
     print(&markdown(&view, &Extra { claimed, open, run_dir, zone: TimeZone::system() }))?;

@@ -10,7 +10,7 @@ use crate::terminal::{print, print_json, printable_line};
 
 pub(super) fn run(args: &ShowArgs, context: &Context) -> Outcome {
     let (project, stored) = latest(context)?;
-    let view = view(&stored);
+    let view = view(&stored)?;
     let id = StoryId::from(args.story.as_str());
     if args.json {
         let Some(story) = view.story(&id) else { return Err(unknown(args, &view)) };

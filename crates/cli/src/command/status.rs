@@ -2,18 +2,19 @@
 
 use jiff::Timestamp;
 
-use super::latest::{is_going, latest, view};
+use super::latest::{brief_view, is_going, latest, view};
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
 use crate::terminal::{print, print_json, say};
 
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     let (project, stored) = latest(context)?;
-    let view = view(&stored);
     if args.json {
+        let view = view(&stored)?;
         print_json(&serde_json::json!(view))?;
         return Ok(0);
     }
+    let view = brief_view(&stored)?;
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
         say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");

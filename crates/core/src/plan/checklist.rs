@@ -8,7 +8,7 @@ use super::markdown::{BlockKind, Scan};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::plan_md::{document_title, outside};
 use super::position::Fault;
-use super::{Format, Status, Story};
+use super::{Few, Format, Status, Story};
 use crate::id::StoryId;
 
 pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
@@ -66,17 +66,17 @@ pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings:
             id: StoryId(id),
             body: dedent(&scan.text[rest.min(block.span.end)..block.span.end]),
             status: Status::Open,
-            criteria: details.criteria,
-            depends_on: Vec::new(),
+            criteria: details.criteria.into(),
+            depends_on: Few::EMPTY,
             priority: details.priority,
-            checks: details.checks,
-            maybe_checks: details.maybe_checks,
+            checks: details.checks.into(),
+            maybe_checks: details.maybe_checks.into(),
             line: 0,
             explicit_id,
         },
         at: block.span.start,
         markers: marker.into_iter().collect(),
-        dependencies: details.dependencies,
+        dependencies: details.dependencies.into(),
     }
 }
 

@@ -1,13 +1,13 @@
 //! A plan together with its text: parsed once, then marked byte by byte without being parsed again.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use super::marker::{Draft, Marker, MarkerKind, Parsed};
 use super::position::{Fault, Lines, quote};
 use super::{
-    Format, Plan, PlanError, Problem, Status, checklist, feature_list, implementation_plan, json, markdown, plan_md, prd_json,
+    Format, Plan, PlanError, Problem, Status, Story, checklist, feature_list, implementation_plan, json, markdown, plan_md,
+    prd_json,
 };
 use crate::check::CommandSpec;
 use crate::id::{StoryId, hex};
@@ -18,10 +18,10 @@ pub struct Document {
     name: String,
     text: String,
     plan: Plan,
-    /// All markers in the order of the text.
+    /// All markers in the order of the text, which is the order of their stories.
     markers: Vec<Marker>,
-    /// The markers of each story.
-    owned: Vec<Vec<u32>>,
+    /// Where the markers of each story begin, and where those of the last one end.
+    first: Vec<u32>,
 }
 
 /// How to take one mark back, byte for byte. Valid for the document that gave it.
@@ -51,24 +51,35 @@ pub enum MarkError {
 impl Document {
     /// Reads a plan; the file's name helps to tell the format.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, PlanError> {
+        Self::from_bytes(name, bytes.to_vec())
+    }
+
+    /// The same for bytes that nobody else needs: a large plan is not copied.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, PlanError> {
         let refuse = |problems| PlanError { name: name.to_owned(), problems };
-        let text = match std::str::from_utf8(bytes) {
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(refuse(vec![too_large()]));
+        }
+        let text = match String::from_utf8(bytes) {
             Ok(text) => text,
-            Err(error) => return Err(refuse(vec![not_utf8(bytes, error.valid_up_to())])),
+            Err(error) => return Err(refuse(vec![not_utf8(error.as_bytes(), error.utf8_error().valid_up_to())])),
         };
-        let lines = Lines::new(text);
-        let parsed = if is_json(name, text) { parse_json(text) } else { Ok(parse_markdown(name, text)) };
+        let lines = Lines::new(&text);
+        let parsed = if is_json(name, &text) { parse_json(&text) } else { Ok(parse_markdown(name, &text)) };
         let mut parsed = parsed.map_err(|fault| refuse(vec![lines.problem(&fault)]))?;
-        let places = places(&mut parsed);
-        resolve(&mut parsed, &places);
-        find_cycles(&mut parsed, &places);
+        let by_id = by_id(&mut parsed);
+        resolve(&mut parsed, &by_id);
+        find_cycles(&mut parsed, &by_id);
         if parsed.drafts.is_empty() && parsed.faults.is_empty() {
             parsed.faults.push(no_story(parsed.format));
         }
         if !parsed.faults.is_empty() {
             return Err(refuse(lines.problems(parsed.faults)));
         }
-        Ok(Self::assemble(name, text, parsed, places, &lines))
+        let (plan, markers, first) = assemble(parsed, by_id, &lines);
+        let mut document = Self { name: name.to_owned(), text, plan, markers, first };
+        (0..document.plan.stories.len()).for_each(|index| document.settle_status(index));
+        Ok(document)
     }
 
     pub fn plan(&self) -> &Plan {
@@ -94,8 +105,7 @@ impl Document {
         let stories = self.plan.stories.len();
         let Some(story) = self.plan.stories.get(index) else { return Err(MarkError::NoSuchStory { index, stories }) };
         let mut undo = Undo { index, status: story.status, edits: Vec::new() };
-        for number in self.owned[index].clone() {
-            let number = number as usize;
+        for number in self.owned(index) {
             let marker = &self.markers[number];
             let Some(new) = marker.text_for(status, self.plan.format) else { continue };
             if !matches!(marker.kind, MarkerKind::Missing { .. }) && marker.read(&self.text) == status {
@@ -110,10 +120,10 @@ impl Document {
     /// Takes a mark back: the bytes are exactly what they were.
     pub fn undo(&mut self, undo: Undo) {
         for edit in undo.edits.into_iter().rev() {
-            let now = &self.markers[edit.marker];
+            let now = self.markers[edit.marker].range();
             let start = now.start - edit.lead;
-            self.splice(start..now.start + now.len, &edit.removed, undo.index, edit.marker);
-            self.markers[edit.marker] = Marker { start, ..edit.before };
+            self.splice(start..now.end, &edit.removed, undo.index, edit.marker);
+            self.markers[edit.marker] = Marker { start: start as u32, ..edit.before };
             self.mirror(undo.index, edit.marker);
         }
         self.plan.stories[undo.index].status = undo.status;
@@ -162,44 +172,18 @@ impl Document {
         problems
     }
 
-    fn assemble(name: &str, text: &str, parsed: Parsed, places: HashMap<StoryId, usize>, lines: &Lines<'_>) -> Self {
-        let mut markers = Vec::new();
-        let mut stories = Vec::with_capacity(parsed.drafts.len());
-        for (index, draft) in parsed.drafts.into_iter().enumerate() {
-            let mut story = draft.story;
-            story.line = lines.line(draft.at);
-            markers.extend(draft.markers.into_iter().map(|marker| (marker, index)));
-            stories.push(story);
-        }
-        markers.sort_by_key(|(marker, _)| marker.start);
-        let mut owned = vec![Vec::new(); stories.len()];
-        for (number, (_, index)) in markers.iter().enumerate() {
-            owned[*index].push(number as u32);
-        }
-        let plan = Plan {
-            format: parsed.format,
-            title: parsed.title,
-            branch: parsed.branch,
-            context: parsed.context,
-            stories,
-            warnings: lines.problems(parsed.warnings),
-            places,
-        };
-        let markers = markers.into_iter().map(|(marker, _)| marker).collect();
-        let mut document = Self { name: name.to_owned(), text: text.to_owned(), plan, markers, owned };
-        (0..document.plan.stories.len()).for_each(|index| document.settle_status(index));
-        document
-    }
-
     /// A story's status follows from its markers: done when all are; begun when one is.
     fn settle_status(&mut self, index: usize) {
-        let mut statuses = self.owned[index].iter().map(|number| self.markers[*number as usize].read(&self.text));
+        let mut statuses = self.markers[self.owned(index)].iter().map(|marker| marker.read(&self.text));
         let first = statuses.next().unwrap_or(Status::Open);
         let status = if statuses.all(|status| status == first) { first } else { Status::InProgress };
         self.plan.stories[index].status = status;
-        for number in self.owned[index].clone() {
-            self.mirror(index, number as usize);
-        }
+        self.owned(index).for_each(|number| self.mirror(index, number));
+    }
+
+    /// The markers of a story.
+    fn owned(&self, index: usize) -> Range<usize> {
+        self.first[index] as usize..self.first[index + 1] as usize
     }
 
     /// Shows a marker's byte where the story repeats it.
@@ -208,12 +192,13 @@ impl Document {
         let status = marker.read(&self.text);
         let story = &mut self.plan.stories[index];
         if let Some(at) = marker.in_body {
-            let now = &self.text[marker.start..marker.start + marker.len];
-            if story.body.get(at..at + marker.len).is_some_and(|old| old != now) {
-                story.body.replace_range(at..at + marker.len, now);
+            let now = &self.text[marker.range()];
+            let place = at as usize..(at + marker.len) as usize;
+            if story.body.get(place.clone()).is_some_and(|old| old != now) {
+                story.body.replace_range(place, now);
             }
         }
-        if let Some(criterion) = marker.criterion.and_then(|at| story.criteria.get_mut(at)) {
+        if let Some(criterion) = marker.criterion.and_then(|at| story.criteria.get_mut(at as usize)) {
             criterion.ticked = Some(status == Status::Done);
         }
     }
@@ -221,15 +206,15 @@ impl Document {
     fn write(&mut self, index: usize, number: usize, new: &str) -> Edit {
         let before = self.markers[number].clone();
         let lead = match &before.kind {
-            MarkerKind::Missing { lead } => lead.clone(),
+            MarkerKind::Missing { lead } => (**lead).clone(),
             MarkerKind::Box | MarkerKind::Flag | MarkerKind::Word | MarkerKind::Suffix => String::new(),
         };
-        let range = before.start..before.start + before.len;
+        let range = before.range();
         let removed = self.text[range.clone()].to_owned();
         self.splice(range, &format!("{lead}{new}"), index, number);
         let now = &mut self.markers[number];
-        now.start = before.start + lead.len();
-        now.len = new.len();
+        now.start = before.start + lead.len() as u32;
+        now.len = new.len() as u32;
         if !lead.is_empty() {
             now.kind = MarkerKind::Flag;
         }
@@ -249,10 +234,34 @@ impl Document {
         self.text.replace_range(range, new);
         if old_len != new_len {
             for later in &mut self.markers[number + 1..] {
-                later.start = later.start + new_len - old_len;
+                later.start = later.start + new_len as u32 - old_len as u32;
             }
         }
     }
+}
+
+/// The plan of the drafts, all their markers, and where those of each story begin.
+fn assemble(parsed: Parsed, by_id: Vec<u32>, lines: &Lines<'_>) -> (Plan, Vec<Marker>, Vec<u32>) {
+    let mut markers = Vec::with_capacity(parsed.drafts.len());
+    let mut first = vec![0];
+    // Stories take the memory of their drafts: a large plan is never there twice.
+    let stories = parsed.drafts.into_iter().map(|draft| {
+        markers.extend(draft.markers);
+        first.push(markers.len() as u32);
+        Story { line: lines.line(draft.at), ..draft.story }
+    });
+    let stories = stories.collect();
+    debug_assert!(markers.is_sorted_by_key(|marker: &Marker| marker.start), "stories come in the order of the text");
+    let plan = Plan {
+        format: parsed.format,
+        title: parsed.title,
+        branch: parsed.branch,
+        context: parsed.context,
+        stories,
+        warnings: lines.problems(parsed.warnings),
+        by_id,
+    };
+    (plan, markers, first)
 }
 
 fn is_json(name: &str, text: &str) -> bool {
@@ -291,6 +300,10 @@ fn not_utf8(bytes: &[u8], at: usize) -> Problem {
     Problem { line, column, message: "this is not UTF-8".to_owned(), hint: Some(hint.to_owned()) }
 }
 
+fn too_large() -> Problem {
+    Problem { line: 1, column: 1, message: "this file is too large for a plan".to_owned(), hint: None }
+}
+
 fn no_story(format: Format) -> Fault {
     let hint = match format {
         Format::PrdJson => "`userStories` needs at least one story with an `id`, a `title` and `passes`",
@@ -302,29 +315,31 @@ fn no_story(format: Format) -> Fault {
     Fault::new(0, "there is no story in this plan").hint(hint)
 }
 
-/// Where each id is. An id that comes twice is a fault.
-fn places(parsed: &mut Parsed) -> HashMap<StoryId, usize> {
-    let mut places = HashMap::with_capacity(parsed.drafts.len());
-    let mut faults = Vec::new();
-    for (index, draft) in parsed.drafts.iter().enumerate() {
-        match places.entry(draft.story.id.clone()) {
-            Entry::Vacant(entry) => {
-                entry.insert(index);
-            }
-            Entry::Occupied(entry) => faults.push((index, *entry.get())),
-        }
-    }
-    for (second, first) in faults {
-        let (draft, first) = (&parsed.drafts[second], &parsed.drafts[first]);
+/// The drafts in the order of their ids. An id that comes twice is a fault.
+fn by_id(parsed: &mut Parsed) -> Vec<u32> {
+    let drafts = &parsed.drafts;
+    let mut by_id: Vec<u32> = (0..drafts.len() as u32).collect();
+    // Stable: of two with the same id the first comes first.
+    by_id.sort_by(|one, two| drafts[*one as usize].story.id.cmp(&drafts[*two as usize].story.id));
+    let same = by_id.chunk_by(|one, two| drafts[*one as usize].story.id == drafts[*two as usize].story.id);
+    let twice = same.flat_map(|same| same[1..].iter().map(|second| (&drafts[*second as usize], &drafts[same[0] as usize])));
+    let faults = twice.map(|(draft, first)| {
         let fault = Fault::new(draft.at, format!("the id {} is used twice", quote(draft.story.id.as_str())));
-        let hint = format!("the first is {}; give each story its own id", quote(&first.story.title));
-        parsed.faults.push(fault.hint(hint));
-    }
-    places
+        fault.hint(format!("the first is {}; give each story its own id", quote(&first.story.title)))
+    });
+    let faults: Vec<Fault> = faults.collect();
+    parsed.faults.extend(faults);
+    by_id
+}
+
+/// The first draft with an id.
+fn find(drafts: &[Draft], by_id: &[u32], id: &str) -> Option<usize> {
+    let at = by_id.partition_point(|index| drafts[*index as usize].story.id.as_str() < id);
+    by_id.get(at).map(|index| *index as usize).filter(|index| drafts[*index].story.id.as_str() == id)
 }
 
 /// Turns dependencies as they are spelled into ids: by id, else by a title that is unique.
-fn resolve(parsed: &mut Parsed, places: &HashMap<StoryId, usize>) {
+fn resolve(parsed: &mut Parsed, by_id: &[u32]) {
     if parsed.drafts.iter().all(|draft| draft.dependencies.is_empty()) {
         return;
     }
@@ -346,7 +361,7 @@ fn resolve(parsed: &mut Parsed, places: &HashMap<StoryId, usize>) {
     for draft in &parsed.drafts {
         let mut ids = Vec::new();
         for (at, name) in &draft.dependencies {
-            let place = places.get(&StoryId(name.clone())).copied().or_else(|| named.get(&fold(name)).copied().flatten());
+            let place = find(&parsed.drafts, by_id, name).or_else(|| named.get(&fold(name)).copied().flatten());
             match place {
                 Some(place) => ids.push(parsed.drafts[place].story.id.clone()),
                 None => parsed.faults.push(
@@ -362,17 +377,17 @@ fn resolve(parsed: &mut Parsed, places: &HashMap<StoryId, usize>) {
         found.push(ids);
     }
     for (draft, ids) in parsed.drafts.iter_mut().zip(found) {
-        draft.story.depends_on = ids;
+        draft.story.depends_on = ids.into();
     }
 }
 
 /// Takes away stories whose dependencies are all taken away; what is left waits for itself.
-fn find_cycles(parsed: &mut Parsed, places: &HashMap<StoryId, usize>) {
+fn find_cycles(parsed: &mut Parsed, by_id: &[u32]) {
     let drafts = &parsed.drafts;
     if drafts.iter().all(|draft| draft.story.depends_on.is_empty()) {
         return;
     }
-    let target = |id: &StoryId| places.get(id).copied();
+    let target = |id: &StoryId| find(drafts, by_id, id.as_str());
     let mut waiting: Vec<usize> = drafts.iter().map(|draft| draft.story.depends_on.len()).collect();
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); drafts.len()];
     for (index, draft) in drafts.iter().enumerate() {

@@ -6,11 +6,11 @@ use super::json_story::{read_all, text_member};
 use super::marker::Parsed;
 use super::position::Fault;
 
-pub(super) fn recognises(root: &Node) -> bool {
+pub(super) fn recognises(root: &Node<'_>) -> bool {
     matches!(root.value, Value::List(_)) || (root.get("features").is_some() && root.get("userStories").is_none())
 }
 
-pub(super) fn parse(text: &str, root: &Node) -> Parsed {
+pub(super) fn parse(text: &str, root: &Node<'_>) -> Parsed {
     let mut parsed = Parsed::new(Format::FeatureList);
     let features = root.get("features").unwrap_or(root);
     read_all(text, features, &mut parsed);

@@ -1,35 +1,41 @@
 //! A JSON reader that remembers where everything is, so that one value can be rewritten and the rest of the file stays as it is.
+//!
+//! Objects inside the file's own object or list are checked and passed over; each is read again when it is needed. So a plan of
+//! any size is in memory as text and, for a moment, as one story.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::position::{Fault, quote};
 
 /// A value and the bytes it was read from.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct Node<'a> {
     pub(super) span: Range<usize>,
-    pub(super) value: Value,
+    pub(super) value: Value<'a>,
 }
 
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum Value<'a> {
     Null,
     Bool,
     /// As it is spelled.
-    Number(String),
-    Text(String),
-    List(Vec<Node>),
-    Object(Vec<Member>),
+    Number(&'a str),
+    Text(Cow<'a, str>),
+    List(Vec<Node<'a>>),
+    Object(Vec<Member<'a>>),
+    /// An object that was passed over.
+    Unread,
 }
 
 #[derive(Debug)]
-pub(super) struct Member {
-    pub(super) key: String,
+pub(super) struct Member<'a> {
+    pub(super) key: Cow<'a, str>,
     pub(super) key_span: Range<usize>,
-    pub(super) node: Node,
+    pub(super) node: Node<'a>,
 }
 
-impl Node {
+impl<'a> Node<'a> {
     pub(super) fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "null",
@@ -37,25 +43,26 @@ impl Node {
             Value::Number(_) => "a number",
             Value::Text(_) => "a string",
             Value::List(_) => "a list",
-            Value::Object(_) => "an object",
+            Value::Object(_) | Value::Unread => "an object",
         }
     }
 
-    pub(super) fn members(&self) -> &[Member] {
+    pub(super) fn members(&self) -> &[Member<'a>] {
         match &self.value {
             Value::Object(members) => members,
-            Value::Null | Value::Bool | Value::Number(_) | Value::Text(_) | Value::List(_) => &[],
+            Value::Null | Value::Bool | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Unread => &[],
         }
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    pub(super) fn get(&self, key: &str) -> Option<&Node<'a>> {
         self.members().iter().find(|member| member.key == key).map(|member| &member.node)
     }
 }
 
 /// Reads a whole file. The first mistake ends it: after that nothing can be trusted.
-pub(super) fn read(text: &str) -> Result<Node, Fault> {
-    let mut reader = Reader { text, at: text.len() - text.trim_start_matches('\u{feff}').len(), depth: 0 };
+pub(super) fn read(text: &str) -> Result<Node<'_>, Fault> {
+    let at = text.len() - text.trim_start_matches('\u{feff}').len();
+    let mut reader = Reader { text, at, depth: 0, keeps: 1 };
     let node = reader.value()?;
     reader.skip_space();
     match reader.peek() {
@@ -67,6 +74,11 @@ pub(super) fn read(text: &str) -> Result<Node, Fault> {
     }
 }
 
+/// Reads an object that was passed over.
+pub(super) fn read_again<'a>(text: &'a str, node: &Node<'a>) -> Result<Node<'a>, Fault> {
+    Reader { text, at: node.span.start, depth: 0, keeps: DEEPEST }.value()
+}
+
 /// Nesting that no plan needs; deeper input would exhaust the stack.
 const DEEPEST: u32 = 100;
 
@@ -74,9 +86,11 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
+    /// Objects that are deeper than this are passed over.
+    keeps: u32,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -87,11 +101,14 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self) -> Result<Node, Fault> {
+    fn value(&mut self) -> Result<Node<'a>, Fault> {
         self.skip_space();
         let start = self.at;
         let value = match self.peek() {
-            Some(b'{') => self.nested(Self::object)?,
+            Some(b'{') => match self.nested(Self::object)? {
+                _ if self.depth >= self.keeps => Value::Unread,
+                object => object,
+            },
             Some(b'[') => self.nested(Self::list)?,
             Some(b'"') => Value::Text(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
@@ -104,7 +121,7 @@ impl Reader<'_> {
         Ok(Node { span: start..self.at, value })
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Fault>) -> Result<Value, Fault> {
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Value<'a>, Fault>) -> Result<Value<'a>, Fault> {
         if self.depth == DEEPEST {
             return Err(Fault::new(self.at, format!("values are nested more than {DEEPEST} deep")));
         }
@@ -115,7 +132,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, Fault> {
+    fn object(&mut self) -> Result<Value<'a>, Fault> {
         let mut members = Vec::new();
         self.skip_space();
         if self.peek() == Some(b'}') {
@@ -154,7 +171,7 @@ impl Reader<'_> {
         }
     }
 
-    fn list(&mut self) -> Result<Value, Fault> {
+    fn list(&mut self) -> Result<Value<'a>, Fault> {
         let mut nodes = Vec::new();
         self.skip_space();
         if self.peek() == Some(b']') {
@@ -183,23 +200,27 @@ impl Reader<'_> {
         }
     }
 
-    fn string(&mut self) -> Result<String, Fault> {
+    fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.at += 1;
-        let mut out = String::new();
+        let mut out = Cow::Borrowed("");
         loop {
             let rest = &self.text[self.at..];
             let Some(stop) = rest.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < 0x20) else {
                 self.at = self.text.len();
                 return Err(self.ended("a string is not closed"));
             };
-            out.push_str(&rest[..stop]);
+            if out.is_empty() {
+                out = Cow::Borrowed(&rest[..stop]);
+            } else {
+                out.to_mut().push_str(&rest[..stop]);
+            }
             self.at += stop;
             match rest.as_bytes()[stop] {
                 b'"' => {
                     self.at += 1;
                     return Ok(out);
                 }
-                b'\\' => out.push(self.escape()?),
+                b'\\' => out.to_mut().push(self.escape()?),
                 _ => {
                     let hint = "write a line break as `\\n` and a tab as `\\t`; or the string is not closed";
                     return Err(Fault::new(self.at, "a control character inside a string").hint(hint));
@@ -260,7 +281,7 @@ impl Reader<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<Value, Fault> {
+    fn number(&mut self) -> Result<Value<'a>, Fault> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -281,7 +302,7 @@ impl Reader<'_> {
         }
         let spelled = &self.text[start..self.at];
         if right {
-            Ok(Value::Number(spelled.to_owned()))
+            Ok(Value::Number(spelled))
         } else {
             Err(Fault::new(start, format!("{} is not a JSON number", quote(spelled))))
         }
@@ -295,7 +316,7 @@ impl Reader<'_> {
         self.at - start
     }
 
-    fn word(&mut self, word: &str, value: Value) -> Result<Value, Fault> {
+    fn word(&mut self, word: &str, value: Value<'a>) -> Result<Value<'a>, Fault> {
         let rest = &self.text[self.at..];
         if rest.starts_with(word) && !rest[word.len()..].starts_with(|c: char| c.is_alphanumeric()) {
             self.at += word.len();

@@ -1,20 +1,34 @@
 //! One story of a JSON plan: the same fields whichever file it is in.
 
 use super::details::Details;
-use super::json::{Member, Node, Value};
+use super::json::{Member, Node, Value, read_again};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
 use super::position::{Fault, quote};
-use super::{Criterion, Status, Story};
+use super::{Criterion, Few, Status, Story};
 use crate::id::StoryId;
 
 /// Reads every story of a list; what is wrong goes to `parsed`.
-pub(super) fn read_all(text: &str, list: &Node, parsed: &mut Parsed) {
+pub(super) fn read_all<'a>(text: &'a str, list: &Node<'a>, parsed: &mut Parsed) {
     let Value::List(nodes) = &list.value else {
         parsed.faults.push(wrong_type(list, "the stories", "a list"));
         return;
     };
     for (index, node) in nodes.iter().enumerate() {
-        let mut story = StoryReader { text, node, faults: Vec::new(), warnings: Vec::new() };
+        let whole = match node.value {
+            Value::Unread => read_again(text, node),
+            Value::Null | Value::Bool | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Object(_) => {
+                parsed.faults.push(wrong_type(node, "story", "an object"));
+                continue;
+            }
+        };
+        let node = match whole {
+            Ok(node) => node,
+            Err(fault) => {
+                parsed.faults.push(fault);
+                continue;
+            }
+        };
+        let mut story = StoryReader { text, node: &node, faults: Vec::new(), warnings: Vec::new() };
         let draft = story.read(index + 1);
         parsed.faults.append(&mut story.faults);
         parsed.warnings.append(&mut story.warnings);
@@ -23,35 +37,31 @@ pub(super) fn read_all(text: &str, list: &Node, parsed: &mut Parsed) {
 }
 
 /// A string member of the root; another type is a fault, null is nothing.
-pub(super) fn text_member(root: &Node, key: &str, faults: &mut Vec<Fault>) -> Option<String> {
+pub(super) fn text_member(root: &Node<'_>, key: &str, faults: &mut Vec<Fault>) -> Option<String> {
     let node = root.get(key)?;
     match &node.value {
-        Value::Text(text) => Some(text.clone()),
+        Value::Text(text) => Some(text.clone().into_owned()),
         Value::Null => None,
-        Value::Bool | Value::Number(_) | Value::List(_) | Value::Object(_) => {
+        Value::Bool | Value::Number(_) | Value::List(_) | Value::Object(_) | Value::Unread => {
             faults.push(wrong_type(node, key, "a string"));
             None
         }
     }
 }
 
-pub(super) fn wrong_type(node: &Node, what: &str, wanted: &str) -> Fault {
+pub(super) fn wrong_type(node: &Node<'_>, what: &str, wanted: &str) -> Fault {
     Fault::new(node.span.start, format!("`{what}` has to be {wanted}, not {}", node.kind()))
 }
 
 struct StoryReader<'a> {
     text: &'a str,
-    node: &'a Node,
+    node: &'a Node<'a>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
 }
 
 impl StoryReader<'_> {
     fn read(&mut self, number: usize) -> Option<Draft> {
-        if !matches!(self.node.value, Value::Object(_)) {
-            self.faults.push(wrong_type(self.node, "story", "an object"));
-            return None;
-        }
         self.refuse_doubles();
         let id = self.id();
         let description = self.text_of("description");
@@ -69,7 +79,8 @@ impl StoryReader<'_> {
             details.read_check(&line, at);
         }
         self.warnings.append(&mut details.warnings);
-        let dependencies = ["dependsOn", "depends_on", "dependencies"].iter().flat_map(|key| self.texts(key)).collect();
+        let dependencies =
+            ["dependsOn", "depends_on", "dependencies"].iter().flat_map(|key| self.texts(key)).collect::<Vec<_>>().into();
         let body = [description.filter(|text| *text != title), self.text_of("notes")];
         let body = body.into_iter().flatten().filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n\n");
         let priority = self.priority();
@@ -81,11 +92,11 @@ impl StoryReader<'_> {
                 title: title.trim().to_owned(),
                 body,
                 status: Status::Open,
-                criteria: details.criteria,
-                depends_on: Vec::new(),
+                criteria: details.criteria.into(),
+                depends_on: Few::EMPTY,
                 priority,
-                checks: details.checks,
-                maybe_checks: details.maybe_checks,
+                checks: details.checks.into(),
+                maybe_checks: details.maybe_checks.into(),
                 line: 0,
             },
             at: self.node.span.start,
@@ -113,9 +124,9 @@ impl StoryReader<'_> {
                 self.faults.push(Fault::new(node.span.start, "`id` is empty"));
                 None
             }
-            Value::Number(spelled) => Some(spelled.clone()),
+            Value::Number(spelled) => Some((*spelled).to_owned()),
             Value::Null => None,
-            Value::Bool | Value::List(_) | Value::Object(_) => {
+            Value::Bool | Value::List(_) | Value::Object(_) | Value::Unread => {
                 self.faults.push(wrong_type(node, "id", "a string or a number"));
                 None
             }
@@ -129,10 +140,10 @@ impl StoryReader<'_> {
     /// A list of strings or numbers, or one alone.
     fn texts(&mut self, key: &str) -> Vec<(usize, String)> {
         let Some(node) = self.node.get(key) else { return Vec::new() };
-        let one = |node: &Node, faults: &mut Vec<Fault>| match &node.value {
+        let one = |node: &Node<'_>, faults: &mut Vec<Fault>| match &node.value {
             Value::Text(text) => Some((node.span.start, text.trim().to_owned())),
-            Value::Number(spelled) => Some((node.span.start, spelled.clone())),
-            Value::Null | Value::Bool | Value::List(_) | Value::Object(_) => {
+            Value::Number(spelled) => Some((node.span.start, (*spelled).to_owned())),
+            Value::Null | Value::Bool | Value::List(_) | Value::Object(_) | Value::Unread => {
                 faults.push(wrong_type(node, key, "a list of strings"));
                 None
             }
@@ -140,7 +151,7 @@ impl StoryReader<'_> {
         match &node.value {
             Value::Null => Vec::new(),
             Value::List(nodes) => nodes.iter().filter_map(|node| one(node, &mut self.faults)).collect(),
-            Value::Text(_) | Value::Number(_) | Value::Bool | Value::Object(_) => {
+            Value::Text(_) | Value::Number(_) | Value::Bool | Value::Object(_) | Value::Unread => {
                 one(node, &mut self.faults).into_iter().collect()
             }
         }
@@ -158,7 +169,7 @@ impl StoryReader<'_> {
                 "low" => Some(3),
                 digits => digits.parse().ok(),
             },
-            Value::Bool | Value::List(_) | Value::Object(_) => None,
+            Value::Bool | Value::List(_) | Value::Object(_) | Value::Unread => None,
         };
         if priority.is_none() {
             let hint = "1 is first; `critical`, `high`, `medium` and `low` are understood too";
@@ -193,11 +204,11 @@ impl StoryReader<'_> {
             return Some(Marker::new(MarkerKind::Word, node.span.start, node.span.len()));
         }
         let last = self.node.members().last()?;
-        Some(Marker::new(MarkerKind::Missing { lead: self.lead_after(last) }, last.node.span.end, 0))
+        Some(Marker::new(MarkerKind::Missing { lead: Box::new(self.lead_after(last)) }, last.node.span.end, 0))
     }
 
     /// A comma and the key `passes`, spaced as the member before it.
-    fn lead_after(&self, last: &Member) -> String {
+    fn lead_after(&self, last: &Member<'_>) -> String {
         let before = &self.text[self.node.span.start..last.key_span.start];
         let space = &before[before.trim_end().len()..];
         let colon = &self.text[last.key_span.end..last.node.span.start];

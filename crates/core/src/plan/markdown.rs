@@ -70,12 +70,21 @@ impl<'a> Scan<'a> {
 }
 
 pub(super) fn scan(text: &str) -> Scan<'_> {
+    scan_in_pieces(text, PIECE)
+}
+
+/// The parser needs many times the memory of what it is given, so a large plan is given to it in pieces.
+const PIECE: usize = 128 * 1024;
+
+fn scan_in_pieces(text: &str, piece: usize) -> Scan<'_> {
     let base = text.len() - text.trim_start_matches('\u{feff}').len();
     let options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut scanner =
         Scanner { text, blocks: Vec::new(), code: Vec::new(), items: Vec::new(), target: None, skipped: 0, listing: None };
-    for (event, range) in Parser::new_ext(&text[base..], options).into_offset_iter() {
-        scanner.step(&event, range.start + base..range.end + base);
+    for piece in pieces(text, base, piece) {
+        for (event, range) in Parser::new_ext(&text[piece.clone()], options).into_offset_iter() {
+            scanner.step(&event, range.start + piece.start..range.end + piece.start);
+        }
     }
     let Scanner { mut blocks, mut code, .. } = scanner;
     code.sort_by_key(|range| range.start);
@@ -90,6 +99,44 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
     blocks.retain(|block| !block.content.is_empty() || block.kind == BlockKind::Item);
     blocks.sort_by_key(|block| block.span.start);
     Scan { text, blocks }
+}
+
+/// Cuts a text where nothing of markdown goes on: before a heading or a box at the margin. Nothing is cut behind the first line
+/// that could begin something in which such lines mean nothing: code, HTML, metadata.
+fn pieces(text: &str, base: usize, least: usize) -> Vec<Range<usize>> {
+    let mut pieces = Vec::new();
+    let (mut start, mut at) = (base, base);
+    for line in text[base..].split_inclusive('\n') {
+        if at - start >= least && begins_block(line.as_bytes()) {
+            pieces.push(start..at);
+            start = at;
+        }
+        if may_hide_lines(line) {
+            break;
+        }
+        at += line.len();
+    }
+    pieces.push(start..text.len());
+    pieces
+}
+
+fn begins_block(line: &[u8]) -> bool {
+    match line {
+        [b'-' | b'*' | b'+', b' ', b'[', ..] => true,
+        [b'#', ..] => {
+            let level = line.iter().take_while(|byte| **byte == b'#').count();
+            level <= 6 && line.get(level) == Some(&b' ')
+        }
+        _ => false,
+    }
+}
+
+fn may_hide_lines(line: &str) -> bool {
+    if line.starts_with("---") || line.starts_with("+++") {
+        return true;
+    }
+    let inner = line.trim_start_matches(|c: char| matches!(c, ' ' | '\t' | '>' | '-' | '*' | '+' | '.' | ')' | '0'..='9'));
+    inner.starts_with("```") || inner.starts_with("~~~") || inner.starts_with('<')
 }
 
 struct Scanner<'a> {
@@ -332,4 +379,46 @@ fn comments(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
 fn inside(ranges: &[Range<usize>], at: usize) -> bool {
     let next = ranges.partition_point(|range| range.start <= at);
     next > 0 && ranges[next - 1].end > at
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Placed = (BlockKind, i32, Range<usize>);
+
+    /// Where a block ends before the line ends that nobody looks at.
+    fn seen(text: &str, piece: usize) -> Vec<(Placed, Range<usize>, Option<BoxMark>)> {
+        let blocks = scan_in_pieces(text, piece).blocks.into_iter();
+        let end = |block: &Block| block.span.start + text[block.span.clone()].trim_end().len();
+        blocks.map(|block| ((block.kind, block.depth, block.span.start..end(&block)), block.content, block.mark)).collect()
+    }
+
+    fn any_line() -> impl Strategy<Value = String> {
+        let starts = vec![
+            "- [ ] ", "* [x] ", "+ [~] ", "- ", "1. ", "1. [ ] ", "  - [ ] ", "    ", "\t", "> ", "> - [ ] ", "# ", "### ",
+            "### [ ] ", "####### ", "#", "---", "===", "+++", "```", "~~~sh", "- ```", "> ```", "<div>", "<!--", "-->",
+            "  <!-- ", "- <b>", "[a]: ", "[a]: \"", "", "", "* * *", "\\", "`", "**", "-", "- [", "- [ ]", "\u{a0}",
+        ];
+        let ends = vec!["", "text", "US-001: Title", "`code", "a` b", "[a] b", "**bold", "x\r", " ", "<!-- in -->", "a  ", "\\"];
+        (prop::sample::select(starts), prop::sample::select(ends)).prop_map(|(start, end)| format!("{start}{end}\n"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn a_plan_in_pieces_is_read_like_a_plan_in_one(lines in prop::collection::vec(any_line(), 0..16), piece in 1_usize..40) {
+            let text = lines.concat();
+            prop_assert_eq!(seen(&text, piece), seen(&text, usize::MAX), "{}", text);
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_read_in_pieces() {
+        let text = "- [ ] US-1: Title\n".repeat(1000);
+        assert!(pieces(&text, 0, 100).len() > 100);
+        assert_eq!(pieces(&format!("```\n{text}"), 0, 100).len(), 1);
+    }
 }

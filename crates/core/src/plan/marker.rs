@@ -1,18 +1,20 @@
 //! The bytes of a plan that say where a story stands, and what a parser hands over for each story.
 
-use super::position::Fault;
-use super::{Format, Status, Story};
+use std::ops::Range;
 
-/// One place in the text that says whether a story is done.
+use super::position::Fault;
+use super::{Few, Format, Status, Story};
+
+/// One place in the text that says whether a story is done. Small, because a plan may have very many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marker {
-    pub(super) start: usize,
-    pub(super) len: usize,
+    pub(super) start: u32,
+    pub(super) len: u32,
     pub(super) kind: MarkerKind,
     /// Where the same byte is in the story's body.
-    pub(super) in_body: Option<usize>,
+    pub(super) in_body: Option<u32>,
     /// The criterion whose box this is.
-    pub(super) criterion: Option<usize>,
+    pub(super) criterion: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +28,17 @@ pub(super) enum MarkerKind {
     /// A check mark at the end of a heading, or the place for one.
     Suffix,
     /// No `passes` yet: what has to be written before `true`.
-    Missing { lead: String },
+    #[expect(clippy::box_collection, reason = "rare, and every marker is as large as the largest")]
+    Missing { lead: Box<String> },
 }
 
 impl Marker {
     pub(super) fn new(kind: MarkerKind, start: usize, len: usize) -> Self {
-        Self { start, len, kind, in_body: None, criterion: None }
+        Self { start: start as u32, len: len as u32, kind, in_body: None, criterion: None }
+    }
+
+    pub(super) fn range(&self) -> Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
     }
 
     /// The text that stands for a status; nothing where the format cannot say it.
@@ -54,7 +61,7 @@ impl Marker {
 
     /// What the marker says now.
     pub(super) fn read(&self, text: &str) -> Status {
-        let bytes = &text[self.start..self.start + self.len];
+        let bytes = &text[self.range()];
         match &self.kind {
             MarkerKind::Box => box_status(bytes.as_bytes()[0]).unwrap_or(Status::Open),
             MarkerKind::Flag if bytes == "true" => Status::Done,
@@ -96,7 +103,7 @@ pub(super) struct Draft {
     pub(super) at: usize,
     pub(super) markers: Vec<Marker>,
     /// Dependencies as they are spelled, with their places; resolved into `story.depends_on` later.
-    pub(super) dependencies: Vec<(usize, String)>,
+    pub(super) dependencies: Few<(usize, String)>,
 }
 
 /// What a format's parser found.

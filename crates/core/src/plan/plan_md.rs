@@ -10,7 +10,7 @@ use super::label::{has_id, plain, split_id};
 use super::markdown::{Block, BlockKind, Scan};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::position::{Fault, quote};
-use super::{Format, Status, Story, checklist};
+use super::{Few, Format, Status, Story, checklist};
 use crate::id::StoryId;
 
 pub(super) fn recognises(scan: &Scan<'_>) -> bool {
@@ -109,8 +109,8 @@ pub(super) fn section_draft(
     let body_start = rest.start + raw.len() - raw.trim_start_matches(['\n', '\r']).len();
     let body = scan.text[body_start..rest.end].trim_end();
     let markers = details.tasks.iter().map(|(at, criterion)| Marker {
-        in_body: Some(at - body_start),
-        criterion: *criterion,
+        in_body: Some((at - body_start) as u32),
+        criterion: criterion.map(|criterion| criterion as u32),
         ..Marker::new(MarkerKind::Box, *at, 1)
     });
     let explicit_id = id.is_some();
@@ -121,17 +121,17 @@ pub(super) fn section_draft(
             id: StoryId(id),
             body: body.to_owned(),
             status: Status::Open,
-            criteria: details.criteria,
-            depends_on: Vec::new(),
+            criteria: details.criteria.into(),
+            depends_on: Few::EMPTY,
             priority: details.priority,
-            checks: details.checks,
-            maybe_checks: details.maybe_checks,
+            checks: details.checks.into(),
+            maybe_checks: details.maybe_checks.into(),
             line: 0,
             explicit_id,
         },
         at: heading.span.start,
         markers: markers.collect(),
-        dependencies: details.dependencies,
+        dependencies: details.dependencies.into(),
     }
 }
 

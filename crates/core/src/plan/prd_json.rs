@@ -6,7 +6,7 @@ use super::json_story::{read_all, text_member};
 use super::marker::Parsed;
 use super::position::Fault;
 
-pub(super) fn parse(text: &str, root: &Node) -> Result<Parsed, Fault> {
+pub(super) fn parse(text: &str, root: &Node<'_>) -> Result<Parsed, Fault> {
     if !matches!(root.value, Value::Object(_)) {
         let fault = Fault::new(root.span.start, format!("a JSON plan is an object or a list, not {}", root.kind()));
         return Err(fault.hint("write an object with `userStories`, or a list of features"));
@@ -32,11 +32,11 @@ pub(super) fn parse(text: &str, root: &Node) -> Result<Parsed, Fault> {
     Ok(parsed)
 }
 
-fn append_list(root: &Node, key: &str, context: &mut String) {
+fn append_list(root: &Node<'_>, key: &str, context: &mut String) {
     let Some(Node { value: Value::List(nodes), .. }) = root.get(key) else { return };
     let texts = nodes.iter().filter_map(|node| match &node.value {
         Value::Text(text) => Some(format!("\n- {text}")),
-        Value::Null | Value::Bool | Value::Number(_) | Value::List(_) | Value::Object(_) => None,
+        Value::Null | Value::Bool | Value::Number(_) | Value::List(_) | Value::Object(_) | Value::Unread => None,
     });
     let texts: String = texts.collect();
     if !texts.is_empty() {

@@ -310,9 +310,10 @@ impl RunView {
     }
 
     fn story_at(&mut self, id: &StoryId) -> &mut StoryView {
-        let next = self.touched.len();
-        let at = *self.index.entry(id.clone()).or_insert(next);
-        if at == next {
+        let known = self.index.get(id).copied();
+        let at = known.unwrap_or(self.touched.len());
+        if known.is_none() {
+            self.index.insert(id.clone(), at);
             self.touched.push(StoryView {
                 id: id.clone(),
                 title: String::new(),

@@ -183,3 +183,60 @@ proptest! {
         prop_assert!(serde_json::to_value(&view).is_ok());
     }
 }
+
+/// What an attempt can consist of, in an order that a run could write.
+fn any_attempt() -> impl Strategy<Value = Vec<Event>> {
+    let story = prop::sample::select(vec!["A", "B", "C"]);
+    let inner = prop::collection::vec((0_u8..8, any::<bool>()), 0..12);
+    (story, 1_u32..3, inner).prop_map(|(story, attempt, inner)| {
+        let here = || place(story, attempt, 1);
+        let event = |(kind, good): (u8, bool)| match kind {
+            0 => Event::Checkpointed { place: here(), checkpoint: at_head("c0") },
+            1 => Event::TurnStarted { place: here() },
+            2 => ended(story, attempt, if good { TurnOutcome::Ended } else { TurnOutcome::Interrupted }),
+            3 => verified(story, attempt, if good { VerifyOutcome::Passed } else { VerifyOutcome::Failed }),
+            4 => Event::CommitStarted { place: here(), tree: oid("tree"), verdict: StoryVerdict::Verified },
+            5 => committed(story, "c1", "c0", if good { StoryVerdict::Verified } else { StoryVerdict::Unproven }),
+            6 => rolled_back(story, attempt),
+            _ => Event::StoryFailed { story: StoryId::from(story), reason: String::new() },
+        };
+        let mut events = vec![selected(story, attempt, 2)];
+        events.extend(inner.into_iter().map(event));
+        events.push(rolled_back(story, attempt));
+        events
+    })
+}
+
+fn brief(lines: &[Recorded]) -> Option<RunView> {
+    let mut brief = Brief::default();
+    for line in lines {
+        let mut bytes = serde_json::to_vec(line).unwrap();
+        bytes.push(b'\n');
+        brief.push(&bytes)?;
+    }
+    brief.finish()
+}
+
+proptest! {
+    #[test]
+    fn a_brief_view_adds_up_to_the_same(attempts in prop::collection::vec(any_attempt(), 0..12), cut in 0_usize..20) {
+        let mut lines = journal(attempts.into_iter().flatten());
+        lines.truncate(lines.len().saturating_sub(cut));
+        let mut whole = RunView::from_journal(&lines);
+        let mut brief = brief(&lines).unwrap();
+        let last = whole.touched.iter().zip(&brief.touched).filter(|(_, kept)| !kept.attempts.is_empty()).count();
+        prop_assert!(last <= 1, "only the last attempt is kept");
+        for story in whole.touched.iter_mut().chain(&mut brief.touched) {
+            (story.attempts, story.title) = (Vec::new(), String::new());
+        }
+        prop_assert_eq!(whole, brief);
+    }
+}
+
+#[test]
+fn a_brief_view_does_not_guess() {
+    let events = [selected("A", 1, 3), committed("A", "c1", "c0", StoryVerdict::Verified), undone("c1", "c0")];
+    assert_eq!(brief(&journal(events)), None, "what an undo took back is forgotten");
+    let mut odd = Brief::default();
+    assert_eq!(odd.push(b"{ \"v\": 1 }\n"), None);
+}

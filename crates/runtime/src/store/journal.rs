@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use verdone_core::event::{Event, Recorded, SCHEMA_VERSION};
 
-use crate::atomic::write_atomically;
+use super::reader::find_from_end;
+use super::truth::Truth;
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -26,8 +27,9 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     seq: u64,
-    /// Everything that belongs into the file: an agent can reach it, and must not be able to change what is read later.
-    ours: Vec<u8>,
+    /// Everything that belongs into the file: an agent can reach it, and must not be able to change what is read later. Nothing for
+    /// a journal that was opened again: no agent is at work then.
+    truth: Option<Truth>,
     stamp: Option<Stamp>,
     put_back: u32,
 }
@@ -52,30 +54,28 @@ impl Journal {
     /// Begins the journal of a new run.
     pub fn create(dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join("journal.jsonl");
-        let open = || -> io::Result<File> {
+        let open = || -> io::Result<(File, Truth)> {
             let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
             File::open(dir)?.sync_all()?;
-            Ok(file)
+            Ok((file, Truth::new(dir)?))
         };
-        let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        let (file, truth) = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
         let stamp = stamp(&path);
-        Ok(Self { file, path, seq: 0, ours: Vec::new(), stamp, put_back: 0 })
+        Ok(Self { file, path, seq: 0, truth: Some(truth), stamp, put_back: 0 })
     }
 
     /// Goes on with a journal; a torn last line, which only a crash leaves behind, is cut off.
     pub fn reopen(dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join("journal.jsonl");
-        let (events, _) = read_journal(&path)?;
-        let open = || -> io::Result<(File, Vec<u8>)> {
-            let mut bytes = fs::read(&path)?;
-            bytes.truncate(complete_lines(&bytes, events.len()));
+        let (seq, length) = find_from_end(&path, |events, end| Some((events.last()?.seq, end)))?.unwrap_or_default();
+        let open = || -> io::Result<File> {
             let file = OpenOptions::new().append(true).open(&path)?;
-            file.set_len(bytes.len() as u64)?;
-            Ok((file, bytes))
+            file.set_len(length)?;
+            Ok(file)
         };
-        let (file, ours) = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
         let stamp = stamp(&path);
-        Ok(Self { file, path, seq: events.last().map_or(0, |last| last.seq), ours, stamp, put_back: 0 })
+        Ok(Self { file, path, seq, truth: None, stamp, put_back: 0 })
     }
 
     /// Writes the events in one go and waits until they are on disk.
@@ -83,9 +83,8 @@ impl Journal {
         let When { at, active_ms } = when.into();
         let mut lines = Vec::new();
         let mut recorded = Vec::with_capacity(events.len());
-        for event in events {
-            self.seq += 1;
-            let entry = Recorded { v: SCHEMA_VERSION, seq: self.seq, at, active_ms, event };
+        for (seq, event) in (self.seq + 1..).zip(events) {
+            let entry = Recorded { v: SCHEMA_VERSION, seq, at, active_ms, event };
             serde_json::to_writer(&mut lines, &entry)
                 .map_err(|source| JournalError::Io { path: self.path.clone(), source: source.into() })?;
             lines.push(b'\n');
@@ -94,8 +93,9 @@ impl Journal {
         self.keep_ours()
             .and_then(|()| self.file.write_all(&lines))
             .and_then(|()| self.file.sync_data())
+            .and_then(|()| self.truth.as_mut().map_or(Ok(()), |truth| truth.extend(&lines)))
             .map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
-        self.ours.extend_from_slice(&lines);
+        self.seq += recorded.len() as u64;
         self.stamp = stamp(&self.path);
         Ok(recorded)
     }
@@ -109,8 +109,15 @@ impl Journal {
         if self.stamp.is_some() && stamp(&self.path) == self.stamp {
             return Ok(());
         }
+        let Some(truth) = &self.truth else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "somebody else wrote into it just now"));
+        };
         match fs::symlink_metadata(&self.path) {
-            Ok(meta) if meta.is_file() && fs::read(&self.path)? == self.ours => return Ok(()),
+            Ok(meta) if meta.is_file() && truth.is_in(&self.path)? => {
+                // The same bytes may be another file: what is written has to go there.
+                self.file = OpenOptions::new().append(true).open(&self.path)?;
+                return Ok(());
+            }
             // Moved, not read: it may be a pipe, which would wait for ever, or a link to somewhere else.
             Ok(_) => fs::rename(&self.path, self.path.with_file_name(format!("journal-found-{}.jsonl", self.put_back + 1)))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -120,41 +127,10 @@ impl Journal {
         if let Some(dir) = self.path.parent() {
             fs::create_dir_all(dir)?;
         }
-        write_atomically(&self.path, &self.ours)?;
+        truth.write_to(&self.path)?;
         self.file = OpenOptions::new().append(true).open(&self.path)?;
         Ok(())
     }
-}
-
-/// Reads a journal. A torn last line is left out and told about; anything else that is broken is an error.
-pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), JournalError> {
-    let failed = |source| JournalError::Io { path: path.to_owned(), source };
-    // A pipe in its place would make us wait for ever.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(failed(io::Error::new(io::ErrorKind::InvalidData, "not a file")));
-    }
-    let bytes = fs::read(path).map_err(failed)?;
-    let mut events = Vec::new();
-    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
-    while let Some((number, line)) = lines.next() {
-        match serde_json::from_slice::<Recorded>(line) {
-            Ok(Recorded { v: found, .. }) if found > SCHEMA_VERSION => {
-                return Err(JournalError::Newer { path: path.to_owned(), found });
-            }
-            Ok(recorded) if line.ends_with(b"\n") => events.push(recorded),
-            Ok(_) => return Ok((events, Some(torn(number)))),
-            Err(source) => {
-                if let Some(found) = newer_version(line) {
-                    return Err(JournalError::Newer { path: path.to_owned(), found });
-                }
-                if lines.peek().is_none() {
-                    return Ok((events, Some(torn(number))));
-                }
-                return Err(JournalError::Broken { path: path.to_owned(), line: number + 1, message: without_position(&source) });
-            }
-        }
-    }
-    Ok((events, None))
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
@@ -162,29 +138,9 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()))
 }
 
-/// The parser counts from the start of the line, which only confuses beside the journal's own line number.
-fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
-}
-
-fn torn(number: usize) -> String {
-    format!("line {} is incomplete and was left out", number + 1)
-}
-
-fn newer_version(line: &[u8]) -> Option<u32> {
-    let value: serde_json::Value = serde_json::from_slice(line).ok()?;
-    let found = u32::try_from(value.get("v")?.as_u64()?).ok()?;
-    (found > SCHEMA_VERSION).then_some(found)
-}
-
-/// How many bytes the first `count` lines take.
-fn complete_lines(bytes: &[u8], count: usize) -> usize {
-    bytes.split_inclusive(|byte| *byte == b'\n').take(count).map(<[u8]>::len).sum()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::read_journal;
     use super::*;
     use verdone_core::finish::StopSignal;
 
@@ -260,6 +216,62 @@ mod tests {
             assert_eq!(journal.times_put_back(), 1);
             assert!(fs::symlink_metadata(&path).unwrap().is_file());
             assert_eq!(read_journal(&path).unwrap().0.len(), 2);
+        }
+    }
+
+    #[test]
+    fn another_file_with_the_same_bytes_is_written_on() {
+        let (dir, path) = journal_of(0);
+        fs::remove_file(&path).unwrap();
+        let mut journal = Journal::create(dir.path()).unwrap();
+        journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
+        fs::copy(&path, path.with_extension("copy")).unwrap();
+        fs::rename(path.with_extension("copy"), &path).unwrap();
+        journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!((read_journal(&path).unwrap().0.len(), journal.times_put_back()), (2, 0));
+    }
+
+    #[test]
+    fn a_journal_opened_again_is_not_written_if_somebody_else_does() {
+        let (dir, path) = journal_of(2);
+        let mut journal = Journal::reopen(dir.path()).unwrap();
+        fs::write(&path, "forged\n").unwrap();
+        let refused = journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap_err().to_string();
+        assert!(refused.contains("somebody else"), "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), b"forged\n");
+    }
+
+    #[test]
+    fn what_is_put_back_is_vouched_for_by_its_digest() {
+        let (dir, path) = journal_of(0);
+        let mut truth = Truth::new(dir.path()).unwrap();
+        let long = "a line\n".repeat(50_000);
+        truth.extend(long.as_bytes()).unwrap();
+        truth.extend(b"the end\n").unwrap();
+        assert!(!truth.is_in(&path).unwrap());
+        truth.write_to(&path).unwrap();
+        assert!(truth.is_in(&path).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), format!("{long}the end\n").as_bytes());
+        truth.forge(b"A", 3);
+        assert!(truth.write_to(&path).is_err());
+        assert_eq!(fs::read(&path).unwrap().len(), long.len() + 8, "nothing is written then");
+    }
+
+    #[test]
+    fn the_end_is_found_however_long_the_journal_is() {
+        let (dir, path) = journal_of(1);
+        let line = fs::read_to_string(&path).unwrap();
+        for count in [1, 2, 500, 2_000, 20_000] {
+            let text: String = (1..=count).map(|seq| line.replace("\"seq\":1,", &format!("\"seq\":{seq},"))).collect();
+            fs::write(&path, &text).unwrap();
+            let seen = |wanted: usize| find_from_end(&path, move |events, _| (events.len() >= wanted).then_some(events[0].seq));
+            assert_eq!(seen(count).unwrap(), Some(1), "{count}: all of it is looked at, and no line twice");
+            assert_eq!(seen(count + 1).unwrap(), None, "{count}");
+            fs::write(&path, format!("{text}{{\"v\":1,\"se")).unwrap();
+            let mut journal = Journal::reopen(dir.path()).unwrap();
+            let next = journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
+            assert_eq!(next[0].seq, count as u64 + 1);
+            assert_eq!(read_journal(&path).unwrap().0.len(), count + 1);
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let name = shown(plan.path(), &project.root);
     let fingerprint = plan.document().fingerprint();
     let mut approvals = Approvals::read(&project.root)?;
-    if approvals.missing(&name, &fingerprint).is_none() {
+    if approvals.missing(&name, || fingerprint.clone()).is_none() {
         print(&printable(&format!("{name} needs no approval: it is your own, or approved as it is.\n")))?;
         return Ok(0);
     }

@@ -1,0 +1,75 @@
+//! Measures the program against an empty process, bare git and a Bash loop, and what its cost does when plans and journals grow.
+//!
+//! All cases run in one interleaved schedule, in a new random order every round: on a noisy machine only ratios taken together mean
+//! anything. Every sample works on a fresh copy of its repository, made outside the clock, and is thrown out loudly when it did
+//! not do its work: a fast failure is not a result.
+
+mod bench;
+mod case;
+mod journal;
+mod memory;
+mod random;
+mod report;
+mod settings;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use bench::Bench;
+use case::{Build, Case};
+use random::Random;
+use report::{Samples, report};
+use settings::Settings;
+
+fn main() -> ExitCode {
+    let outcome = Settings::parse(std::env::args().skip(1)).and_then(|settings| measure(&settings));
+    // Either reader may have closed its pipe, which is no error of a benchmark.
+    match outcome {
+        Ok(report) => {
+            let _ = std::io::stdout().write_all(report.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            let _ = writeln!(std::io::stderr(), "error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(settings: &Settings) -> Result<String, String> {
+    let mut bench = Bench::prepare(settings)?;
+    let mut schedule = schedule(settings);
+    let mut random = Random::new();
+    let mut samples = Samples::new();
+    // The first round warms caches and is not counted.
+    for round in 0..=settings.rounds {
+        random.shuffle(&mut schedule);
+        let _ = writeln!(std::io::stderr(), "round {round} of {}", settings.rounds);
+        for &(case, build) in &schedule {
+            let sample = bench.sample(case, build).map_err(|message| format!("{case:?}: {message}"))?;
+            if round > 0 {
+                samples.entry((case, build)).or_default().push(sample);
+            }
+        }
+    }
+    Ok(report(settings, &samples))
+}
+
+fn schedule(settings: &Settings) -> Vec<(Case, Build)> {
+    let mut cases = vec![Case::Empty, Case::Shell, Case::FirstRun, Case::OldRuns];
+    for &size in &settings.sizes {
+        cases.extend([Case::DryRun(size), Case::LoopStart(size), Case::Bare(size), Case::Loop(size), Case::Run(size)]);
+        cases.push(Case::RunMemory(size));
+    }
+    for &events in &settings.events {
+        cases.extend([Case::Status(events), Case::Recovery(events), Case::StatusMemory(events), Case::RecoveryMemory(events)]);
+    }
+    let mut schedule = Vec::new();
+    for case in cases {
+        schedule.extend(vec![(case, Build::Ours); case.repeats()]);
+        if settings.against.is_some() && case.has_builds() {
+            schedule.extend(vec![(case, Build::Other); case.repeats()]);
+        }
+    }
+    schedule
+}
