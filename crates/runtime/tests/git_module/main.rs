@@ -8,6 +8,7 @@ mod checkpoint;
 mod commit;
 mod cost;
 mod history;
+mod model;
 mod opening;
 mod repo;
 mod restore;
