@@ -7,6 +7,7 @@ pub mod check_runner;
 pub mod config_file;
 pub mod driver;
 pub mod git;
+pub mod home;
 pub mod inbox;
 pub mod init;
 pub mod keep;

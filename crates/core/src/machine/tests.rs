@@ -125,6 +125,7 @@ impl World {
             restored: Vec::new(),
             debris: Vec::new(),
             left_out: Vec::new(),
+            refs_moved: Vec::new(),
         }
     }
 }
@@ -298,6 +299,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             restored: Vec::new(),
             debris: Vec::new(),
             left_out: Vec::new(),
+            refs_moved: Vec::new(),
         })
     };
     let ended = || {

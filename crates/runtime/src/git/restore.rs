@@ -202,6 +202,10 @@ impl Work<'_> {
             if *times > CHECKOUTS {
                 continue;
             }
+            // Only the first time: afterwards it is what git itself wrote.
+            if *times == 1 && !self.saved.contains(path) {
+                self.give_way(path)?;
+            }
             self.clear_way(path)?;
             let list = if path.as_bytes().ends_with(b".gitattributes") { &mut attributes } else { &mut others };
             list.extend_from_slice(path.as_bytes());

@@ -10,5 +10,6 @@ mod cost;
 mod history;
 mod model;
 mod opening;
+mod refs;
 mod repo;
 mod restore;

@@ -34,6 +34,8 @@ pub(crate) struct Model {
     pub(crate) head: Head,
     /// Branches and the commits that they point to.
     pub(crate) branches: BTreeMap<String, String>,
+    /// What each commit holds.
+    pub(crate) trees: BTreeMap<String, BTreeMap<Path, Staged>>,
     /// Directories that are repositories of their own.
     pub(crate) nested: BTreeSet<Path>,
 }
@@ -71,6 +73,20 @@ impl Model {
             Head::Branch(branch) => self.branches.get(branch),
             Head::Detached(commit) => Some(commit),
         }
+    }
+
+    /// The index becomes a commit. What was only announced does not.
+    pub(crate) fn record(&mut self, commit: String) {
+        let tree = self.index.iter().filter(|(_, staged)| !staged.intent);
+        self.trees.insert(commit.clone(), tree.map(|(path, staged)| (path.clone(), staged.clone())).collect());
+        self.set_commit(commit);
+    }
+
+    /// The content that a file has in HEAD, in the index and, for git's eyes, in the work tree.
+    fn clean(&self, path: &[u8]) -> Option<&Staged> {
+        let committed = self.trees.get(self.commit()?)?.get(path)?;
+        let node = self.files.get(path)?;
+        (self.index.get(path) == Some(committed) && *committed == node.staged(path)).then_some(committed)
     }
 
     pub(crate) fn set_commit(&mut self, commit: String) {
@@ -116,8 +132,7 @@ impl Model {
         }
         let mut files = BTreeMap::new();
         for (path, node) in to.files.iter().filter(|(path, _)| !to.ignores(path)) {
-            let clean = to.index.get(path).filter(|staged| **staged == node.staged(path));
-            let node = match (clean, self.files.get(path)) {
+            let node = match (to.clean(path), self.files.get(path)) {
                 (None, _) => node.clone(),
                 // Git calls it unchanged: line ends and bits that git does not look at stay as they are.
                 (Some(staged), Some(now)) if now.staged(path) == *staged => now.clone(),
@@ -141,7 +156,8 @@ impl Model {
         }
         let nested = self.nested.iter().filter(|path| to.nested.contains(*path) && !in_the_way(path)).cloned().collect();
         files.extend(stay);
-        (Self { files, index: to.index.clone(), head: to.head.clone(), branches, nested }, either)
+        let trees = self.trees.clone();
+        (Self { files, index: to.index.clone(), head: to.head.clone(), branches, trees, nested }, either)
     }
 }
 
