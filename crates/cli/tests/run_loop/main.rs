@@ -8,6 +8,7 @@ mod control;
 mod crashes;
 mod files;
 mod formats;
+mod git_table;
 mod lies;
 mod limits;
 mod planning;
