@@ -111,6 +111,10 @@ pub struct Limits {
     pub grace: Span,
     /// Bytes of one output that are kept; the beginning and the end survive.
     pub output_bytes: u64,
+    /// The largest file that is copied into a checkpoint or taken into a commit.
+    pub snapshot_file_bytes: u64,
+    /// Bytes of all changed and untracked files together that a checkpoint copies.
+    pub snapshot_bytes: u64,
 }
 
 impl Default for Limits {
@@ -129,6 +133,8 @@ impl Default for Limits {
             crashes: 3,
             grace: Span::from_secs(5),
             output_bytes: 4 * 1024 * 1024,
+            snapshot_file_bytes: 100_000_000,
+            snapshot_bytes: 1_000_000_000,
         }
     }
 }

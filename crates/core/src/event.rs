@@ -185,6 +185,9 @@ pub enum Event {
         /// ignore rule hides, new attributes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
+        /// What happened to other branches, tags and the stash since the checkpoint. They are left as they are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refs_moved: Vec<String>,
     },
     /// The story's commit is about to be made of exactly this tree.
     CommitStarted { place: Place, tree: Oid, verdict: StoryVerdict },

@@ -225,6 +225,7 @@ pub struct Verification {
     pub restored: Vec<String>,
     pub debris: Vec<String>,
     pub left_out: Vec<String>,
+    pub refs_moved: Vec<String>,
 }
 
 /// What to do next, as data. What an effect needs beyond this is in the state.

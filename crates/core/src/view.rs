@@ -83,6 +83,8 @@ pub struct RunView {
     pub leftovers: u32,
     /// Files that the agent may not write and that were put back.
     pub restored: BTreeSet<String>,
+    /// What happened to other branches, tags and the stash.
+    pub refs_moved: BTreeSet<String>,
     /// Files that checks left behind.
     pub debris: BTreeSet<String>,
     pub undone: Vec<String>,

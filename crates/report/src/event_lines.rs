@@ -252,7 +252,7 @@ fn left_behind(leftovers: u32) -> Option<Line> {
 }
 
 fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
-    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, .. } = event else {
+    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, refs_moved, .. } = event else {
         return Vec::new();
     };
     let mut lines = Vec::new();
@@ -294,6 +294,9 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
     if !left_out.is_empty() {
         let text = format!("The checks saw what the commit does not have as it is: {}", files(left_out));
         lines.push(Line::under(Mark::Warn, text));
+    }
+    for told in refs_moved {
+        lines.push(Line::under(Mark::Warn, format!("{}; it is left so", sentence(&clean(told)))));
     }
     if !debris.is_empty() {
         let text = format!("Left by the checks, not committed (ignore them in .gitignore): {}", files(debris));

@@ -117,6 +117,9 @@ impl Page<'_> {
         if !seen.left_out.is_empty() {
             self.note(4, &format!("changed, but not in the commit: {}", files(&seen.left_out)));
         }
+        for told in &seen.refs_moved {
+            self.note(4, &clean(told));
+        }
         if !seen.debris.is_empty() {
             self.note(4, &format!("left by the checks: {}", files(&seen.debris)));
         }

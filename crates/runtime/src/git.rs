@@ -12,11 +12,14 @@ mod commit;
 mod create;
 mod error;
 mod files;
+mod filter;
 mod head;
 mod hidden;
 mod index;
+mod nested;
 mod note;
 mod path;
+mod refs;
 mod restore;
 mod snapshot;
 mod status;
@@ -35,7 +38,9 @@ pub use chain::{ChainEntry, ChainKind};
 pub use checkpoint::{CheckpointRequest, SnapshotLimits};
 pub use commit::Commit;
 pub use error::{CommitError, GitError};
+pub use filter::RequiredFilter;
 pub use path::{PathSet, RepoPath};
+pub use refs::{Refs, RefsMoved};
 pub use restore::{RestoreRules, Restored};
 pub use status::{Blob, Change, Entry, Kind, Status};
 
@@ -135,8 +140,9 @@ impl Git {
 
     /// What git is in the middle of, if anything.
     pub fn operation_in_progress(&self) -> Option<&'static str> {
-        const SIGNS: [(&str, &str); 7] = [
+        const SIGNS: [(&str, &str); 8] = [
             ("rebase-merge", "rebase"),
+            ("rebase-apply/applying", "am"),
             ("rebase-apply", "rebase"),
             ("MERGE_HEAD", "merge"),
             ("CHERRY_PICK_HEAD", "cherry-pick"),
@@ -150,7 +156,10 @@ impl Git {
             let in_table = || refs_in_tables && sign.ends_with("_HEAD") && matches!(self.resolve(sign), Ok(Some(_)));
             self.git_dir.join(sign).exists() || in_table()
         };
-        SIGNS.iter().find(|(sign, _)| is_there(sign)).map(|(_, operation)| *operation)
+        let found = SIGNS.iter().find(|(sign, _)| is_there(sign))?;
+        // Between two of its commits, only the list of what is left to do tells a revert.
+        let todo = || std::fs::read_to_string(self.git_dir.join("sequencer/todo")).unwrap_or_default();
+        Some(if found.0 == "sequencer" && todo().starts_with("revert") { "revert" } else { found.1 })
     }
 
     /// Who the user's commits are by: `Name <mail>`. An error when git would refuse to commit for want of it.

@@ -14,13 +14,14 @@ pub struct Keep<'a> {
     pub root: &'a Path,
     pub run: &'a RunId,
     pub run_dir: &'a Path,
+    pub limits: SnapshotLimits,
 }
 
 impl Keep<'_> {
     /// Snapshots the work tree and the `extra` files, wherever those lie.
     pub fn checkpoint(&self, label: &str, extra: &[PathBuf]) -> Result<Checkpoint, GitError> {
-        let (skip, limits) = (self.home(), SnapshotLimits::default());
-        self.git.checkpoint(&CheckpointRequest { chain: self.run, label, extra, skip: &skip, limits })
+        let skip = self.home();
+        self.git.checkpoint(&CheckpointRequest { chain: self.run, label, extra, skip: &skip, limits: self.limits })
     }
 
     /// As [`Self::checkpoint`], before a restore: files that are too large to copy came with the attempt and are moved aside.
@@ -45,7 +46,7 @@ impl Keep<'_> {
 
     /// What never enters a commit.
     pub fn candidate_rules(&self) -> CandidateRules {
-        CandidateRules { excluded: self.home(), ..CandidateRules::default() }
+        CandidateRules { excluded: self.home(), largest_file: self.limits.file }
     }
 
     fn aside(&self) -> PathBuf {

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config_file;
 pub mod driver;
 pub mod git;
+pub mod home;
 pub mod inbox;
 pub mod init;
 pub mod keep;

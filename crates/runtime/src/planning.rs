@@ -18,6 +18,7 @@ use crate::approval::{ApprovalError, Approvals};
 use crate::atomic::write_atomically;
 use crate::clock::Stopwatch;
 use crate::git::{Git, GitError};
+use crate::home::Home;
 use crate::keep::Keep;
 use crate::process::{self, Moment};
 use crate::project::Project;
@@ -81,7 +82,8 @@ pub fn write_plan(
     let root = &request.project.root;
     let git = Git::open(root)?;
     let (run, run_dir) = Store::of(root).create(Timestamp::now()).map_err(io_error("making the run's directory"))?;
-    let keep = Keep { git: &git, root, run: &run, run_dir: &run_dir };
+    let limits = (&request.config.limits).into();
+    let keep = Keep { git: &git, root, run: &run, run_dir: &run_dir, limits };
     let checkpoint = keep.checkpoint("before planning", &[])?;
     let before = git.candidate(&checkpoint, &keep.candidate_rules())?;
 
@@ -89,6 +91,7 @@ pub fn write_plan(
     process::adopt_orphans();
     let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
     let guardrails = protected.text("guardrails.md").unwrap_or_default();
+    let home = Home::of(root, &run_dir);
     let said = ask(request, &guardrails, &run, &run_dir, signals, reporter);
     if let Some(watchdog) = watchdog {
         watchdog.dismiss();
@@ -96,7 +99,9 @@ pub fn write_plan(
 
     // Whatever became of the turn.
     let aside = run_dir.join("undone");
-    for path in protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))? {
+    let mut changed = home.mend().map_err(io_error("putting .verdone/ back"))?;
+    changed.extend(protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?);
+    for path in changed {
         reporter.report(Update::Notice { text: &format!("the agent changed {path} while planning; it was put back") });
     }
     let drift = git.unchanged_since(&before)?;

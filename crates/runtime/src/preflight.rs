@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use verdone_core::check::Check;
+use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
 
 use crate::approval::Approvals;
-use crate::git::{Git, GitError, Status as GitStatus};
+use crate::git::{Git, GitError, Kind, Status as GitStatus};
 use crate::process::{check_program, program_exists};
 
 /// Less room than this on the disk, and a run would fail at a bad moment.
@@ -53,13 +53,18 @@ pub fn repository(
     status: &GitStatus,
     identity: Result<String, GitError>,
     ours: &dyn Fn(&Path) -> bool,
-) -> Vec<Finding> {
+) -> Result<Vec<Finding>, GitError> {
     let mut findings = Vec::new();
     if let Some(operation) = git.operation_in_progress() {
-        let message = format!("a {operation} is in progress");
-        findings.push(Finding::bad("operation", message, ["finish or abort it first"]));
+        let article = if operation.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let hint = match operation {
+            "bisect" => "end it: git bisect reset".to_owned(),
+            _ => format!("finish it: git {operation} --continue, or give it up: git {operation} --abort"),
+        };
+        findings.push(Finding::bad("operation", format!("{article} {operation} is in progress"), [&hint]));
     }
     findings.push(branch(status));
+    findings.extend(inner_repositories(git, status)?);
     findings.extend(work_tree(status, ours));
     findings.push(match identity {
         Ok(identity) => Finding::good("identity", identity),
@@ -70,7 +75,44 @@ pub fn repository(
         ),
     });
     findings.push(room(git.top()));
-    findings
+    Ok(findings)
+}
+
+/// Repositories inside this one, submodules or not, are never staged nor copied: what is changed in them could not come back.
+fn inner_repositories(git: &Git, status: &GitStatus) -> Result<Option<Finding>, GitError> {
+    let submodules = status.entries.iter().filter(|entry| matches!(entry.kind, Kind::Submodule { .. }));
+    let mut dirty: Vec<String> = submodules.map(|entry| entry.path.to_string()).collect();
+    dirty.extend(git.dirty_nested(status)?.iter().map(ToString::to_string));
+    let Some(first) = dirty.first() else { return Ok(None) };
+    let message = format!("repositories inside this one have changes that a checkpoint cannot keep: {}", some(&dirty));
+    let look = format!("commit or discard them there: git -C {first} status");
+    Ok(Some(Finding::bad("repositories", message, [&look, "or, if it is no submodule, add it to .gitignore"])))
+}
+
+/// Required filters whose program is not there. Nothing where no file needs them.
+pub fn filters(git: &Git, root: &Path) -> Result<Vec<Finding>, GitError> {
+    let mut findings = Vec::new();
+    for filter in git.required_filters()? {
+        let commands = filter.commands.iter().map(|command| CommandSpec::Shell(command.clone()));
+        let missing = commands.into_iter().find_map(|command| missing_program(&command, root));
+        if let Some(program) = missing
+            && git.uses_filter(&filter.name)?
+        {
+            let message = format!("files here need the filter {:?}, whose program {program} is not there", filter.name);
+            let hint = format!("install {program}, or look at git config filter.{}.required", filter.name);
+            findings.push(Finding::bad("filters", message, [&hint]));
+        }
+    }
+    Ok(findings)
+}
+
+/// The first few names.
+fn some(names: &[String]) -> String {
+    let mut shown: Vec<String> = names.iter().take(SHOWN).cloned().collect();
+    if names.len() > SHOWN {
+        shown.push(format!("and {} more", names.len() - SHOWN));
+    }
+    shown.join(", ")
 }
 
 fn branch(status: &GitStatus) -> Finding {
@@ -86,15 +128,11 @@ fn branch(status: &GitStatus) -> Finding {
 }
 
 fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Vec<Finding> {
+    let files = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Submodule { .. }));
     let (untracked, changed): (Vec<_>, Vec<_>) =
-        status.entries.iter().filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
-    let names = |entries: &[&crate::git::Entry]| {
-        let mut shown: Vec<String> = entries.iter().take(SHOWN).map(|entry| entry.path.to_string()).collect();
-        if entries.len() > SHOWN {
-            shown.push(format!("and {} more", entries.len() - SHOWN));
-        }
-        shown.join(", ")
-    };
+        files.filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
+    let names =
+        |entries: &[&crate::git::Entry]| some(&entries.iter().map(|entry| entry.path.to_string()).collect::<Vec<String>>());
     let mut findings = vec![if changed.is_empty() {
         Finding::good("work tree", "nothing uncommitted is in the way")
     } else {
@@ -157,7 +195,7 @@ pub fn agent(config: &Config, root: &Path) -> Finding {
 }
 
 /// The program of a command, where it is plain to see and not there.
-fn missing_program(command: &verdone_core::check::CommandSpec, root: &Path) -> Option<String> {
+fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
     let program = check_program(command)?;
     let path = std::env::var_os("PATH");
     (!program_exists(&program, path.as_deref(), root)).then_some(program)

@@ -51,6 +51,7 @@ pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut d
     if strays > 0 {
         reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
     }
+    git.sweep()?;
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut events = Vec::new();
     if let Some(attempt) = state.open_attempt() {
@@ -113,7 +114,8 @@ fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &A
     }
     let place = attempt.place.clone();
     let extra = git.extra_paths(checkpoint)?;
-    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir };
+    let limits = git.limits_of(checkpoint)?;
+    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits };
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
     let before = keep.checkpoint_before_restore(&label, &extra)?;
     let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &keep.candidate_rules())?, &label)?;

@@ -20,7 +20,8 @@ use verdone_core::update::{Reporter, Update};
 use crate::approval::{ApprovalError, Approvals};
 use crate::clock::Stopwatch;
 use crate::driver::Driver;
-use crate::git::{Git, GitError, PathSet};
+use crate::git::{Git, GitError, PathSet, Refs};
+use crate::home::Home;
 use crate::lifecycle::Scripts;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::preflight::{self, Finding, Health};
@@ -142,14 +143,22 @@ impl Ready {
     /// Everything that has to be in order, good or bad.
     pub fn examine(&self) -> Result<Vec<Finding>, RunError> {
         let root = &self.request.project.root;
-        // Two processes that do not wait for each other.
-        let (status, identity) = std::thread::scope(|scope| {
+        // Processes that do not wait for each other.
+        let (status, identity, filters) = std::thread::scope(|scope| {
             let identity = scope.spawn(|| self.git.identity());
-            (self.git.status(), identity.join().unwrap_or(Err(GitError::Missing)))
+            let filters = scope.spawn(|| preflight::filters(&self.git, root));
+            let status = self.git.status();
+            let identity = identity.join().unwrap_or(Err(GitError::Missing));
+            (status, identity, filters.join().unwrap_or(Err(GitError::Missing)))
         });
+        let filters = filters?;
+        // Without its filter, git may not even be able to say what has changed.
+        if status.is_err() && !filters.is_empty() {
+            return Ok(filters);
+        }
         let status = status?;
         let skip = self.git.repo_path(&root.join(".verdone")).into_iter().collect();
-        let fits = self.git.fits_a_checkpoint(&status, &skip);
+        let fits = self.git.fits_a_checkpoint(&status, &skip, (&self.request.config.limits).into());
         let protected = self.plan.protected_paths();
         let top = self.git.top().to_owned();
         let home = root.join(".verdone");
@@ -157,7 +166,8 @@ impl Ready {
             let path = top.join(path);
             path.starts_with(&home) || protected.contains(&path)
         };
-        let mut findings = preflight::repository(&self.git, &status, identity, &ours);
+        let mut findings = filters;
+        findings.extend(preflight::repository(&self.git, &status, identity, &ours)?);
         if let Err(error) = fits {
             findings.push(Finding::bad(
                 "files",
@@ -194,6 +204,7 @@ impl Ready {
             fail_behavior: self.request.config.hooks.fail_behavior,
         };
         let scripts = Scripts::freeze(&root);
+        let home = Home::of(&root, &run_dir);
         let spec_dir = self.request.spec_dir.unwrap_or_else(|| root.join("specs"));
         let site = Site {
             // So that a git hook of a run that died is found and ended by the next one.
@@ -210,9 +221,12 @@ impl Ready {
             clock: Stopwatch::start(),
             redactor: process::redactor_from_environment(&self.request.exports),
             protected,
+            home,
+            mended: Vec::new(),
             settings,
             known_runs: BTreeSet::new(),
             template: self.template,
+            refs: Refs::default(),
             candidate: None,
             before_turn: None,
             debris: BTreeMap::new(),

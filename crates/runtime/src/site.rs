@@ -15,7 +15,8 @@ use verdone_core::update::{Reporter, Speaker, Update};
 
 use crate::check_runner::{CheckContext, CheckMoment, run_checks};
 use crate::clock::Stopwatch;
-use crate::git::{Candidate, CandidateRules, Git, GitError, PathSet, RepoPath};
+use crate::git::{Candidate, CandidateRules, Git, GitError, PathSet, Refs, RepoPath};
+use crate::home::Home;
 use crate::keep::Keep;
 use crate::lifecycle::Scripts;
 use crate::plan_file::PlanFile;
@@ -43,12 +44,17 @@ pub struct Site {
     pub clock: Stopwatch,
     pub redactor: Redactor,
     pub protected: Protected,
+    /// The run's own directories, and which of them had to be put back since that was last told.
+    pub home: Home,
+    pub mended: Vec<String>,
     /// Settings and hooks of git, and those of fresher: put back like our own.
     pub settings: Vec<Protected>,
     /// The directories of earlier runs and of this one.
     pub known_runs: BTreeSet<OsString>,
     /// The template of the prompt and where it came from.
     pub template: (String, String),
+    /// Branches, tags and stash as they were when they were last looked at.
+    pub refs: Refs,
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
     /// The tree right before the first turn, where the red check changed tracked files.
@@ -80,7 +86,8 @@ impl Site {
     }
 
     pub fn keep(&self) -> Keep<'_> {
-        Keep { git: &self.git, root: &self.root, run: &self.run, run_dir: &self.run_dir }
+        let limits = (&self.config.limits).into();
+        Keep { git: &self.git, root: &self.root, run: &self.run, run_dir: &self.run_dir, limits }
     }
 
     /// What never enters a story's commit: our own folder, and what checks left behind.
@@ -119,6 +126,23 @@ impl Site {
         fs::read(place).map_or_else(|_| String::new(), |bytes| digest(&bytes))
     }
 
+    /// To be called whenever an agent, or code of its, may have run: what comes next writes into the run's directory.
+    pub fn mend_home(&mut self) -> io::Result<()> {
+        self.mended.extend(self.home.mend()?);
+        Ok(())
+    }
+
+    /// What happened to other branches, tags and the stash since the last look. They are left as they are; what nothing may hold
+    /// any more is kept with the run.
+    pub fn refs_moved(&mut self, own_branch: Option<&str>) -> Result<Vec<String>, GitError> {
+        let now = self.git.refs()?;
+        let moved = self.refs.moved(&now, own_branch);
+        self.refs = now;
+        // Best effort: commits that are gone already cannot be kept, and their ids are told all the same.
+        let _ = self.git.keep_commits(&self.run, &moved.lost, "refs that were changed during the attempt");
+        Ok(moved.told)
+    }
+
     pub fn own_checks(&self, story: &StoryId) -> &[Check] {
         self.frozen.get(story).map_or(&[], Vec::as_slice)
     }
@@ -136,6 +160,7 @@ impl Site {
         };
         let clock = self.clock;
         let runs = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment))?;
+        self.mend_home()?;
         self.checks_run += runs.len() as u32;
         Ok(runs)
     }

@@ -56,6 +56,7 @@ pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
     site.debris.clear();
     tell_iteration(site, state)?;
     let label = format!("{} attempt {}", attempt.place.story, attempt.place.attempt);
+    site.refs = site.git.refs()?;
     Ok(Input::Checkpointed(site.checkpoint(&label)?))
 }
 

@@ -21,6 +21,8 @@ pub enum UndoError {
     Operation { operation: &'static str },
     #[error("the branch has moved on: to undo the {what} would take newer commits away")]
     MovedOn { what: String, kept: Option<Oid>, commit: Option<Oid> },
+    #[error("the {what} cannot be undone any more: what was there before is not kept")]
+    Gone { what: String, commit: Option<Oid> },
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -62,8 +64,12 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     if !stands_at(git, status.head.as_ref(), target.expected_head.as_ref(), &stored.id)? {
         return Err(UndoError::MovedOn { what: target.what, kept: target.kept, commit: target.commit });
     }
-    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir };
-    let extra = git.extra_paths(&target.to)?;
+    let gone = |error| match error {
+        GitError::NotACheckpoint { .. } => UndoError::Gone { what: target.what.clone(), commit: target.commit.clone() },
+        other => UndoError::Git(other),
+    };
+    let extra = git.extra_paths(&target.to).map_err(gone)?;
+    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits: git.limits_of(&target.to)? };
     let label = format!("before undoing: {}", target.what);
     let before = keep.checkpoint(&label, &extra)?;
     let restored = keep.restore(&target.to)?;

@@ -120,7 +120,7 @@ fn repository(project: &Project) -> Vec<Finding> {
     let look = || -> Result<Vec<Finding>, GitError> {
         let git = Git::open(&project.root)?;
         let (status, top, home) = (git.status()?, git.top().to_owned(), project.root.join(".verdone"));
-        Ok(preflight::repository(&git, &status, git.identity(), &|path: &Path| top.join(path).starts_with(&home)))
+        preflight::repository(&git, &status, git.identity(), &|path: &Path| top.join(path).starts_with(&home))
     };
     look().unwrap_or_else(|error| vec![fault("repository", error.into())])
 }

@@ -155,6 +155,13 @@ impl From<UndoError> for CliError {
             UndoError::Nothing => Self::usage(error.to_string()),
             UndoError::Unfinished { .. } => Self::usage(error.to_string()).hint("verdone run puts it in order first"),
             UndoError::Operation { .. } => Self::usage(error.to_string()).hint("finish or abort it first"),
+            UndoError::Gone { ref commit, .. } => {
+                let made = Self::new(Kind::Human, error.to_string())
+                    .hint("verdone prune let go of it, and git has collected it; verdone checkpoints lists what is kept");
+                let revert =
+                    commit.as_ref().map(|commit| format!("take it back with a new commit: git revert {}", commit.short()));
+                revert.into_iter().fold(made, Self::hint)
+            }
             UndoError::MovedOn { ref kept, ref commit, .. } => {
                 let hint = match (kept, commit) {
                     (Some(kept), _) => Some(format!("the attempt is kept: git show {}", kept.short())),

@@ -10,6 +10,7 @@ mod crashes;
 mod files;
 mod floods;
 mod formats;
+mod git_table;
 mod lies;
 mod limits;
 mod planning;

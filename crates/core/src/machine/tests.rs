@@ -127,6 +127,7 @@ impl World {
             restored: Vec::new(),
             debris: Vec::new(),
             left_out: Vec::new(),
+            refs_moved: Vec::new(),
         }
     }
 }
@@ -303,6 +304,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             restored: Vec::new(),
             debris: Vec::new(),
             left_out: Vec::new(),
+            refs_moved: Vec::new(),
         })
     };
     let ended = || {

@@ -177,9 +177,13 @@ impl RunView {
     }
 
     fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out } = event else { return };
+        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved } = event
+        else {
+            return;
+        };
         self.restored.extend(restored.iter().cloned());
         self.debris.extend(debris.iter().cloned());
+        self.refs_moved.extend(refs_moved.iter().cloned());
         let attempt = self.attempt(place, at);
         let claimed = attempt
             .turns
@@ -205,6 +209,7 @@ impl RunView {
             restored: restored.clone(),
             debris: debris.clone(),
             left_out: left_out.clone(),
+            refs_moved: refs_moved.clone(),
             false_claim,
         });
         if false_claim {

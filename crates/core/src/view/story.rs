@@ -94,6 +94,8 @@ pub struct VerificationView {
     pub debris: Vec<String>,
     /// What the checks saw and the commit does not have as it is.
     pub left_out: Vec<String>,
+    /// What happened to other branches, tags and the stash.
+    pub refs_moved: Vec<String>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,
 }

@@ -40,6 +40,7 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
         restored,
         debris,
         left_out: Vec::new(),
+        refs_moved: Vec::new(),
     }
 }
 

@@ -119,7 +119,18 @@ impl Journal {
         let (restored, debris) = (Vec::new(), Vec::new());
         self.event(
             4,
-            Event::Verified { place, outcome, tree, changed, runs, reason: None, restored, debris, left_out: Vec::new() },
+            Event::Verified {
+                place,
+                outcome,
+                tree,
+                changed,
+                runs,
+                reason: None,
+                restored,
+                debris,
+                left_out: Vec::new(),
+                refs_moved: Vec::new(),
+            },
         )
     }
 
@@ -223,6 +234,7 @@ pub(crate) fn whole_run() -> Journal {
             restored: vec!["PLAN.md".to_owned()],
             debris: vec!["coverage.out".to_owned()],
             left_out: vec!["notes.txt".to_owned()],
+            refs_moved: vec!["branch side was deleted; it was at 1234".to_owned()],
         },
     );
     j.committed('4', StoryVerdict::Unproven);

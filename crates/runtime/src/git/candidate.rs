@@ -71,6 +71,8 @@ pub enum Obstacle {
     Submodule(RepoPath),
     /// A repository was made inside this one.
     Nested(RepoPath),
+    /// One that was there already was changed or deleted.
+    NestedChanged(RepoPath),
     TooLarge {
         path: RepoPath,
         bytes: u64,
@@ -88,6 +90,7 @@ impl fmt::Display for Obstacle {
             Self::Unmerged(path) => write!(f, "{path} has an unresolved conflict"),
             Self::Submodule(path) => write!(f, "the submodule {path} was changed"),
             Self::Nested(path) => write!(f, "a repository was made inside this one: {path}"),
+            Self::NestedChanged(path) => write!(f, "the repository inside this one was changed: {path}"),
             Self::TooLarge { path, bytes } => write!(f, "{path} is too large to commit ({} MB)", bytes.div_ceil(1_000_000)),
             Self::Protected(path) => write!(f, "{path} was committed, but is not part of the story"),
             Self::Hidden(path) => {
@@ -175,6 +178,11 @@ impl Git {
             .filter(|changed| not_for_a_commit(&changed.path, &snapshot, rules) || snapshot.protects(&changed.path));
         obstacles.extend(committed.map(|changed| Obstacle::Protected(changed.path.clone())));
         obstacles.extend(self.newly_hidden(&seen, &snapshot)?.into_iter().map(Obstacle::Hidden));
+        for (path, before) in &snapshot.manifest.nested_states {
+            if self.state_of_nested(path)? != *before {
+                obstacles.push(Obstacle::NestedChanged(path.clone()));
+            }
+        }
         let history = self.history(since, status)?;
         Ok(Candidate {
             tree,

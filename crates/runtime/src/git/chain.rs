@@ -81,6 +81,8 @@ impl Git {
         if self.tip(&name)?.is_some() {
             self.plumbing("update-ref").args(["-d", &name]).run()?;
         }
+        self.tips.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
 
@@ -137,7 +139,8 @@ impl Git {
                 return written.map(|value| (asked.clone(), value));
             }
             self.tips.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
-            if again && answer.stderr.contains("Not updating") {
+            // The remembered tip is no longer the tip, or was pruned and collected by another process.
+            if again && ["Not updating", "Not a valid commit"].iter().any(|sign| answer.stderr.contains(sign)) {
                 continue;
             }
             // A failure to read a file is the cause; git's complaint about the cut-off stream is its effect.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+use verdone_core::config::Limits;
 use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId};
 
@@ -29,7 +31,7 @@ pub struct CheckpointRequest<'a> {
 }
 
 /// How much a checkpoint may copy, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotLimits {
     pub file: u64,
     pub total: u64,
@@ -37,7 +39,14 @@ pub struct SnapshotLimits {
 
 impl Default for SnapshotLimits {
     fn default() -> Self {
-        Self { file: 100_000_000, total: 1_000_000_000 }
+        Self::from(&Limits::default())
+    }
+}
+
+impl From<&Limits> for SnapshotLimits {
+    fn from(limits: &Limits) -> Self {
+        let bytes = |limit: u64| if limit == 0 { u64::MAX } else { limit };
+        Self { file: bytes(limits.snapshot_file_bytes), total: bytes(limits.snapshot_bytes) }
     }
 }
 
@@ -55,6 +64,7 @@ impl Git {
         }
         self.refuse_large(&paths, request.limits)?;
         let extra_paths = self.beyond_git(&status, request);
+        let nested_states = self.states_of_nested(&status)?;
         let subject = format!("checkpoint: {}", one_line(request.label));
         let (id, manifest) = self.append(request.chain, |stream, previous| {
             let mut tree = Vec::new();
@@ -81,6 +91,8 @@ impl Git {
                 submodules: paths_of(&status, |kind| matches!(kind, Kind::Submodule { .. })),
                 ignored: paths_of(&status, |kind| *kind == Kind::Ignored),
                 hidden: hidden.iter().cloned().collect(),
+                nested_states: nested_states.clone(),
+                limits: request.limits,
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));
@@ -115,8 +127,13 @@ impl Git {
     }
 
     /// Whether a checkpoint could copy everything that is not clean; an error with the list where not.
-    pub fn fits_a_checkpoint(&self, status: &Status, skip: &PathSet) -> Result<(), GitError> {
-        self.refuse_large(&paths_to_keep(status, skip), SnapshotLimits::default())
+    pub fn fits_a_checkpoint(&self, status: &Status, skip: &PathSet, limits: SnapshotLimits) -> Result<(), GitError> {
+        self.refuse_large(&paths_to_keep(status, skip), limits)
+    }
+
+    /// The limits under which a checkpoint was taken. They hold for every snapshot that belongs to it, whatever the settings say now.
+    pub fn limits_of(&self, checkpoint: &Checkpoint) -> Result<SnapshotLimits, GitError> {
+        Ok(self.snapshot(&checkpoint.id)?.manifest.limits)
     }
 
     fn refuse_large(&self, paths: &BTreeMap<&RepoPath, bool>, limits: SnapshotLimits) -> Result<(), GitError> {

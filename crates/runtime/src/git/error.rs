@@ -48,12 +48,16 @@ impl GitError {
             Self::NotARepository { .. } => Some("run `git init` first, or change into a repository"),
             Self::Bare { .. } | Self::NotAWorkTree { .. } => Some("change into a work tree: `git worktree add ../work`"),
             Self::NoIdentity { .. } => Some("run `git config user.name NAME` and `git config user.email MAIL`"),
-            Self::TooLarge { .. } => Some("add the files to .gitignore, or move them away"),
+            Self::TooLarge { .. } => Some(
+                "add the files to .gitignore, move them away, or raise snapshot_file_bytes or snapshot_bytes in [limits] of .verdone/config.toml",
+            ),
+            Self::NotACheckpoint { .. } => {
+                Some("what `verdone prune` let go of is gone; `verdone checkpoints` lists what is kept")
+            }
             Self::Locked { .. } => Some("wait for the other git process; if there is none, remove the lock file"),
             Self::Failed { .. }
             | Self::TimedOut { .. }
             | Self::Unexpected { .. }
-            | Self::NotACheckpoint { .. }
             | Self::NewerCheckpoint { .. }
             | Self::Unsettled { .. }
             | Self::Io { .. } => None,

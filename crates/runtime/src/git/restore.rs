@@ -48,11 +48,15 @@ impl Git {
     /// except ignored ones; ignored files are neither restored nor deleted.
     pub fn restore(&self, to: &Checkpoint, rules: &RestoreRules) -> Result<Restored, GitError> {
         let snapshot = self.snapshot(&to.id)?;
+        // Read before anything is changed: a checkpoint that was remembered may have been pruned and collected since.
+        let index = self.kept_index(&snapshot)?;
         self.forget_operation()?;
         let now = self.status()?;
         let saved = self.saved_by_a_checkpoint(&now)?;
         self.put_back_head(&snapshot.checkpoint, &now)?;
-        self.put_back_index(&snapshot)?;
+        if IndexFile::read(&self.index_path())? != index {
+            self.install_index(index.as_ref())?;
+        }
         let mut work = Work {
             git: self,
             snapshot: &snapshot,
@@ -129,19 +133,12 @@ impl Git {
         Ok(())
     }
 
-    fn put_back_index(&self, snapshot: &Snapshot) -> Result<(), GitError> {
-        let wanted = match snapshot.manifest.index_ns {
-            None => None,
-            Some(modified) => {
-                let bytes = self.blobs(&snapshot.checkpoint.id, &["index".to_owned()])?.into_iter().next().flatten();
-                let bytes = bytes.ok_or_else(|| GitError::NotACheckpoint { id: snapshot.checkpoint.id.0.clone() })?;
-                Some(IndexFile { bytes, modified: time_of(modified) })
-            }
-        };
-        if IndexFile::read(&self.index_path())? == wanted {
-            return Ok(());
-        }
-        self.install_index(wanted.as_ref())
+    fn kept_index(&self, snapshot: &Snapshot) -> Result<Option<IndexFile>, GitError> {
+        let id = &snapshot.checkpoint.id;
+        let name = if snapshot.manifest.index_ns.is_some() { "index" } else { "manifest.json" };
+        let bytes = self.blobs(id, &[name.to_owned()])?.into_iter().next().flatten();
+        let bytes = bytes.ok_or_else(|| GitError::NotACheckpoint { id: id.0.clone() })?;
+        Ok(snapshot.manifest.index_ns.map(|modified| IndexFile { bytes, modified: time_of(modified) }))
     }
 }
 
@@ -204,6 +201,10 @@ impl Work<'_> {
             // Some files differ from their blob however often git writes them (line ends committed against the attributes).
             if *times > CHECKOUTS {
                 continue;
+            }
+            // Only the first time: afterwards it is what git itself wrote.
+            if *times == 1 && !self.saved.contains(path) {
+                self.give_way(path)?;
             }
             self.clear_way(path)?;
             let list = if path.as_bytes().ends_with(b".gitattributes") { &mut attributes } else { &mut others };

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use verdone_core::event::Checkpoint;
 use verdone_core::id::Oid;
 
+use super::checkpoint::SnapshotLimits;
 use super::error::GitError;
 use super::files::Stat;
 use super::path::{PathSet, RepoPath};
@@ -42,6 +43,11 @@ pub(super) struct Manifest {
     /// Tracked files that git was told not to look at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) hidden: Vec<RepoPath>,
+    /// What could be seen of the repositories inside this one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) nested_states: BTreeMap<RepoPath, String>,
+    #[serde(default)]
+    pub(super) limits: SnapshotLimits,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -204,6 +210,8 @@ mod tests {
             submodules: Vec::new(),
             ignored: Vec::new(),
             hidden: Vec::new(),
+            nested_states: BTreeMap::new(),
+            limits: SnapshotLimits::default(),
         };
         let snapshot = Snapshot::new("a".into(), manifest);
         let changed_at = |ctime_ns| Stat { dev: 1, ino: 2, size: 3, mode: 0o644, mtime_ns: 0, ctime_ns };

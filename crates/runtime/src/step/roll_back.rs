@@ -4,7 +4,7 @@
 use verdone_core::machine::{Input, State};
 use verdone_core::update::{Reporter, Update};
 
-use super::verify::{put_back, put_settings_back};
+use super::verify::{put_back, put_settings_back, refs_moved};
 use super::{StepError, attempt_of};
 use crate::site::Site;
 
@@ -13,6 +13,10 @@ pub fn roll_back(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("rollback"))?;
     site.candidate = None;
     put_settings_back(site, attempt, "rollback")?;
+    // A turn that crashed was not verified, so nobody has told this yet.
+    for told in refs_moved(site, attempt)? {
+        reporter.report(Update::Notice { text: &format!("{told} (during the attempt; left as it is)") });
+    }
     let place = &attempt.place;
     let label = format!("{} attempt {}, before its rollback", place.story, place.attempt);
     let before = site.keep().checkpoint_before_restore(&label, &site.plan.protected_paths())?;

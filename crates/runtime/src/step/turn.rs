@@ -39,6 +39,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     let clock = site.clock;
     let mut on = |moment: Moment<'_>| show(reporter, clock, &moment);
     let result = run_turn(&request, &site.signals, &mut on).map_err(io_error("keeping the turn"))?;
+    site.mend_home().map_err(io_error("putting .verdone/ back"))?;
     Ok(Input::TurnEnded(TurnReport {
         outcome: result.outcome,
         duration_ms: result.duration.as_millis() as u64,

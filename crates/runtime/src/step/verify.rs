@@ -28,6 +28,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     restored.sort();
     restored.dedup();
     verification.restored = restored;
+    verification.refs_moved = refs_moved(site, attempt)?;
     if verification.outcome != VerifyOutcome::Passed {
         site.candidate = None;
         site.plan.unmark()?;
@@ -35,11 +36,19 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Verified(verification))
 }
 
+/// What happened to refs that are none of the story's.
+pub(super) fn refs_moved(site: &mut Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
+    let branch = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.branch.clone());
+    Ok(site.refs_moved(branch.as_deref())?)
+}
+
 /// What a turn, a check or a git hook did to files that are not the agent's: kept beside the run, told, undone. `when` keeps the
 /// copies of one turn apart.
 pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result<Vec<String>, StepError> {
+    site.mend_home().map_err(io_error("putting .verdone/ back"))?;
     let aside = aside(site, attempt, when);
-    let mut restored = site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
+    let mut restored = std::mem::take(&mut site.mended);
+    restored.extend(site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?);
     restored.extend(put_settings_back(site, attempt, when)?);
     let runs = Store::of(&site.root).put_back(&site.known_runs, &aside.join("runs"));
     restored.extend(runs.map_err(io_error("putting .verdone/runs/ back"))?);
@@ -126,6 +135,7 @@ fn look(
             restored: Vec::new(),
             debris: names(site),
             left_out: left_out.clone(),
+            refs_moved: Vec::new(),
         };
         if let History::Moved { reason } = &candidate.history {
             return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), site));
@@ -166,6 +176,7 @@ fn look(
         restored: Vec::new(),
         debris: names(site),
         left_out,
+        refs_moved: Vec::new(),
     })
 }
 

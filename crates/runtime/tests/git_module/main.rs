@@ -8,6 +8,8 @@ mod checkpoint;
 mod commit;
 mod cost;
 mod history;
+mod model;
 mod opening;
+mod refs;
 mod repo;
 mod restore;

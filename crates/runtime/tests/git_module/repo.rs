@@ -96,6 +96,17 @@ impl Repo {
         run_git(self.home.path(), &self.top, args)
     }
 
+    /// As [`Self::git`], for arguments that are no text, and with nothing taken off the output.
+    pub(crate) fn git_os(&self, args: &[&OsStr]) -> Vec<u8> {
+        let output = Command::new("git").current_dir(&self.top).args(args).envs(environment(self.home.path())).output().unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    pub(crate) fn git_raw(&self, args: &[&str]) -> Vec<u8> {
+        self.git_os(&args.iter().map(OsStr::new).collect::<Vec<_>>())
+    }
+
     pub(crate) fn hook(&self, name: &str, script: &str) {
         let path = self.git.common_dir().join("hooks").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -376,3 +376,43 @@ fn a_submodule_made_by_the_attempt_is_moved_aside() {
     assert_eq!((repo.work_tree(), repo.index()), before);
     assert_eq!(restored.aside, [repo.home().join("aside/sub")]);
 }
+
+#[test]
+fn what_ignore_rules_of_the_attempt_hide_is_not_overwritten_by_a_file_that_was_clean() {
+    let repo = Repo::new();
+    let checkpoint = repo.checkpoint();
+    repo.git(&["rm", "-q", "--cached", "a.txt"]);
+    repo.git(&["commit", "-qm", "agent"]);
+    repo.write(".gitignore", "a.txt\n");
+    repo.write("a.txt", "no checkpoint has this");
+    let restored = repo.restore(&checkpoint);
+    assert_eq!(repo.read("a.txt"), "one\n");
+    assert_eq!(restored.aside, [repo.home().join("aside/a.txt")]);
+    assert_eq!(fs::read_to_string(&restored.aside[0]).unwrap(), "no checkpoint has this");
+}
+
+#[test]
+fn a_lock_of_the_index_is_taken_over_only_from_a_dead_process_of_ours() {
+    let repo = Repo::new();
+    let checkpoint = repo.checkpoint();
+    repo.write("a.txt", "agent");
+    repo.git(&["add", "a.txt"]);
+    repo.checkpoint();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let git_dir = repo.git.git_dir();
+    let ours = git_dir.join(format!("verdone-index.{}", dead.id()));
+    fs::write(&ours, "half").unwrap();
+    fs::hard_link(&ours, git_dir.join("index.lock")).unwrap();
+    let rules = || verdone_runtime::git::RestoreRules { skip: Default::default(), aside: repo.home().join("aside") };
+    repo.git.restore(&checkpoint, &rules()).unwrap();
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert!(!ours.exists() && !git_dir.join("index.lock").exists());
+
+    repo.write("a.txt", "agent");
+    repo.git(&["add", "a.txt"]);
+    fs::write(git_dir.join("index.lock"), "").unwrap();
+    let error = repo.git.restore(&checkpoint, &rules()).unwrap_err();
+    assert!(matches!(error, verdone_runtime::git::GitError::Locked { .. }), "{error}");
+    fs::remove_file(git_dir.join("index.lock")).unwrap();
+}

@@ -143,6 +143,7 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         restored: verification.restored.clone(),
         debris: verification.debris.clone(),
         left_out: verification.left_out.clone(),
+        refs_moved: verification.refs_moved.clone(),
     }];
     let reason = || verification.reason.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);
     match (outcome, &verification.tree) {

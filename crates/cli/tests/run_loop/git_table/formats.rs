@@ -1,0 +1,149 @@
+//! Repositories that are not of the usual make.
+
+use super::{SHORT, assert_refused};
+use crate::world::{HONEST, ONE, Settings, World, always};
+
+/// A repository made with these options, and a commit of everything.
+fn made_with(options: &[&str], script: &str) -> World {
+    let world = World::folder(script, &SHORT);
+    world.sandbox.write("PLAN.md", ONE);
+    world.sandbox.write("README.md", "# A project\n");
+    world.git(&[&["init", "--quiet"], options].concat());
+    world.git(&["add", "--all"]);
+    world.git(&["commit", "--quiet", "-m", "initial"]);
+    world
+}
+
+/// A story that passes, its undo, and one that is rolled back with everything the agent did.
+#[track_caller]
+fn assert_works(options: &[&str]) {
+    let world = made_with(options, HONEST);
+    let base = world.head();
+    world.run(0);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
+    assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"verdict\": \"verified\""));
+    world.assert_clean();
+    world.verdone(&["undo"]).assert_code(0);
+    assert_eq!(world.head(), base);
+    world.assert_clean();
+
+    let steps =
+        "{ create = \"x\" }, { delete = \"README.md\" }, { run = \"git add x; git branch other; git commit --quiet -m own\" }";
+    let world = made_with(options, &always(steps));
+    let base = world.head();
+    let output = world.run(4);
+    assert!(output.stdout.contains("Branch other was made at"), "{}", output.stdout);
+    assert_eq!(world.head(), base);
+    assert!(world.tree_files(&world.kept()).contains(&"x".to_owned()));
+    world.assert_clean();
+}
+
+#[test]
+fn ids_of_sha256_work() {
+    assert_works(&["--object-format=sha256"]);
+}
+
+#[test]
+fn refs_in_tables_work_where_git_knows_them() {
+    let world = World::folder(HONEST, &Settings::default());
+    let version = world.git(&["--version"]);
+    let mut numbers = version.split([' ', '.']).filter_map(|part| part.parse::<u32>().ok());
+    if (numbers.next(), numbers.next()) >= (Some(2), Some(45)) {
+        assert_works(&["--ref-format=reftable"]);
+        let world = made_with(&["--ref-format=reftable"], HONEST);
+        world.git(&["switch", "--quiet", "--create", "side"]);
+        world.git(&["commit", "--quiet", "--allow-empty", "-m", "side"]);
+        world.git(&["switch", "--quiet", "main"]);
+        world.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
+        assert_refused(&world.verdone(&["run"]), "a merge is in progress", "git merge --abort");
+    } else {
+        // An older git says itself that it cannot read such a repository.
+        world.sandbox.write("PLAN.md", ONE);
+        world.git(&["init", "--quiet"]);
+        world.git(&["config", "core.repositoryFormatVersion", "1"]);
+        world.git(&["config", "extensions.refStorage", "reftable"]);
+        let output = world.run(1);
+        assert!(output.stderr.contains("refstorage"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn names_that_differ_only_in_case_do_not_confuse_a_rollback() {
+    let world = World::with(ONE, &always("{ create = \"readme.MD\", text = \"x\" }, { create = \"Dir/B\" }"), &SHORT);
+    world.git(&["config", "core.ignoreCase", "true"]);
+    world.run(4);
+    assert_eq!(world.sandbox.read("README.md"), "# A project\n");
+    assert!(!world.has("Dir"));
+    world.assert_clean();
+}
+
+#[test]
+fn files_outside_a_sparse_checkout_stay_in_commits_and_out_of_the_work_tree() {
+    for (script, code) in [(HONEST.to_owned(), 0), (always("{ create = \"x\" }, { delete = \"in/file\" }"), 4)] {
+        let world = World::folder(&script, &SHORT);
+        world.sandbox.write("PLAN.md", ONE);
+        world.sandbox.write("in/file", "in\n");
+        world.sandbox.write("out/file", "out\n");
+        world.sandbox.repo();
+        world.git(&["sparse-checkout", "set", "in", ".verdone"]);
+        assert!(!world.has("out/file"));
+        world.run(code);
+        assert_eq!(world.git(&["show", "HEAD:out/file"]), "out");
+        assert_eq!(world.sandbox.read("in/file"), "in\n");
+        assert!(!world.has("out"), "{code}");
+        world.assert_clean();
+        world.verdone(&["undo"]).assert_code(0);
+        assert!(!world.has("out"), "{code}");
+    }
+}
+
+fn filtered(script: &str) -> World {
+    let world = World::folder(script, &SHORT);
+    world.sandbox.write("PLAN.md", ONE);
+    world.sandbox.write(".gitattributes", "*.big filter=store\n");
+    world.sandbox.write("clean.big", "content\n");
+    world.git(&["init", "--quiet"]);
+    for (key, value) in [("clean", "tr a-z A-Z"), ("smudge", "tr A-Z a-z"), ("required", "true")] {
+        world.git(&["config", &format!("filter.store.{key}"), value]);
+    }
+    world.git(&["add", "--all"]);
+    world.git(&["commit", "--quiet", "-m", "initial"]);
+    world
+}
+
+#[test]
+fn filters_of_the_user_are_respected_both_ways() {
+    let world = filtered(&always("{ create = \"a\" }, { create = \"new.big\", text = \"new\\n\" }"));
+    world.sandbox.write("mine.big", "Raw And Mixed\n");
+    world.run(0);
+    assert_eq!(world.git(&["show", "HEAD:new.big"]), "NEW");
+    assert_eq!(world.sandbox.read("new.big"), "new\n");
+
+    let world = filtered(&always("{ create = \"clean.big\", text = \"agent\" }, { create = \"mine.big\", text = \"agent\" }"));
+    world.sandbox.write("mine.big", "Raw And Mixed\n");
+    world.run(4);
+    assert_eq!(world.sandbox.read("clean.big"), "content\n", "written by the filter");
+    assert_eq!(world.sandbox.read("mine.big"), "Raw And Mixed\n", "kept as it was, byte for byte");
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? mine.big");
+}
+
+#[test]
+fn a_required_filter_without_its_program_is_named_at_the_start() {
+    let world = filtered(HONEST);
+    world.git(&["config", "filter.store.process", "no-such-store filter-process"]);
+    world.git(&["config", "filter.store.clean", "no-such-store clean -- %f"]);
+    assert_refused(
+        &world.verdone(&["run"]),
+        "files here need the filter \"store\", whose program no-such-store is not there",
+        "install no-such-store",
+    );
+    world.git(&["config", "filter.store.required", "false"]);
+    world.git(&["config", "--unset", "filter.store.process"]);
+    world.git(&["config", "--unset", "filter.store.clean"]);
+    world.run(0);
+
+    let world = World::new(ONE, HONEST);
+    world.git(&["config", "filter.unused.clean", "no-such-store"]);
+    world.git(&["config", "filter.unused.required", "true"]);
+    world.run(0);
+}

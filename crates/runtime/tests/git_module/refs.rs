@@ -1,0 +1,50 @@
+use crate::repo::Repo;
+
+#[test]
+fn what_happens_to_other_refs_and_the_stash_is_told_and_the_lost_is_kept() {
+    for options in [&[][..], &["--ref-format=reftable"]] {
+        let repo = Repo::unborn(options);
+        repo.write("a.txt", "one\n");
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-qm", "start"]);
+        let first = repo.head();
+        for name in ["moved", "gone", "same"] {
+            repo.git(&["branch", name]);
+        }
+        repo.git(&["tag", "v1"]);
+        for text in ["older", "newer"] {
+            repo.write("a.txt", text);
+            repo.git(&["stash", "-q"]);
+        }
+        repo.git(&["pack-refs", "--all"]);
+        let before = repo.git.refs().unwrap();
+        assert_eq!(before.moved(&repo.git.refs().unwrap(), Some("main")), Default::default());
+
+        let dropped = repo.git(&["rev-parse", "stash@{1}"]);
+        repo.git(&["stash", "drop", "-q", "stash@{1}"]);
+        repo.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+        repo.git(&["branch", "-f", "moved"]);
+        repo.git(&["branch", "-D", "-q", "gone"]);
+        repo.git(&["branch", "made"]);
+        repo.git(&["tag", "-d", "v1"]);
+        let second = repo.head();
+        let moved = before.moved(&repo.git.refs().unwrap(), Some("main"));
+        assert_eq!(
+            moved.told,
+            [
+                format!("branch gone was deleted; it was at {first}"),
+                format!("branch made was made at {}", second.short()),
+                format!("branch moved was moved from {first} to {second}"),
+                format!("tag v1 was deleted; it was at {first}"),
+                format!("a stash entry is gone; to have it back: git stash store {dropped}"),
+            ]
+        );
+
+        repo.git.keep_commits(&repo.run, &moved.lost, "lost").unwrap();
+        repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+        repo.git(&["gc", "-q", "--prune=now"]);
+        repo.git(&["stash", "store", &dropped]);
+        assert_eq!(repo.git(&["show", "stash@{0}:a.txt"]), "older");
+        assert!(repo.git.chain(&repo.run).unwrap().is_empty(), "it is no checkpoint");
+    }
+}
