@@ -6,10 +6,12 @@
 
 mod candidate;
 mod chain;
+mod changes;
 mod checkpoint;
 mod command;
 mod commit;
 mod create;
+mod derived;
 mod error;
 mod files;
 mod head;
@@ -17,6 +19,7 @@ mod hidden;
 mod index;
 mod note;
 mod path;
+mod put_back;
 mod restore;
 mod snapshot;
 mod status;
@@ -32,10 +35,12 @@ use verdone_core::id::Oid;
 
 pub use candidate::{Candidate, CandidateRules, Drift, History, Obstacle};
 pub use chain::{ChainEntry, ChainKind};
+pub use changes::KeptChanges;
 pub use checkpoint::{CheckpointRequest, SnapshotLimits};
 pub use commit::Commit;
 pub use error::{CommitError, GitError};
 pub use path::{PathSet, RepoPath};
+pub use put_back::Return;
 pub use restore::{RestoreRules, Restored};
 pub use status::{Blob, Change, Entry, Kind, Status};
 

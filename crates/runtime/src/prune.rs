@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use verdone_core::event::Event;
 use verdone_core::id::RunId;
 use verdone_core::machine::{Phase, State, apply};
 
@@ -26,6 +27,8 @@ pub enum PruneError {
 #[derive(Debug, Default)]
 pub struct Pruned {
     pub runs: Vec<RunId>,
+    /// Left alone, because uncommitted changes of the user's are nowhere else.
+    pub with_changes: Vec<RunId>,
     pub bytes: u64,
 }
 
@@ -37,7 +40,8 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
     let mut pruned = Pruned::default();
     for id in ids.iter().rev().skip(keep) {
         let mut state = State::default();
-        store.read(id)?.journal.iter().for_each(|recorded| apply(&mut state, recorded));
+        let journal = store.read(id)?.journal;
+        journal.iter().for_each(|recorded| apply(&mut state, recorded));
         if !matches!(state.phase, Phase::Stopped { .. }) {
             continue;
         }
@@ -45,6 +49,10 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         let bytes = size_without_journal(&dir).map_err(|source| PruneError::Io { path: dir.clone(), source })?;
         let has_ref = git.runs_with_refs()?.iter().any(|name| name == id.as_str());
         if bytes == 0 && !has_ref {
+            continue;
+        }
+        if has_ref && journal.iter().any(|recorded| matches!(recorded.event, Event::ChangesKept { .. })) {
+            pruned.with_changes.push(id.clone());
             continue;
         }
         if !dry_run {

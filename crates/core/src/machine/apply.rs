@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Attempt, EndedIteration, Fatal, Feedback, Phase, State};
+use super::{Aside, Attempt, EndedIteration, Fatal, Feedback, Phase, State};
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
 use crate::control::Request;
@@ -19,6 +19,15 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::RunStarted { run, .. } => {
             *state = State { run: Some(run.clone()), started_at: Some(recorded.at), phase: Phase::Preparing, ..State::default() };
         }
+        Event::ChangesSetAside { checkpoint, clean, stash, files } => {
+            let (checkpoint, clean, files) = (checkpoint.clone(), clean.clone(), files.clone());
+            let branch = checkpoint.branch.clone();
+            state.aside = Some(Aside { checkpoint, clean, stash: stash.clone(), files, branch });
+        }
+        Event::PutBackStarted { finish, exit_code } => {
+            state.phase = Phase::PuttingBack { finish: *finish, exit_code: *exit_code };
+        }
+        Event::ChangesPutBack { .. } | Event::ChangesKept { .. } => state.aside = None,
         Event::BaselineChecked { green, runs } => {
             state.baseline = (!green).then(|| Feedback::from_runs(runs));
             state.phase = Phase::Selecting;
@@ -30,6 +39,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::Checkpointed { checkpoint, .. } => {
             state.skips = 0;
+            if let Some(aside) = &mut state.aside {
+                aside.branch.clone_from(&checkpoint.branch);
+            }
             with_attempt(state, |attempt| attempt.checkpoint = Some(checkpoint.clone()));
             state.phase = Phase::RedChecking;
         }

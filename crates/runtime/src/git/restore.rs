@@ -129,15 +129,16 @@ impl Git {
         Ok(())
     }
 
+    /// The index file as it was at a checkpoint.
+    pub(super) fn index_of(&self, snapshot: &Snapshot) -> Result<Option<IndexFile>, GitError> {
+        let Some(modified) = snapshot.manifest.index_ns else { return Ok(None) };
+        let bytes = self.blobs(&snapshot.checkpoint.id, &["index".to_owned()])?.into_iter().next().flatten();
+        let bytes = bytes.ok_or_else(|| GitError::NotACheckpoint { id: snapshot.checkpoint.id.0.clone() })?;
+        Ok(Some(IndexFile { bytes, modified: time_of(modified) }))
+    }
+
     fn put_back_index(&self, snapshot: &Snapshot) -> Result<(), GitError> {
-        let wanted = match snapshot.manifest.index_ns {
-            None => None,
-            Some(modified) => {
-                let bytes = self.blobs(&snapshot.checkpoint.id, &["index".to_owned()])?.into_iter().next().flatten();
-                let bytes = bytes.ok_or_else(|| GitError::NotACheckpoint { id: snapshot.checkpoint.id.0.clone() })?;
-                Some(IndexFile { bytes, modified: time_of(modified) })
-            }
-        };
+        let wanted = self.index_of(snapshot)?;
         if IndexFile::read(&self.index_path())? == wanted {
             return Ok(());
         }
@@ -313,7 +314,7 @@ impl Work<'_> {
 
 /// What a kept file needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repair {
+pub(super) enum Repair {
     Nothing,
     Mode(u32),
     File(u32),
@@ -321,7 +322,7 @@ enum Repair {
 }
 
 impl Repair {
-    fn of(kept: &Kept, found: &Found, bytes: &[u8]) -> Self {
+    pub(super) fn of(kept: &Kept, found: &Found, bytes: &[u8]) -> Self {
         match (&kept.state, found) {
             (State::Absent, _) => Self::Nothing,
             (State::File { stat, .. }, Found::File { bytes: now, stat: is }) if now == bytes => {

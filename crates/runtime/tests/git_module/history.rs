@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::repo::{Repo, WorkTree};
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     Write(usize, u8),
     Remove(usize),
     Link(usize),
@@ -26,7 +26,7 @@ enum Step {
 const NAMES: [&str; 10] =
     ["a.txt", "dir/b.txt", "run.sh", "link", "new", "dir", "dir/deep/x", "odd\n\"name", "-dash", "kept.log"];
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let name = 0..NAMES.len();
     prop_oneof![
         4 => (name.clone(), any::<u8>()).prop_map(|(name, byte)| Step::Write(name, byte)),
@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Steps that do not apply (removing what is not there, staging nothing) are skipped: a history is whatever is left.
-fn take(repo: &Repo, step: &Step) {
+pub(crate) fn take(repo: &Repo, step: &Step) {
     let path = |name: usize| repo.path(NAMES[name]);
     let clear = |name: usize| {
         let place = path(name);

@@ -9,5 +9,6 @@ mod commit;
 mod cost;
 mod history;
 mod opening;
+mod put_back;
 mod repo;
 mod restore;
