@@ -209,7 +209,8 @@ fn plain_git_can_apply_what_was_set_aside() {
 #[test]
 fn an_overlap_leaves_everything_as_it_is() {
     // What the user changed, and what the commit changes: the same, above it, below it, and the same but for its case.
-    for (mine, theirs) in [("a.txt", "a.txt"), ("both", "both"), ("new", "new/below"), ("new/below", "new"), ("Readme", "README")] {
+    for (mine, theirs) in [("a.txt", "a.txt"), ("both", "both"), ("new", "new/below"), ("new/below", "new"), ("Readme", "README")]
+    {
         let repo = Repo::new();
         repo.write(mine, "mine");
         repo.git(&["add", mine]);
