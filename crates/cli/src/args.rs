@@ -150,6 +150,9 @@ pub(crate) struct RunArgs {
     /// Start although gates fail already; their failures go into the prompt.
     #[arg(long)]
     pub red_baseline: bool,
+    /// Start although files have uncommitted changes: they are set aside, and put back when the run has ended.
+    #[arg(long)]
+    pub allow_dirty: bool,
     /// Print one JSON event a line instead of text.
     #[arg(long)]
     pub json: bool,

@@ -132,6 +132,29 @@ pub enum Event {
         /// Whether `--unverified` was given.
         unverified: bool,
     },
+    /// The user's uncommitted changes are kept, and are about to leave the work tree until the run ends (`--allow-dirty`).
+    ChangesSetAside {
+        /// Everything as it was found.
+        checkpoint: Checkpoint,
+        /// The same without the changes: what the run begins with.
+        clean: Checkpoint,
+        /// The changes as a commit that `git stash apply --index` takes.
+        stash: Oid,
+        /// The files, relative to the top level; `%XX` stands for a byte that cannot be shown.
+        files: Vec<String>,
+    },
+    /// Everything else is in order; the user's changes are about to come back.
+    PutBackStarted { finish: Finish, exit_code: u8 },
+    /// The user's changes are in the work tree and the index again.
+    ChangesPutBack { files: u32 },
+    /// The user's changes could not be put back. Nothing of them was applied; they stay under the run's ref.
+    ChangesKept {
+        reason: String,
+        /// The files that stand against each other, where that is the reason.
+        overlap: Vec<String>,
+        /// What brings the changes back by hand.
+        command: String,
+    },
     /// The gates ran once on the start tree.
     BaselineChecked { green: bool, runs: Vec<CheckRun> },
     /// A story was chosen: an iteration begins.

@@ -39,6 +39,8 @@ pub struct Rules {
     pub unverified: bool,
     /// What a lifecycle script's failure means.
     pub fail_behavior: FailBehavior,
+    /// Set the user's uncommitted changes aside until the end.
+    pub allow_dirty: bool,
 }
 
 /// Where a run is. Phases carry what their effect needs.
@@ -46,7 +48,7 @@ pub struct Rules {
 pub enum Phase {
     #[default]
     New,
-    /// The script `started`, then the baseline.
+    /// The user's changes are set aside, where that is allowed; then the script `started`, then the baseline.
     Preparing,
     /// The script `post_iteration`, where an iteration has ended, then the choice.
     Selecting,
@@ -64,6 +66,11 @@ pub enum Phase {
     },
     Stopping {
         finish: Finish,
+    },
+    /// The user's changes come back, as the very last thing.
+    PuttingBack {
+        finish: Finish,
+        exit_code: u8,
     },
     Stopped {
         finish: Finish,
@@ -93,6 +100,28 @@ pub struct Attempt {
     pub same_failure: (Option<(Option<Oid>, String)>, u32),
     /// The tree whose commit was refused last.
     pub refused: Option<Oid>,
+}
+
+/// The user's changes that are not in the work tree now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aside {
+    /// Everything as it was found.
+    pub checkpoint: Checkpoint,
+    /// The same without the changes.
+    pub clean: Checkpoint,
+    /// The changes in the shape of a stash.
+    pub stash: Oid,
+    /// As the journal spells them.
+    pub files: Vec<String>,
+    /// The branch that the run works on: the changes come back on no other.
+    pub branch: Option<String>,
+}
+
+impl Aside {
+    /// What brings the changes back by hand.
+    pub fn command(&self) -> String {
+        format!("git stash apply --index {}", self.stash)
+    }
 }
 
 /// A reason to end the run that waits for the rollback before it.
@@ -134,6 +163,8 @@ pub struct State {
     /// The iteration that ended last: for the lifecycle scripts.
     pub last_iteration: Option<EndedIteration>,
     pub fatal: Option<Fatal>,
+    /// Set aside and not put back yet: what recovery has to bring back.
+    pub aside: Option<Aside>,
 }
 
 /// An iteration that is over.
@@ -152,6 +183,12 @@ pub struct EndedIteration {
 pub enum Input {
     /// Begin; the event says with what.
     Start(Box<Event>),
+    /// The user's changes are kept and still in the work tree; none where nothing was changed.
+    ChangesKept(Option<Box<Aside>>),
+    /// The work tree is without the user's changes.
+    SetAside,
+    /// What became of the user's changes at the end.
+    PutBack(PutBack),
     Prepared {
         baseline: Vec<CheckRun>,
     },
@@ -187,6 +224,18 @@ pub enum Input {
     /// An effect could not be performed: Verdone's own trouble, which never spends an attempt.
     Failed {
         message: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PutBack {
+    Done {
+        files: u32,
+    },
+    /// Nothing was applied.
+    Refused {
+        reason: String,
+        overlap: Vec<String>,
     },
 }
 
@@ -231,6 +280,10 @@ pub struct Verification {
 /// What to do next, as data. What an effect needs beyond this is in the state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
+    /// Keep the user's changes, without touching them.
+    KeepChanges,
+    /// Take the kept changes out of the work tree.
+    SetAside,
     /// Run a lifecycle script.
     Script(Script),
     /// Look at the start tree: run the gates once.
@@ -244,6 +297,8 @@ pub enum Effect {
     RollBack,
     /// Put things in order before the end.
     Finish,
+    /// Bring the user's changes back, or say why not.
+    PutBack,
 }
 
 /// The answer of `decide`. Events are journalled and applied before the effect is performed.

@@ -88,6 +88,8 @@ pub struct RunView {
     /// Files that checks left behind.
     pub debris: BTreeSet<String>,
     pub undone: Vec<String>,
+    /// The user's own changes, where the run had to set them aside.
+    pub aside: Option<AsideView>,
     #[serde(skip)]
     active: ActiveTime,
     #[serde(skip)]
@@ -110,6 +112,32 @@ pub struct Current {
     pub started: Timestamp,
     /// Active time then, in milliseconds.
     pub started_ms: u64,
+}
+
+/// The user's own changes during the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AsideView {
+    /// What was changed.
+    pub files: Vec<String>,
+    /// What brings the changes back by hand, as long as they are not back.
+    pub command: String,
+    pub state: AsideState,
+    /// Why the changes could not be put back.
+    pub reason: Option<String>,
+    /// The files that stood against each other.
+    pub overlap: Vec<String>,
+}
+
+/// Where the user's own changes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AsideState {
+    /// Under the run's ref, until the run ends.
+    SetAside,
+    /// In the work tree again.
+    PutBack,
+    /// Under the run's ref, until the user fetches them.
+    Kept,
 }
 
 /// The gates on the start tree.

@@ -5,6 +5,7 @@ use verdone_core::check::CheckRun;
 use verdone_core::control::Request;
 use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
+use verdone_core::id::encode_component;
 use verdone_core::lifecycle::{Meaning, ScriptExit};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
@@ -85,6 +86,22 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
     let dot = style.dot();
     match event {
         Event::RunStarted { .. } => started(view, dot),
+        Event::ChangesSetAside { files: names, .. } => {
+            vec![Line::top(Mark::Info, format!("Set aside until the run ends: {}", files(names)))]
+        }
+        Event::ChangesPutBack { files } => {
+            vec![Line::top(Mark::Back, format!("Your changes are back: {}", plural(*files as usize, "file", "files")))]
+        }
+        Event::ChangesKept { reason, overlap, command } => {
+            let place = view
+                .run
+                .as_ref()
+                .map_or_else(String::new, |run| format!(" under refs/verdone/{}", encode_component(run.as_str())));
+            vec![
+                Line::top(Mark::Warn, not_put_back(reason, overlap)),
+                Line::top(Mark::Warn, format!("They are kept{}; to get them: {}", clean(&place), clean(command))),
+            ]
+        }
         Event::BaselineChecked { green, runs } => baseline(*green, runs, dot),
         Event::StorySelected { place, title, number, of, .. } => vec![selected(place, title, *number, *of, dot)],
         Event::RedChecked { red: found, .. } => vec![Line::under(red_mark(*found), format!("Red check: {}", red(*found)))],
@@ -139,10 +156,18 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             vec![Line::top(Mark::Info, because(&format!("Stopping ({})", finish.name()), reason))]
         }
         Event::Undone { what, .. } => vec![Line::top(Mark::Back, format!("Undone: {}", clean(what)))],
-        Event::TurnStarted { .. } | Event::Checkpointed { .. } | Event::CommitStarted { .. } | Event::RunStopped { .. } => {
-            Vec::new()
-        }
+        Event::TurnStarted { .. }
+        | Event::Checkpointed { .. }
+        | Event::CommitStarted { .. }
+        | Event::PutBackStarted { .. }
+        | Event::RunStopped { .. } => Vec::new(),
     }
+}
+
+/// Why the user's changes are not in the work tree.
+pub(crate) fn not_put_back(reason: &str, overlap: &[String]) -> String {
+    let text = because("Your changes were not put back", reason);
+    if overlap.is_empty() { text } else { format!("{text}: {}", files(overlap)) }
 }
 
 /// An attempt that changed nothing is kept all the same: its journal entry names it.

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
 
-use crate::event_lines::{asked, rolled_back, script_mark, signal_name, verdict_mark};
+use crate::event_lines::{asked, files, not_put_back, rolled_back, script_mark, signal_name, verdict_mark};
 use crate::style::{Mark, Style};
 use crate::width::clean;
 use crate::words::{because, checks, duration, given_up, moment, plural, red, verification};
@@ -34,6 +34,10 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::AttemptLeft { place, .. }
         | Event::RolledBack { place, .. } => Some(place),
         Event::RunStarted { .. }
+        | Event::ChangesSetAside { .. }
+        | Event::PutBackStarted { .. }
+        | Event::ChangesPutBack { .. }
+        | Event::ChangesKept { .. }
         | Event::BaselineChecked { .. }
         | Event::StoryFailed { .. }
         | Event::StopRequested { .. }
@@ -53,6 +57,17 @@ fn said(event: &Event) -> (Mark, String) {
             let stories = plural(*stories, "story", "stories");
             let (run, plan, agent) = (clean(run.as_str()), clean(plan), clean(agent));
             (Mark::Info, format!("Run {run} started: {plan}, {stories}, {open} open, agent {agent}"))
+        }
+        Event::ChangesSetAside { checkpoint, stash, files: names, .. } => {
+            let (checkpoint, stash) = (clean(checkpoint.id.short()), clean(stash.short()));
+            (Mark::Info, format!("Changes set aside, checkpoint {checkpoint}, stash {stash}: {}", files(names)))
+        }
+        Event::PutBackStarted { .. } => (Mark::Info, "Putting the changes back".to_owned()),
+        Event::ChangesPutBack { files } => {
+            (Mark::Back, format!("Changes put back, {}", plural(*files as usize, "file", "files")))
+        }
+        Event::ChangesKept { reason, overlap, command } => {
+            (Mark::Warn, format!("{}; to get them: {}", not_put_back(reason, overlap), clean(command)))
         }
         Event::BaselineChecked { green, runs } => {
             (if *green { Mark::Good } else { Mark::Bad }, format!("Start tree: {}", checks(runs)))

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use jiff::tz::TimeZone;
 use verdone_core::id::StoryId;
 use verdone_core::verdict::StoryVerdict;
-use verdone_core::view::{AttemptView, RunView, StoryView};
+use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
 
-use crate::event_lines::name;
+use crate::event_lines::{name, not_put_back};
 use crate::summary::{false_claims, tally, work};
 use crate::width::clean;
 use crate::words::{checks, duration, given_up, moment, plural, red, sentence, usage};
@@ -200,6 +200,10 @@ fn review(out: &mut String, view: &RunView) {
     }
     if view.leftovers > 0 {
         points.push(format!("Ended {} that the agent left running.", plural(view.leftovers as usize, "process", "processes")));
+    }
+    if let Some(aside) = view.aside.as_ref().filter(|aside| aside.state == AsideState::Kept) {
+        let why = not_put_back(aside.reason.as_deref().unwrap_or_default(), &aside.overlap);
+        points.push(format!("{}. To get them: {}.", text(&why), code(&aside.command)));
     }
     points.extend(view.undone.iter().map(|what| format!("Undone: {}.", text(what))));
     if points.is_empty() {

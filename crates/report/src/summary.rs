@@ -1,9 +1,9 @@
 //! The end of a run on one screen: what is done, what is only claimed, what was rolled back, and what to do next.
 
 use verdone_core::verdict::StoryVerdict;
-use verdone_core::view::{FalseClaims, RunView, StoryView};
+use verdone_core::view::{AsideState, FalseClaims, RunView, StoryView};
 
-use crate::event_lines::verdict_mark;
+use crate::event_lines::{not_put_back, verdict_mark};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
 use crate::words::{duration, plural, sentence, usage};
@@ -79,6 +79,20 @@ pub(crate) fn work(view: &RunView, now: u64) -> String {
     format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
 }
 
+/// Where the user's own changes are.
+pub(crate) fn aside(view: &RunView) -> Option<(Tone, String)> {
+    let aside = view.aside.as_ref()?;
+    let count = plural(aside.files.len(), "file", "files");
+    Some(match aside.state {
+        AsideState::SetAside => (Tone::Plain, format!("Your changes to {count} are set aside until the run ends")),
+        AsideState::PutBack => (Tone::Plain, format!("Your changes to {count} are back")),
+        AsideState::Kept => {
+            let why = not_put_back(aside.reason.as_deref().unwrap_or_default(), &aside.overlap);
+            (Tone::Warn, format!("{why}; to get them: {}", clean(&aside.command)))
+        }
+    })
+}
+
 fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
     let mut rows = vec![(Tone::Strong, tally(view))];
     rows.extend(false_claims(view.false_claims).map(|text| (Tone::Warn, text)));
@@ -99,6 +113,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
             format!("The checks left {files} behind that {} not ignored", if view.debris.len() == 1 { "is" } else { "are" }),
         ));
     }
+    rows.extend(aside(view).filter(|(tone, _)| *tone == Tone::Warn));
     if let Some(finish) = view.finish {
         let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
         let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));

@@ -70,7 +70,8 @@ impl<'a> Driver<'a> {
 
     /// While the run is paused nothing new begins; putting things in order is not new.
     fn hold(&mut self, effect: &Effect) -> Result<(), JournalError> {
-        while self.state.paused && self.state.stop.is_none() && !matches!(effect, Effect::RollBack | Effect::Finish) {
+        let orders = matches!(effect, Effect::SetAside | Effect::RollBack | Effect::Finish | Effect::PutBack);
+        while self.state.paused && self.state.stop.is_none() && !orders {
             self.site.clock.pause();
             std::thread::sleep(PAUSED_LOOK);
             self.reporter.report(self.site.clock.tick());
@@ -105,6 +106,8 @@ impl<'a> Driver<'a> {
         let (site, state) = (&mut self.site, &self.state);
         let reporter = &mut *self.reporter;
         let done: Result<Input, StepError> = match effect {
+            Effect::KeepChanges => step::keep_changes(site),
+            Effect::SetAside => step::set_aside(site, state),
             Effect::Script(script) => step::script(site, state, *script, reporter),
             Effect::Prepare => step::prepare(site, reporter),
             Effect::Select => step::select(site, state, reporter),
@@ -115,6 +118,7 @@ impl<'a> Driver<'a> {
             Effect::Commit => step::commit(site, state, reporter),
             Effect::RollBack => step::roll_back(site, state, reporter),
             Effect::Finish => step::finish(site, state, reporter),
+            Effect::PutBack => step::bring_back(site, state),
         };
         done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
     }

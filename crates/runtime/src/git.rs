@@ -6,10 +6,12 @@
 
 mod candidate;
 mod chain;
+mod changes;
 mod checkpoint;
 mod command;
 mod commit;
 mod create;
+mod derived;
 mod error;
 mod files;
 mod filter;
@@ -19,6 +21,7 @@ mod index;
 mod nested;
 mod note;
 mod path;
+mod put_back;
 mod refs;
 mod restore;
 mod snapshot;
@@ -35,11 +38,13 @@ use verdone_core::id::Oid;
 
 pub use candidate::{Candidate, CandidateRules, Drift, History, Obstacle};
 pub use chain::{ChainEntry, ChainKind};
+pub use changes::KeptChanges;
 pub use checkpoint::{CheckpointRequest, SnapshotLimits};
 pub use commit::Commit;
 pub use error::{CommitError, GitError};
 pub use filter::RequiredFilter;
 pub use path::{PathSet, RepoPath};
+pub use put_back::Return;
 pub use refs::{Refs, RefsMoved};
 pub use restore::{RestoreRules, Restored};
 pub use status::{Blob, Change, Entry, Kind, Status};

@@ -7,7 +7,7 @@ use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
 
 use crate::approval::Approvals;
-use crate::git::{Git, GitError, Kind, Status as GitStatus};
+use crate::git::{Entry, Git, GitError, Kind, Status as GitStatus};
 use crate::process::{check_program, program_exists};
 
 /// Less room than this on the disk, and a run would fail at a bad moment.
@@ -21,6 +21,14 @@ pub enum Health {
     Good,
     Warning,
     Bad,
+}
+
+/// What happens to uncommitted changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dirty {
+    Refused,
+    /// They leave the work tree until the run has ended.
+    SetAside,
 }
 
 /// One thing that was looked at.
@@ -53,6 +61,7 @@ pub fn repository(
     status: &GitStatus,
     identity: Result<String, GitError>,
     ours: &dyn Fn(&Path) -> bool,
+    dirty: Dirty,
 ) -> Result<Vec<Finding>, GitError> {
     let mut findings = Vec::new();
     if let Some(operation) = git.operation_in_progress() {
@@ -65,7 +74,7 @@ pub fn repository(
     }
     findings.push(branch(status));
     findings.extend(inner_repositories(git, status)?);
-    findings.extend(work_tree(status, ours));
+    findings.extend(work_tree(status, ours, dirty));
     findings.push(match identity {
         Ok(identity) => Finding::good("identity", identity),
         Err(error) => Finding::bad(
@@ -127,20 +136,42 @@ fn branch(status: &GitStatus) -> Finding {
     }
 }
 
-fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Vec<Finding> {
-    let files = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Submodule { .. }));
+/// Settings that were read before the changes could leave: half of the run would work with others.
+pub fn cannot_leave(status: &GitStatus, settings: &dyn Fn(&Path) -> bool) -> Option<Finding> {
+    let found: Vec<&Entry> =
+        status.entries.iter().filter(|entry| !entry.is_untracked() && settings(entry.path.as_path())).collect();
+    let message = || format!("uncommitted settings cannot be set aside: {}", names(&found));
+    (!found.is_empty()).then(|| Finding::bad("work tree", message(), ["git commit, or git stash, and run again"]))
+}
+
+fn names(entries: &[&Entry]) -> String {
+    let mut shown: Vec<String> = entries.iter().take(SHOWN).map(|entry| entry.path.to_string()).collect();
+    if entries.len() > SHOWN {
+        shown.push(format!("and {} more", entries.len() - SHOWN));
+    }
+    shown.join(", ")
+}
+
+fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool, dirty: Dirty) -> Vec<Finding> {
     let (untracked, changed): (Vec<_>, Vec<_>) =
-        files.filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
-    let names =
-        |entries: &[&crate::git::Entry]| some(&entries.iter().map(|entry| entry.path.to_string()).collect::<Vec<String>>());
-    let mut findings = vec![if changed.is_empty() {
-        Finding::good("work tree", "nothing uncommitted is in the way")
-    } else {
-        Finding::bad(
+        status.entries.iter().filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
+    let (plain, special): (Vec<&Entry>, Vec<&Entry>) =
+        changed.iter().partition(|entry| matches!(entry.kind, Kind::Tracked { .. }));
+    let mut findings = vec![match dirty {
+        Dirty::Refused | Dirty::SetAside if changed.is_empty() => Finding::good("work tree", "nothing uncommitted is in the way"),
+        Dirty::SetAside if special.is_empty() => {
+            Finding::good("work tree", format!("set aside until the run ends: {}", names(&plain)))
+        }
+        Dirty::SetAside => Finding::bad(
+            "work tree",
+            format!("submodules and conflicts cannot be set aside: {}", names(&special)),
+            ["git submodule update, or git commit, and run again"],
+        ),
+        Dirty::Refused => Finding::bad(
             "work tree",
             format!("uncommitted changes would mix with the agent's: {}", names(&changed)),
-            ["git commit, or git stash, and run again"],
-        )
+            ["git commit, or git stash, and run again", "or set them aside until the run ends: --allow-dirty"],
+        ),
     }];
     if !untracked.is_empty() {
         let message = format!("untracked files stay as they are and are never committed: {}", names(&untracked));

@@ -26,6 +26,8 @@ pub enum PruneError {
 #[derive(Debug, Default)]
 pub struct Pruned {
     pub runs: Vec<RunId>,
+    /// Left alone, because uncommitted changes of the user's are nowhere else.
+    pub with_changes: Vec<RunId>,
     pub bytes: u64,
 }
 
@@ -36,13 +38,18 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
     let ids = store.ids().map_err(|source| PruneError::Io { path: root.join(".verdone/runs"), source })?;
     let mut pruned = Pruned::default();
     for id in ids.iter().rev().skip(keep) {
-        if !matches!(store.run(id.clone()).last_state()?.phase, Phase::Stopped { .. }) {
+        let stored = store.run(id.clone());
+        if !matches!(stored.last_state()?.phase, Phase::Stopped { .. }) {
             continue;
         }
         let dir = store.dir(id);
         let bytes = size_without_journal(&dir).map_err(|source| PruneError::Io { path: dir.clone(), source })?;
         let has_ref = git.runs_with_refs()?.iter().any(|name| name == id.as_str());
         if bytes == 0 && !has_ref {
+            continue;
+        }
+        if has_ref && stored.owes_changes()? {
+            pruned.with_changes.push(id.clone());
             continue;
         }
         if !dry_run {

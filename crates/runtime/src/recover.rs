@@ -10,7 +10,7 @@ use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
 use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
-use verdone_core::machine::{Attempt, Phase, State};
+use verdone_core::machine::{Attempt, Phase, PutBack, State, apply};
 use verdone_core::update::{Reporter, Update};
 
 use crate::git::{Git, GitError};
@@ -38,7 +38,7 @@ pub enum RecoverError {
 /// plan, the settings or both.
 pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let Some(stored) = Store::of(&project.root).latest()? else { return Ok(()) };
-    let state = stored.last_state()?;
+    let mut state = stored.last_state()?;
     if matches!(state.phase, Phase::Stopped { .. } | Phase::New) && state.open_attempt().is_none() {
         return Ok(());
     }
@@ -53,22 +53,49 @@ pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut d
     }
     git.sweep()?;
     let mut journal = Journal::reopen(&stored.dir)?;
-    let mut events = Vec::new();
+    let mut left = false;
     if let Some(attempt) = state.open_attempt() {
         put_settings_back(project, &stored, reporter)?;
-        events.extend(settle(git, &project.root, &stored, &state, attempt)?);
+        let events = settle(git, &project.root, &stored, &state, attempt)?;
+        left = events.iter().any(|event| matches!(event, Event::AttemptLeft { .. }));
+        record(&mut journal, &mut state, events, reporter)?;
     }
-    let reason = "the run died; found and put in order by the next one".to_owned();
-    events.push(Event::RunStopping { finish: Finish::Error, reason });
-    events.push(Event::RunStopped {
-        finish: Finish::Error,
-        exit_code: Finish::Error.exit_code(),
-        duration_ms: state.active.ms(),
-    });
+    let mut events: Vec<Event> = bring_back(git, &project.root, &stored, &state, left).into_iter().collect();
+    let (mut finish, mut code) = (Finish::Error, Finish::Error.exit_code());
+    if let Phase::PuttingBack { finish: reached, exit_code } = state.phase {
+        (finish, code) = (reached, exit_code);
+    } else {
+        let reason = "the run died; found and put in order by the next one".to_owned();
+        events.push(Event::RunStopping { finish, reason });
+    }
+    events.push(Event::RunStopped { finish, exit_code: code, duration_ms: state.active.ms() });
+    Ok(record(&mut journal, &mut state, events, reporter)?)
+}
+
+fn record(journal: &mut Journal, state: &mut State, events: Vec<Event>, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
     for recorded in journal.append(events, When { at: Timestamp::now(), active_ms: Some(state.active.ms()) })? {
+        apply(state, &recorded);
         tell(&recorded, reporter);
     }
     Ok(())
+}
+
+/// The user's own changes, where the run had set them aside: also when it died while it did that, or while it brought them back.
+fn bring_back(git: &Git, root: &Path, stored: &StoredRun, state: &State, left: bool) -> Option<Event> {
+    let aside = state.aside.as_ref()?;
+    // Whatever is wrong is said about the changes; it does not stand in the way of other runs.
+    let limits = git.limits_of(&aside.checkpoint).unwrap_or_default();
+    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits };
+    let outcome = if left {
+        let reason = "the branch has moved since the run began its last attempt".to_owned();
+        PutBack::Refused { reason, overlap: Vec::new() }
+    } else {
+        keep.bring_back(aside, &git.extra_paths(&aside.checkpoint).unwrap_or_default())
+    };
+    Some(match outcome {
+        PutBack::Done { files } => Event::ChangesPutBack { files },
+        PutBack::Refused { reason, overlap } => Event::ChangesKept { reason, overlap, command: aside.command() },
+    })
 }
 
 /// The settings as the run began with them; what is there now is kept beside the run.
@@ -85,6 +112,15 @@ fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn R
 }
 
 fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
+    if let Event::ChangesPutBack { files } = &recorded.event {
+        let text = format!("your changes that it had set aside are back ({files} files)");
+        reporter.report(Update::Notice { text: &text });
+    }
+    if let Event::ChangesKept { reason, overlap, command } = &recorded.event {
+        let overlap = if overlap.is_empty() { String::new() } else { format!(": {}", overlap.join(", ")) };
+        let text = format!("your changes that it had set aside were not put back ({reason}{overlap}); get them with: {command}");
+        reporter.report(Update::Notice { text: &text });
+    }
     if let Event::AttemptLeft { place, kept, reason } = &recorded.event {
         let text = format!("the unfinished attempt at {} was left as it is ({reason}); a copy is {}", place.story, kept.short());
         reporter.report(Update::Notice { text: &text });

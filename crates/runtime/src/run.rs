@@ -20,11 +20,11 @@ use verdone_core::update::{Reporter, Update};
 use crate::approval::{ApprovalError, Approvals};
 use crate::clock::Stopwatch;
 use crate::driver::Driver;
-use crate::git::{Git, GitError, PathSet, Refs};
+use crate::git::{Git, GitError, Kind, PathSet, Refs};
 use crate::home::Home;
 use crate::lifecycle::Scripts;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
-use crate::preflight::{self, Finding, Health};
+use crate::preflight::{self, Dirty, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
 use crate::project::Project;
 use crate::protected::Protected;
@@ -44,6 +44,8 @@ pub struct RunRequest {
     pub only: Option<StoryId>,
     pub red_baseline: bool,
     pub unverified: bool,
+    /// Set uncommitted changes aside instead of refusing.
+    pub allow_dirty: bool,
     /// Where the project's specifications are, for lifecycle scripts; `specs` where nobody says.
     pub spec_dir: Option<PathBuf>,
     /// Variables for lifecycle scripts, from a fresher project.
@@ -166,8 +168,13 @@ impl Ready {
             let path = top.join(path);
             path.starts_with(&home) || protected.contains(&path)
         };
+        let dirty = if self.request.allow_dirty { Dirty::SetAside } else { Dirty::Refused };
         let mut findings = filters;
-        findings.extend(preflight::repository(&self.git, &status, identity, &ours)?);
+        findings.extend(preflight::repository(&self.git, &status, identity, &ours, dirty)?);
+        if self.request.allow_dirty {
+            let fresher = root.join(".fresher");
+            findings.extend(preflight::cannot_leave(&status, &|path: &Path| top.join(path).starts_with(&fresher)));
+        }
         if let Err(error) = fits {
             findings.push(Finding::bad(
                 "files",
@@ -181,6 +188,17 @@ impl Ready {
         let approvals = Approvals::read(root)?;
         findings.extend(preflight::approval(&approvals, &self.plan_name(), || self.plan.document().fingerprint()));
         Ok(findings)
+    }
+
+    /// What would leave the work tree when the run begins, as git names it.
+    pub fn changes_to_set_aside(&self) -> Result<Vec<String>, RunError> {
+        if !self.request.allow_dirty {
+            return Ok(Vec::new());
+        }
+        let (top, home, protected) = (self.git.top(), self.request.project.root.join(".verdone"), self.plan.protected_paths());
+        let ours = |path: &Path| path.starts_with(&home) || protected.iter().any(|ours| ours == path);
+        let changed = self.git.status()?.entries.into_iter().filter(|entry| matches!(entry.kind, Kind::Tracked { .. }));
+        Ok(changed.filter(|entry| !ours(&top.join(entry.path.as_path()))).map(|entry| entry.path.to_string()).collect())
     }
 
     pub fn plan_name(&self) -> String {
@@ -202,6 +220,7 @@ impl Ready {
             red_baseline: self.request.red_baseline,
             unverified: self.request.unverified,
             fail_behavior: self.request.config.hooks.fail_behavior,
+            allow_dirty: self.request.allow_dirty,
         };
         let scripts = Scripts::freeze(&root);
         let home = Home::of(&root, &run_dir);

@@ -1,5 +1,6 @@
 //! What the driver can do, one file an effect. A step does, and answers with what it saw; it never decides what comes next.
 
+mod aside;
 mod commit;
 mod finish;
 mod prepare;
@@ -20,6 +21,7 @@ use crate::git::{GitError, PathSet};
 use crate::plan_file::PlanFileError;
 use crate::site::Site;
 
+pub use aside::{bring_back, keep_changes, set_aside};
 pub use commit::commit;
 pub use finish::finish;
 pub use prepare::prepare;

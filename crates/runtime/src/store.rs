@@ -68,16 +68,42 @@ impl StoredRun {
         }
     }
 
-    /// Where the run stands: its phase, and the attempt that was begun last. What led there is not part of it.
+    /// Where the run stands: its phase, the attempt that was begun last, and the user's changes that are set aside. What led there
+    /// is not part of it.
     pub fn last_state(&self) -> Result<State, JournalError> {
+        let mut began = State::default();
+        self.beginning()?.iter().for_each(|recorded| apply(&mut began, recorded));
         let state = self.find_from_end(|events| {
             let begins = |recorded: &Recorded| matches!(recorded.event, Event::RunStarted { .. } | Event::StorySelected { .. });
             let at = events.iter().rposition(begins)?;
-            let mut state = State { run: Some(self.id.clone()), ..State::default() };
+            let mut state = State { run: Some(self.id.clone()), aside: began.aside.clone(), ..State::default() };
             events[at..].iter().for_each(|recorded| apply(&mut state, recorded));
             Some(state)
         })?;
         Ok(state.unwrap_or_default())
+    }
+
+    /// Whether the run could not put the user's changes back: then they are nowhere but under its ref.
+    pub fn owes_changes(&self) -> Result<bool, JournalError> {
+        if !self.beginning()?.iter().any(|recorded| matches!(recorded.event, Event::ChangesSetAside { .. })) {
+            return Ok(false);
+        }
+        let settled = |events: &[Recorded]| {
+            events.iter().rev().find_map(|recorded| match recorded.event {
+                Event::ChangesKept { .. } => Some(true),
+                Event::ChangesPutBack { .. } => Some(false),
+                _ => None,
+            })
+        };
+        Ok(self.find_from_end(settled)?.unwrap_or(true))
+    }
+
+    /// What happened before the first story was chosen.
+    pub fn beginning(&self) -> Result<Vec<Recorded>, JournalError> {
+        let before = |recorded: &Result<Recorded, JournalError>| {
+            !matches!(recorded, Ok(Recorded { event: Event::StorySelected { .. }, .. }))
+        };
+        JournalReader::open(&self.journal())?.take_while(before).collect()
     }
 
     /// Looks at more and more of the journal's end until `find` finds something in it.

@@ -6,6 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use verdone_core::event::{Checkpoint, Event, Recorded};
 use verdone_core::id::{Oid, RunId};
+use verdone_core::machine::PutBack;
 
 use crate::git::{Git, GitError};
 use crate::keep::Keep;
@@ -37,6 +38,8 @@ pub struct Undone {
     pub what: String,
     pub files: u32,
     pub before: Checkpoint,
+    /// What became of the user's own changes, where the run had set some aside.
+    pub changes: Option<PutBack>,
 }
 
 /// What an undo would return to.
@@ -47,13 +50,16 @@ struct Target {
     to: Checkpoint,
     kept: Option<Oid>,
     commit: Option<Oid>,
+    /// Taken when the user's own changes were in the work tree, so that they come back with it.
+    has_changes: bool,
 }
 
 pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
     let store = Store::of(root);
     let stored = store.latest()?.ok_or(UndoError::Nothing)?;
-    if stored.last_state()?.open_attempt().is_some() {
+    let state = stored.last_state()?;
+    if state.open_attempt().is_some() || state.aside.is_some() {
         return Err(UndoError::Unfinished { run: stored.id });
     }
     if let Some(operation) = git.operation_in_progress() {
@@ -73,9 +79,24 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let label = format!("before undoing: {}", target.what);
     let before = keep.checkpoint(&label, &extra)?;
     let restored = keep.restore(&target.to)?;
+    let changes = match set_aside(&stored.beginning()?) {
+        Some(files) if !target.has_changes => {
+            let now = keep.checkpoint("before the user's changes come back", &extra)?;
+            Some(keep.put_back(&before, &files, &now)?)
+        }
+        Some(_) | None => None,
+    };
     let event = Event::Undone { what: target.what.clone(), before: before.clone(), restored: target.to };
     Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
-    Ok(Undone { what: target.what, files: restored.files, before })
+    Ok(Undone { what: target.what, files: restored.files, before, changes })
+}
+
+/// The files of the user's that the run worked without: an undo of its work is none of them.
+fn set_aside(beginning: &[Recorded]) -> Option<Vec<String>> {
+    beginning.iter().rev().find_map(|recorded| match &recorded.event {
+        Event::ChangesSetAside { files, .. } => Some(files.clone()),
+        _ => None,
+    })
 }
 
 /// The commit that only records progress comes after the last story by itself, and goes with it.
@@ -96,6 +117,7 @@ fn last_change(journal: &[Recorded]) -> Option<Target> {
                 to: before.clone(),
                 kept: Some(kept.clone()),
                 commit: None,
+                has_changes: false,
             })
         }
         Event::Committed { place, commit, .. } => Some(Target {
@@ -104,6 +126,7 @@ fn last_change(journal: &[Recorded]) -> Option<Target> {
             to: checkpoint_of(journal, recorded.seq)?.clone(),
             kept: None,
             commit: Some(commit.clone()),
+            has_changes: false,
         }),
         Event::Undone { what, before, restored } => Some(Target {
             what: what.strip_prefix("undo of ").map_or_else(|| format!("undo of {what}"), str::to_owned),
@@ -111,6 +134,7 @@ fn last_change(journal: &[Recorded]) -> Option<Target> {
             to: before.clone(),
             kept: None,
             commit: None,
+            has_changes: true,
         }),
         _ => None,
     })

@@ -63,6 +63,7 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
         only: None,
         red_baseline: false,
         unverified: false,
+        allow_dirty: false,
         spec_dir: None,
         exports: Vec::new(),
         warnings: Vec::new(),

@@ -7,7 +7,7 @@ use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, GitError};
 use verdone_runtime::lifecycle::Scripts;
-use verdone_runtime::preflight::{self, Finding, Health};
+use verdone_runtime::preflight::{self, Dirty, Finding, Health};
 use verdone_runtime::project::Project;
 use verdone_runtime::prune::disk_use;
 use verdone_runtime::run::{Ready, RunRequest};
@@ -71,6 +71,7 @@ fn examine(context: &Context) -> Vec<Finding> {
         only: None,
         red_baseline: false,
         unverified: false,
+        allow_dirty: false,
         spec_dir: settings.spec_dir,
         exports: settings.exports,
         warnings: Vec::new(),
@@ -120,7 +121,7 @@ fn repository(project: &Project) -> Vec<Finding> {
     let look = || -> Result<Vec<Finding>, GitError> {
         let git = Git::open(&project.root)?;
         let (status, top, home) = (git.status()?, git.top().to_owned(), project.root.join(".verdone"));
-        preflight::repository(&git, &status, git.identity(), &|path: &Path| top.join(path).starts_with(&home))
+        preflight::repository(&git, &status, git.identity(), &|path: &Path| top.join(path).starts_with(&home), Dirty::Refused)
     };
     look().unwrap_or_else(|error| vec![fault("repository", error.into())])
 }

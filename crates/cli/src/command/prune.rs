@@ -6,7 +6,7 @@ use verdone_runtime::prune::prune;
 
 use super::{Context, Outcome};
 use crate::args::PruneArgs;
-use crate::terminal::print;
+use crate::terminal::{print, printable};
 
 pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
     let project = context.project()?;
@@ -14,5 +14,11 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
     let done = if args.dry_run { "Would delete" } else { "Deleted" };
     let runs = plural(pruned.runs.len(), "run", "runs");
     print(&format!("{done} what {runs} kept, {} KB. Their journals stay.\n", pruned.bytes.div_ceil(1024)))?;
+    for run in &pruned.with_changes {
+        let text = format!(
+            "Left alone: run {run} keeps uncommitted changes of yours. To let them go: git update-ref -d refs/verdone/{run}\n"
+        );
+        print(&printable(&text))?;
+    }
     Ok(0)
 }

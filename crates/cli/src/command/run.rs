@@ -43,6 +43,7 @@ fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
         only: args.story.as_deref().map(StoryId::from),
         red_baseline: args.red_baseline,
         unverified: args.unverified,
+        allow_dirty: args.allow_dirty,
         spec_dir: settings.spec_dir,
         exports: settings.exports,
         warnings: settings.warnings,
@@ -53,6 +54,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let findings = ready.examine()?;
     let (only, warnings) = (ready.request.only.clone(), ready.request.warnings.clone());
     let plan_name = ready.plan_name();
+    let aside = ready.changes_to_set_aside()?;
     let (site, rules) = ready.into_site(RunId::from("dry-run"), PathBuf::new(), Signals::none())?;
     let plan = site.plan.plan();
     let story = match plan::select(plan, &Progress::default(), only.as_ref()) {
@@ -71,6 +73,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
             "checks": commands(checks),
             "gates": commands(&site.gates),
             "limits": rules.limits,
+            "set_aside": aside,
             "prompt": prompt,
             "problems": findings.iter().filter(|f| f.health == Health::Bad).map(|f| &f.message).collect::<Vec<_>>(),
         });
@@ -88,6 +91,9 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
         }
     }
     fact("Limits", &limits(&rules.limits));
+    for file in &aside {
+        fact("Aside", file);
+    }
     for text in &warnings {
         fact("Note", text);
     }

@@ -1,5 +1,6 @@
 //! `verdone undo`.
 
+use verdone_core::machine::PutBack;
 use verdone_report::plural;
 use verdone_runtime::git::Git;
 use verdone_runtime::undo;
@@ -15,5 +16,13 @@ pub(super) fn run(args: &UndoArgs, context: &Context) -> Outcome {
     let undone = undo::undo(&git, &project.root)?;
     let files = plural(undone.files as usize, "file", "files");
     print(&printable(&format!("Undone: {} ({files} changed). `verdone undo` takes this back.\n", undone.what)))?;
+    match undone.changes {
+        Some(PutBack::Refused { reason, overlap }) => {
+            let overlap = if overlap.is_empty() { String::new() } else { format!(": {}", overlap.join(", ")) };
+            let text = format!("Your own changes were not put back ({reason}{overlap}); `verdone undo` brings them back.\n");
+            print(&printable(&text))?;
+        }
+        Some(PutBack::Done { .. }) | None => {}
+    }
     Ok(0)
 }

@@ -52,6 +52,7 @@ impl From<GitError> for CliError {
             | GitError::Bare { .. }
             | GitError::NotAWorkTree { .. }
             | GitError::NoIdentity { .. }
+            | GitError::CannotSetAside { .. }
             | GitError::TooLarge { .. } => Kind::Usage,
             GitError::Failed { .. }
             | GitError::TimedOut { .. }

@@ -126,7 +126,7 @@ fn killed_after_any_event_the_next_run_completes_with_each_story_committed_once(
 }
 
 /// Until the journal has this many lines or the run is over. Where exactly the run is then does not matter.
-fn wait_for_events(world: &World, run: &Running, events: usize) {
+pub(crate) fn wait_for_events(world: &World, run: &Running, events: usize) {
     let lines = || {
         let runs = std::fs::read_dir(world.sandbox.path(".verdone/runs")).into_iter().flatten().flatten();
         let journals = runs.filter_map(|dir| std::fs::read_to_string(dir.path().join("journal.jsonl")).ok());

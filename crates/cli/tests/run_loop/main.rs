@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
 mod agent_commits;
+mod allow_dirty;
 mod clocks;
 mod commit_hooks;
 mod control;

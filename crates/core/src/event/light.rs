@@ -12,13 +12,15 @@ use crate::agent::{TurnOutcome, Usage};
 use crate::id::Oid;
 use crate::verdict::StoryVerdict;
 
-/// The name of a line's event, without reading the line. Nothing where it is not spelled as we write it, or in another version.
+/// The name of a line's event, without reading the line. Nothing where it is not spelled as we write it, or in another version;
+/// nor where it does not say its active time, which only a look at its neighbours could tell.
 pub fn kind(line: &[u8]) -> Option<&[u8]> {
     let (version, rest) = digits(line.strip_prefix(b"{\"v\":")?)?;
     let (_, rest) = digits(rest.strip_prefix(b",\"seq\":")?)?;
     let rest = rest.strip_prefix(b",\"at\":\"")?;
     let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-    let rest = rest[end..].strip_prefix(b"\",\"event\":\"")?;
+    let (_, rest) = digits(rest[end..].strip_prefix(b"\",\"active_ms\":")?)?;
+    let rest = rest.strip_prefix(b",\"event\":\"")?;
     let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
     (version == SCHEMA_VERSION && rest[end] == b'"').then_some(&rest[..end])
 }
@@ -50,9 +52,9 @@ pub fn light(line: &[u8]) -> Option<Light> {
             let (duration_ms, prompt, output) = (0, None, None);
             Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers }
         })?,
-        b"verified" => read(line, |Verification { place, outcome, restored, debris }| {
+        b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved }| {
             let (tree, changed, runs, reason, left_out) = (None, 0, Vec::new(), None, Vec::new());
-            Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out }
+            Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved }
         })?,
         b"committed" => read(line, |Commit { place, verdict }| {
             let (commit, tree) = (Oid(String::new()), Oid(String::new()));
@@ -62,7 +64,7 @@ pub fn light(line: &[u8]) -> Option<Light> {
         b"undone" => return None,
         _ => return serde_json::from_slice(line).ok().map(|recorded| Light::Counted(Box::new(recorded))),
     };
-    Some(Light::Counted(Box::new(Recorded { v: SCHEMA_VERSION, seq: 0, at: Timestamp::UNIX_EPOCH, event })))
+    Some(Light::Counted(Box::new(Recorded { v: SCHEMA_VERSION, seq: 0, at: Timestamp::UNIX_EPOCH, active_ms: Some(0), event })))
 }
 
 // The fields that count, by themselves: an event as a whole is read twice, because its name comes with its fields.
@@ -90,6 +92,8 @@ struct Verification {
     outcome: VerifyOutcome,
     restored: Vec<String>,
     debris: Vec<String>,
+    #[serde(default)]
+    refs_moved: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -114,15 +118,16 @@ mod tests {
 
     #[test]
     fn a_kind_is_known_only_in_our_own_spelling() {
-        let table: [(&str, Option<&str>); 9] = [
-            (r#"{"v":1,"seq":12,"at":"2026-01-01T00:00:00Z","event":"committed","place":{}}"#, Some("committed")),
-            (r#"{"v":1,"seq":99999999999,"at":"","event":"committed"}"#, Some("committed")),
-            (r#"{"v":2,"seq":12,"at":"2026-01-01T00:00:00Z","event":"committed"}"#, None),
-            (r#"{"v":1, "seq":12,"at":"2026-01-01T00:00:00Z","event":"committed"}"#, None),
-            (r#"{"seq":12,"v":1,"at":"2026-01-01T00:00:00Z","event":"committed"}"#, None),
-            (r#"{"v":1,"seq":12,"at":"x\",\"event\":\"committed","event":"undone"}"#, None),
-            (r#"{"v":1,"seq":12,"at":"","event":"a\"committed"}"#, None),
-            (r#"{"v":1,"seq":,"at":"","event":"committed"}"#, None),
+        let table: [(&str, Option<&str>); 10] = [
+            (r#"{"v":1,"seq":12,"at":"2026-01-01T00:00:00Z","event":"committed","place":{}}"#, None),
+            (r#"{"v":1,"seq":12,"at":"2026-01-01T00:00:00Z","active_ms":7,"event":"committed","place":{}}"#, Some("committed")),
+            (r#"{"v":1,"seq":99999999999,"at":"","active_ms":7,"event":"committed"}"#, Some("committed")),
+            (r#"{"v":2,"seq":12,"at":"2026-01-01T00:00:00Z","active_ms":7,"event":"committed"}"#, None),
+            (r#"{"v":1, "seq":12,"at":"2026-01-01T00:00:00Z","active_ms":7,"event":"committed"}"#, None),
+            (r#"{"seq":12,"v":1,"at":"2026-01-01T00:00:00Z","active_ms":7,"event":"committed"}"#, None),
+            (r#"{"v":1,"seq":12,"at":"x\",\"event\":\"committed","active_ms":7,"event":"undone"}"#, None),
+            (r#"{"v":1,"seq":12,"at":"","active_ms":7,"event":"a\"committed"}"#, None),
+            (r#"{"v":1,"seq":,"at":"","active_ms":7,"event":"committed"}"#, None),
             ("", None),
         ];
         for (line, expected) in table {

@@ -1,6 +1,6 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use super::{Attempt, EndedIteration, Fatal, Feedback, Phase, State};
+use super::{Aside, Attempt, EndedIteration, Fatal, Feedback, Phase, State};
 use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
@@ -23,6 +23,15 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             let started_at = Some(recorded.at);
             *state = State { run: Some(run.clone()), started_at, active, phase: Phase::Preparing, ..State::default() };
         }
+        Event::ChangesSetAside { checkpoint, clean, stash, files } => {
+            let (checkpoint, clean, files) = (checkpoint.clone(), clean.clone(), files.clone());
+            let branch = checkpoint.branch.clone();
+            state.aside = Some(Aside { checkpoint, clean, stash: stash.clone(), files, branch });
+        }
+        Event::PutBackStarted { finish, exit_code } => {
+            state.phase = Phase::PuttingBack { finish: *finish, exit_code: *exit_code };
+        }
+        Event::ChangesPutBack { .. } | Event::ChangesKept { .. } => state.aside = None,
         Event::BaselineChecked { green, runs } => {
             state.baseline = (!green).then(|| Feedback::from_runs(runs));
             state.phase = Phase::Selecting;
@@ -34,6 +43,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::Checkpointed { checkpoint, .. } => {
             state.skips = 0;
+            if let Some(aside) = &mut state.aside {
+                aside.branch.clone_from(&checkpoint.branch);
+            }
             with_attempt(state, |attempt| attempt.checkpoint = Some(checkpoint.clone()));
             state.phase = Phase::RedChecking;
         }

@@ -1,13 +1,15 @@
 //! What to do about an input. Never panics: an input that fits no phase ends the run with an error that names both.
 
+mod aside;
 mod attempt;
 mod script;
 
 use std::time::Duration;
 
+use self::aside::{changes_kept, end, put_back, start_work};
 use self::attempt::{in_attempt, reject};
 use self::script::{finished, iteration_ended, started};
-use super::{Choice, Decision, Effect, Input, Phase, Rules, State};
+use super::{Choice, Decision, Effect, Input, Phase, PutBack, Rules, State};
 use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Event, Place, Rejection};
@@ -18,14 +20,18 @@ use crate::lifecycle::Script;
 pub fn decide(state: &State, rules: &Rules, now: Duration, input: &Input) -> Decision {
     match (&state.phase, input) {
         (_, Input::Signal(signal)) => stop_requested(*signal),
-        (_, Input::Failed { message }) => failed(state, message),
+        (_, Input::Failed { message }) => failed(state, now, message),
         (_, Input::Asked(request)) => asked(request),
+        (Phase::New, Input::Start(event)) if rules.allow_dirty => then(vec![(**event).clone()], Effect::KeepChanges),
         (Phase::New, Input::Start(event)) => then(vec![(**event).clone()], Effect::Script(Script::Started)),
+        (Phase::Preparing, Input::ChangesKept(aside)) => changes_kept(state, aside.as_deref()),
+        (Phase::Preparing, Input::SetAside) => start_work(state),
         (Phase::Preparing, Input::ScriptRan(run)) => started(state, rules, run.as_ref()),
         (Phase::Preparing, Input::Prepared { baseline }) => prepared(state, rules, baseline),
         (Phase::Selecting, Input::ScriptRan(run)) => iteration_ended(state, rules, run.as_ref()),
         (Phase::Selecting, Input::Selected(choice)) => selected(state, rules, now, choice),
         (Phase::Stopping { finish }, Input::Finished { script }) => finished(state, rules, now, *finish, script.as_ref()),
+        (Phase::PuttingBack { finish, exit_code }, Input::PutBack(outcome)) => put_back(state, now, *finish, *exit_code, outcome),
         (phase, input) => match &state.attempt {
             Some(attempt) => in_attempt(state, rules, now, attempt, phase, input),
             None => unexpected(phase, input),
@@ -53,16 +59,13 @@ fn stop_requested(signal: StopSignal) -> Decision {
 }
 
 /// Our own trouble: give the attempt up without counting it; if even that fails, leave everything as it is and say so.
-fn failed(state: &State, message: &str) -> Decision {
+fn failed(state: &State, now: Duration, message: &str) -> Decision {
     match (&state.phase, state.open_attempt()) {
-        (Phase::Stopping { finish }, _) => Decision {
-            events: vec![Event::RunStopped {
-                finish: *finish,
-                exit_code: Finish::Error.exit_code(),
-                duration_ms: state.active.ms(),
-            }],
-            effect: None,
-        },
+        (Phase::Stopping { finish }, _) => end(state, now, Vec::new(), *finish, Finish::Error.exit_code()),
+        (Phase::PuttingBack { finish, exit_code }, _) => {
+            let refused = PutBack::Refused { reason: message.to_owned(), overlap: Vec::new() };
+            put_back(state, now, *finish, *exit_code, &refused)
+        }
         (Phase::Stopped { .. }, _) => Decision::default(),
         (Phase::RollingBack { .. }, _) | (_, None) => stop(Vec::new(), Finish::Error, message),
         (_, Some(attempt)) => reject(Vec::new(), &attempt.place, Rejection::Crashed, message),

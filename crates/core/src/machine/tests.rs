@@ -55,6 +55,13 @@ impl World {
             return Input::Failed { message: "disk full".to_owned() };
         }
         match effect {
+            Effect::KeepChanges if self.pick(4) == 0 => Input::ChangesKept(None),
+            Effect::KeepChanges => Input::ChangesKept(Some(Box::new(aside()))),
+            Effect::SetAside => Input::SetAside,
+            Effect::PutBack if self.pick(3) == 0 => {
+                Input::PutBack(PutBack::Refused { reason: "overlap".to_owned(), overlap: vec!["a".to_owned()] })
+            }
+            Effect::PutBack => Input::PutBack(PutBack::Done { files: 1 }),
             Effect::Prepare => Input::Prepared { baseline: Vec::new() },
             Effect::Select => Input::Selected(self.choose(state)),
             Effect::Checkpoint => Input::Checkpointed(checkpoint()),
@@ -136,6 +143,11 @@ fn checkpoint() -> Checkpoint {
     Checkpoint { id: Oid::from("cp"), head: Some(Oid::from("head")), branch: Some("main".to_owned()) }
 }
 
+fn aside() -> Aside {
+    let (checkpoint, branch) = (checkpoint(), Some("main".to_owned()));
+    Aside { clean: checkpoint.clone(), checkpoint, stash: Oid::from("st"), files: vec!["a".to_owned()], branch }
+}
+
 fn start() -> Input {
     Input::Start(Box::new(Event::RunStarted {
         run: RunId::from("r"),
@@ -190,12 +202,14 @@ fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
         red_baseline: false,
         unverified,
         fail_behavior: FailBehavior::Continue,
+        allow_dirty: false,
     }
 }
 
 fn any_rules() -> impl Strategy<Value = Rules> {
     let policy = prop_oneof![Just(RedPolicy::Flag), Just(RedPolicy::Accept), Just(RedPolicy::Refuse)];
-    (policy, any::<bool>()).prop_map(|(policy, unverified)| rules(policy, unverified))
+    (policy, any::<bool>(), any::<bool>())
+        .prop_map(|(policy, unverified, allow_dirty)| Rules { allow_dirty, ..rules(policy, unverified) })
 }
 
 proptest! {
@@ -278,13 +292,53 @@ proptest! {
     }
 
     #[test]
-    fn any_input_in_any_phase_is_answered(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60, kind in 0_u8..9) {
-        let (state, _) = play(&rules(RedPolicy::Flag, false), World::new(choices.clone(), 4), steps, None);
+    fn changes_that_were_set_aside_are_settled_last_and_once_however_the_run_ends(
+        choices in prop::collection::vec(any::<u8>(), 1..64), signal in prop::option::of(0_usize..40)
+    ) {
+        let rules = Rules { allow_dirty: true, ..rules(RedPolicy::Flag, false) };
+        let (state, journal) = play(&rules, World::new(choices, 4), 5_000, signal);
+        prop_assert_eq!(&state.aside, &None);
+        let count = |wanted: fn(&Event) -> bool| journal.iter().filter(|recorded| wanted(&recorded.event)).count();
+        let set_aside = count(|event| matches!(event, Event::ChangesSetAside { .. }));
+        let settled = count(|event| matches!(event, Event::ChangesPutBack { .. } | Event::ChangesKept { .. }));
+        prop_assert!(set_aside <= 1);
+        prop_assert_eq!(set_aside, settled);
+        if set_aside == 1 {
+            let begins = journal.iter().position(|recorded| matches!(recorded.event, Event::ChangesSetAside { .. }));
+            let work = journal.iter().position(|recorded| !matches!(recorded.event,
+                Event::RunStarted { .. } | Event::StopRequested { .. } | Event::ChangesSetAside { .. }));
+            prop_assert!(begins < work, "nothing happens before the changes are out of the way");
+            let Some([.., Recorded { event: last_but_one, .. }, Recorded { event: Event::RunStopped { .. }, .. }]) = Some(&journal[..]) else {
+                panic!("{journal:?}");
+            };
+            let settles = matches!(last_but_one, Event::ChangesPutBack { .. } | Event::ChangesKept { .. });
+            prop_assert!(settles, "{:?}", last_but_one);
+        }
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_tells_whether_changes_are_owed(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60) {
+        let rules = Rules { allow_dirty: true, ..rules(RedPolicy::Flag, false) };
+        let (state, journal) = play(&rules, World::new(choices, 4), steps, None);
+        let owed = journal.iter().rev().find_map(|recorded| match recorded.event {
+            Event::ChangesSetAside { .. } => Some(true),
+            Event::ChangesPutBack { .. } | Event::ChangesKept { .. } => Some(false),
+            _ => None,
+        });
+        prop_assert_eq!(state.aside.is_some(), owed.unwrap_or(false));
+    }
+
+    #[test]
+    fn any_input_in_any_phase_is_answered(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60, kind in 0_u8..12, allow_dirty in any::<bool>()) {
+        let rules = Rules { allow_dirty, ..rules(RedPolicy::Flag, false) };
+        let (state, _) = play(&rules, World::new(choices.clone(), 4), steps, None);
         let effects = [Effect::Prepare, Effect::Select, Effect::Checkpoint, Effect::RedCheck, Effect::Turn, Effect::Verify,
-            Effect::Commit, Effect::RollBack, Effect::Finish];
+            Effect::Commit, Effect::RollBack, Effect::Finish, Effect::KeepChanges, Effect::SetAside, Effect::PutBack];
         let input = World::new(choices, 4).answer(&effects[usize::from(kind)], &state);
-        let decision = decide(&state, &rules(RedPolicy::Flag, false), Duration::ZERO, &input);
-        prop_assert!(!decision.events.is_empty() || decision.effect.is_none());
+        let decision = decide(&state, &rules, Duration::ZERO, &input);
+        // Only the start of the script `started` needs no event: the phase it belongs to has begun already.
+        let begins = decision.effect == Some(Effect::Script(Script::Started));
+        prop_assert!(!decision.events.is_empty() || decision.effect.is_none() || begins);
     }
 }
 

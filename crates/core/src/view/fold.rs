@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{AttemptView, Baseline, Current, Phase, RunView, StoryView, TurnView, VerificationView};
+use super::{AsideState, AsideView, AttemptView, Baseline, Current, Phase, RunView, StoryView, TurnView, VerificationView};
 use crate::agent::{TurnOutcome, Usage};
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
@@ -17,6 +17,24 @@ impl RunView {
         self.last = Some(at);
         match &recorded.event {
             Event::RunStarted { .. } => self.begin(at, &recorded.event),
+            Event::ChangesSetAside { stash, files, .. } => {
+                let command = format!("git stash apply --index {stash}");
+                let (files, state) = (files.clone(), AsideState::SetAside);
+                self.aside = Some(AsideView { files, command, state, reason: None, overlap: Vec::new() });
+            }
+            Event::PutBackStarted { .. } => {}
+            Event::ChangesPutBack { .. } => {
+                if let Some(aside) = &mut self.aside {
+                    aside.state = AsideState::PutBack;
+                }
+            }
+            Event::ChangesKept { reason, overlap, .. } => {
+                if let Some(aside) = &mut self.aside {
+                    aside.state = AsideState::Kept;
+                    aside.reason = Some(reason.clone());
+                    aside.overlap.clone_from(overlap);
+                }
+            }
             Event::BaselineChecked { green, runs } => {
                 self.baseline = Some(Baseline { green: *green, runs: runs.clone() });
                 self.enter(Phase::Selecting, at);

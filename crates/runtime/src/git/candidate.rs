@@ -263,7 +263,7 @@ impl Git {
         Ok(found)
     }
 
-    fn history(&self, since: &Checkpoint, status: &Status) -> Result<History, GitError> {
+    pub(super) fn history(&self, since: &Checkpoint, status: &Status) -> Result<History, GitError> {
         let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "a detached HEAD".to_owned());
         if status.branch != since.branch {
             let reason = format!("HEAD went from {} to {}", name(&since.branch), name(&status.branch));
@@ -283,7 +283,12 @@ impl Git {
         }
     }
 
-    fn write_tree(&self, index: &TempIndex, plan: &Plan) -> Result<Oid, GitError> {
+    pub(super) fn write_tree(&self, index: &TempIndex, plan: &Plan) -> Result<Oid, GitError> {
+        self.update_index(index, plan)?;
+        self.plumbing("write-tree").env("GIT_INDEX_FILE", index.path()).line().map(Oid)
+    }
+
+    pub(super) fn update_index(&self, index: &TempIndex, plan: &Plan) -> Result<(), GitError> {
         let path = index.path();
         if !plan.exact.is_empty() {
             let stdin = plan.exact.clone();
@@ -294,13 +299,12 @@ impl Git {
             let stdin = plan.from_work_tree.clone();
             self.plumbing("update-index").args(options).env("GIT_INDEX_FILE", &path).stdin(stdin).run()?;
         }
-        self.plumbing("write-tree").env("GIT_INDEX_FILE", &path).line().map(Oid)
+        Ok(())
     }
 
     /// How the copied index has to change.
     fn plan(&self, status: &Status, snapshot: &Snapshot, rules: &CandidateRules) -> Result<Plan, GitError> {
-        let id_length = snapshot.checkpoint.id.0.len();
-        let mut plan = Plan { id_length, exact: Vec::new(), from_work_tree: Vec::new(), obstacles: Vec::new() };
+        let mut plan = Plan::like(&snapshot.checkpoint.id);
         let excluded = |path: &RepoPath| not_for_a_commit(path, snapshot, rules);
         for Entry { path, kind } in &status.entries {
             match kind {
@@ -352,7 +356,7 @@ fn not_for_a_commit(path: &RepoPath, snapshot: &Snapshot, rules: &CandidateRules
 
 /// Input for `update-index`.
 #[derive(Debug)]
-struct Plan {
+pub(super) struct Plan {
     /// Hexadecimal digits of an object id in this repository.
     id_length: usize,
     /// Entries set to a known blob or removed.
@@ -363,12 +367,21 @@ struct Plan {
 }
 
 impl Plan {
-    fn take(&mut self, path: &RepoPath) {
+    /// Nothing to change yet, in a repository whose ids are like this one.
+    pub(super) fn like(id: &Oid) -> Self {
+        Self { id_length: id.0.len(), exact: Vec::new(), from_work_tree: Vec::new(), obstacles: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.from_work_tree.is_empty()
+    }
+
+    pub(super) fn take(&mut self, path: &RepoPath) {
         self.from_work_tree.extend_from_slice(path.as_bytes());
         self.from_work_tree.push(0);
     }
 
-    fn set(&mut self, path: &RepoPath, blob: Option<&Blob>) {
+    pub(super) fn set(&mut self, path: &RepoPath, blob: Option<&Blob>) {
         let line = match blob {
             Some(blob) => format!("{} {}\t", blob.mode, blob.id),
             None => format!("0 {}\t", "0".repeat(self.id_length)),

@@ -35,6 +35,8 @@ pub enum GitError {
     NewerCheckpoint { id: String, found: u32, known: u32 },
     #[error("files keep changing while the checkpoint is put back: {}", paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Unsettled { paths: Vec<RepoPath> },
+    #[error("uncommitted changes cannot be set aside: {} {what}", shown(paths))]
+    CannotSetAside { paths: Vec<RepoPath>, what: &'static str },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -54,6 +56,7 @@ impl GitError {
             Self::NotACheckpoint { .. } => {
                 Some("what `verdone prune` let go of is gone; `verdone checkpoints` lists what is kept")
             }
+            Self::CannotSetAside { .. } => Some("git commit, or git stash, and run again"),
             Self::Locked { .. } => Some("wait for the other git process; if there is none, remove the lock file"),
             Self::Failed { .. }
             | Self::TimedOut { .. }
@@ -81,6 +84,10 @@ pub enum CommitError {
     },
     #[error(transparent)]
     Git(#[from] GitError),
+}
+
+fn shown(paths: &[RepoPath]) -> String {
+    paths.iter().take(8).map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn list(files: &[(RepoPath, u64)]) -> String {

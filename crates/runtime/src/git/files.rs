@@ -133,6 +133,34 @@ pub(super) fn prune(top: &Path, path: &RepoPath) {
     }
 }
 
+/// Something that stands where a file at `path` has to be and that does not go away by itself.
+pub(super) fn in_the_way(top: &Path, path: &RepoPath, goes: &dyn Fn(&RepoPath) -> bool) -> io::Result<Option<RepoPath>> {
+    for parent in path.parents() {
+        match lstat(&top.join(parent.as_path()))? {
+            Some(meta) if meta.is_dir() => {}
+            Some(_) if !goes(&parent) => return Ok(Some(parent)),
+            Some(_) | None => return Ok(None),
+        }
+    }
+    let mut open = vec![path.clone()];
+    while let Some(dir) = open.pop() {
+        let place = top.join(dir.as_path());
+        if !lstat(&place)?.is_some_and(|meta| meta.is_dir()) {
+            continue;
+        }
+        for entry in fs::read_dir(&place)? {
+            let entry = entry?;
+            let below = RepoPath::new(&[dir.as_bytes(), b"/", entry.file_name().as_bytes()].concat());
+            if entry.file_type()?.is_dir() {
+                open.push(below);
+            } else if !goes(&below) {
+                return Ok(Some(below));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Makes the way free for a file at `path`: its parents are real directories and no directory stands in its place.
 /// What has to go is moved under `aside`, never deleted. Gives where it went.
 pub(super) fn clear_way(top: &Path, path: &RepoPath, aside: &Path) -> io::Result<Option<PathBuf>> {

@@ -70,12 +70,17 @@ impl Git {
 
     /// A copy of the user's index to work on.
     pub(super) fn copy_index(&self) -> Result<TempIndex, GitError> {
+        self.temp_index(IndexFile::read(&self.index_path())?.as_ref())
+    }
+
+    /// An index of our own that begins as this one, or as none.
+    pub(super) fn temp_index(&self, index: Option<&IndexFile>) -> Result<TempIndex, GitError> {
         let dir = tempfile::Builder::new()
             .prefix(&format!("{OURS}-"))
             .tempdir_in(&self.git_dir)
             .map_err(GitError::io(&self.git_dir))?;
         let copy = TempIndex { dir };
-        if let Some(index) = IndexFile::read(&self.index_path())? {
+        if let Some(index) = index {
             let path = copy.path();
             let mut file = File::create(&path).map_err(GitError::io(&path))?;
             index.write(&mut file).map_err(GitError::io(&path))?;

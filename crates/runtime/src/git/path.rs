@@ -18,6 +18,11 @@ impl RepoPath {
         Self(bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec())
     }
 
+    /// The path that this is the shown form of.
+    pub fn from_shown(text: &str) -> Option<Self> {
+        decode(text).map(Self)
+    }
+
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

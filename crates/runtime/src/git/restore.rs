@@ -49,7 +49,7 @@ impl Git {
     pub fn restore(&self, to: &Checkpoint, rules: &RestoreRules) -> Result<Restored, GitError> {
         let snapshot = self.snapshot(&to.id)?;
         // Read before anything is changed: a checkpoint that was remembered may have been pruned and collected since.
-        let index = self.kept_index(&snapshot)?;
+        let index = self.index_of(&snapshot)?;
         self.forget_operation()?;
         let now = self.status()?;
         let saved = self.saved_by_a_checkpoint(&now)?;
@@ -133,7 +133,8 @@ impl Git {
         Ok(())
     }
 
-    fn kept_index(&self, snapshot: &Snapshot) -> Result<Option<IndexFile>, GitError> {
+    /// The index file as it was at a checkpoint.
+    pub(super) fn index_of(&self, snapshot: &Snapshot) -> Result<Option<IndexFile>, GitError> {
         let id = &snapshot.checkpoint.id;
         let name = if snapshot.manifest.index_ns.is_some() { "index" } else { "manifest.json" };
         let bytes = self.blobs(id, &[name.to_owned()])?.into_iter().next().flatten();
@@ -314,7 +315,7 @@ impl Work<'_> {
 
 /// What a kept file needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repair {
+pub(super) enum Repair {
     Nothing,
     Mode(u32),
     File(u32),
@@ -322,7 +323,7 @@ enum Repair {
 }
 
 impl Repair {
-    fn of(kept: &Kept, found: &Found, bytes: &[u8]) -> Self {
+    pub(super) fn of(kept: &Kept, found: &Found, bytes: &[u8]) -> Self {
         match (&kept.state, found) {
             (State::Absent, _) => Self::Nothing,
             (State::File { stat, .. }, Found::File { bytes: now, stat: is }) if now == bytes => {

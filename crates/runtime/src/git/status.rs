@@ -4,6 +4,7 @@ use verdone_core::id::Oid;
 
 use super::Git;
 use super::error::GitError;
+use super::index::TempIndex;
 use super::path::RepoPath;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +88,12 @@ impl Git {
     /// As [`Self::status`], with what git ignores.
     pub(super) fn status_and_ignored(&self) -> Result<Status, GitError> {
         self.status_with(&["--ignored=matching"])
+    }
+
+    /// As [`Self::status`], as if this were the index; untracked files are not looked for.
+    pub(super) fn status_by(&self, index: &TempIndex) -> Result<Status, GitError> {
+        let fixed = ["--porcelain=v2", "-z", "--branch", "--untracked-files=no", "--no-renames", "--ignore-submodules=none"];
+        parse(&self.plumbing("status").args(fixed).env("GIT_INDEX_FILE", index.path()).run()?)
     }
 
     fn status_with(&self, more: &[&str]) -> Result<Status, GitError> {

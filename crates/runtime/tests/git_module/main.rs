@@ -10,6 +10,8 @@ mod cost;
 mod history;
 mod model;
 mod opening;
+mod put_back;
 mod refs;
 mod repo;
 mod restore;
+mod steps;

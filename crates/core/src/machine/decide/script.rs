@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::aside::end;
 use super::{next_story, stop, stopped_by, then};
 use crate::event::Event;
 use crate::finish::Finish;
@@ -74,12 +75,11 @@ pub(super) fn iteration_ended(state: &State, rules: &Rules, run: Option<&ScriptR
 }
 
 pub(super) fn finished(state: &State, rules: &Rules, now: Duration, finish: Finish, script: Option<&ScriptRun>) -> Decision {
-    let (mut events, _) = script_ran(rules, script);
+    let (events, _) = script_ran(rules, script);
     let exit_code = match (&state.fatal, state.stop, finish) {
         (Some(fatal), _, _) => fatal.exit_code,
         (None, Some(signal), Finish::Manual) => signal.exit_code(),
         (None, _, finish) => finish.exit_code(),
     };
-    events.push(Event::RunStopped { finish, exit_code, duration_ms: now.as_millis() as u64 });
-    Decision { events, effect: None }
+    end(state, now, events, finish, exit_code)
 }
