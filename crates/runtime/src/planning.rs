@@ -79,7 +79,8 @@ pub fn write_plan(
     }
     let root = &request.project.root;
     let git = Git::open(root)?;
-    let (run, run_dir) = Store::of(root).create(Timestamp::now()).map_err(io_error("making the run's directory"))?;
+    let created = Store::of(root).create(git.common_dir(), Timestamp::now());
+    let (run, run_dir) = created.map_err(io_error("making the run's directory"))?;
     let keep = Keep { git: &git, root, run: &run, run_dir: &run_dir };
     let checkpoint = keep.checkpoint("before planning", &[])?;
     let before = git.candidate(&checkpoint, &keep.candidate_rules())?;

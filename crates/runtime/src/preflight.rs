@@ -41,6 +41,11 @@ impl Finding {
         Self { what, health: Health::Warning, message: message.into(), hints: Vec::new() }
     }
 
+    /// The message with its hints behind it.
+    pub fn in_a_line(&self) -> String {
+        std::iter::once(&self.message).chain(&self.hints).map(String::as_str).collect::<Vec<_>>().join("; ")
+    }
+
     pub fn bad<const N: usize>(what: &'static str, message: impl Into<String>, hints: [&str; N]) -> Self {
         let hints = hints.into_iter().map(str::to_owned).collect();
         Self { what, health: Health::Bad, message: message.into(), hints }
@@ -55,11 +60,8 @@ pub fn repository(
     ours: &dyn Fn(&Path) -> bool,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(operation) = git.operation_in_progress() {
-        let message = format!("a {operation} is in progress");
-        findings.push(Finding::bad("operation", message, ["finish or abort it first"]));
-    }
-    findings.push(branch(status));
+    findings.extend(operation(git));
+    findings.push(branch(git, status));
     findings.extend(work_tree(status, ours));
     findings.push(match identity {
         Ok(identity) => Finding::good("identity", identity),
@@ -73,12 +75,26 @@ pub fn repository(
     findings
 }
 
-fn branch(status: &GitStatus) -> Finding {
+/// What keeps the work tree from being switched to another branch.
+pub fn in_the_way(git: &Git, status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Option<Finding> {
+    operation(git).or_else(|| work_tree(status, ours).into_iter().find(|finding| finding.health == Health::Bad))
+}
+
+fn operation(git: &Git) -> Option<Finding> {
+    let operation = git.operation_in_progress()?;
+    Some(Finding::bad("operation", format!("a {operation} is in progress"), ["finish or abort it first"]))
+}
+
+fn branch(git: &Git, status: &GitStatus) -> Finding {
     match status.branch.as_deref() {
-        None => Finding::bad("branch", "HEAD is detached: commits would belong to no branch", ["git switch -c NAME"]),
-        Some(name @ ("main" | "master" | "trunk")) => {
+        None => Finding::bad(
+            "branch",
+            "HEAD is detached: commits would belong to no branch",
+            ["verdone run --branch NAME makes one here, or continues it"],
+        ),
+        Some(name) if git.is_default_branch(name).unwrap_or(false) => {
             let mut finding = Finding::warning("branch", format!("commits go to the default branch {name}"));
-            finding.hints.push("git switch -c NAME keeps the run's commits apart".to_owned());
+            finding.hints.push("--branch NAME or --worktree keeps the run's commits apart".to_owned());
             finding
         }
         Some(name) => Finding::good("branch", format!("commits go to {name}")),

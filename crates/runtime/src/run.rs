@@ -20,6 +20,7 @@ use crate::approval::{ApprovalError, Approvals};
 use crate::driver::Driver;
 use crate::git::{Git, GitError, PathSet};
 use crate::lifecycle::Scripts;
+use crate::place::PlaceError;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::preflight::{self, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
@@ -67,6 +68,8 @@ pub enum RunError {
     Approval(#[from] ApprovalError),
     #[error(transparent)]
     Recover(#[from] RecoverError),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
@@ -91,7 +94,7 @@ impl WorkTree {
 }
 
 /// The agent or a check of a run must not start another one: they would wait for each other, or share an agent's budget.
-fn refuse_nested() -> Result<(), RunError> {
+pub(crate) fn refuse_nested() -> Result<(), RunError> {
     let Some(outer) = std::env::var_os(RUN_VARIABLE) else { return Ok(()) };
     let message = format!("this is inside run {} already", outer.to_string_lossy());
     let hint = format!("wait until it has ended; if it has, unset {RUN_VARIABLE}");
@@ -147,14 +150,7 @@ impl Ready {
         let status = status?;
         let skip = self.git.repo_path(&root.join(".verdone")).into_iter().collect();
         let fits = self.git.fits_a_checkpoint(&status, &skip);
-        let protected = self.plan.protected_paths();
-        let top = self.git.top().to_owned();
-        let home = root.join(".verdone");
-        let ours = |path: &Path| {
-            let path = top.join(path);
-            path.starts_with(&home) || protected.contains(&path)
-        };
-        let mut findings = preflight::repository(&self.git, &status, identity, &ours);
+        let mut findings = preflight::repository(&self.git, &status, identity, &self.ours());
         if let Err(error) = fits {
             findings.push(Finding::bad(
                 "files",
@@ -168,6 +164,16 @@ impl Ready {
         let approvals = Approvals::read(root)?;
         findings.extend(preflight::approval(&approvals, &self.plan_name(), &self.plan.document().fingerprint()));
         Ok(findings)
+    }
+
+    /// Whether a path of the repository is Verdone's or the plan's: those never count as dirty.
+    pub fn ours(&self) -> impl Fn(&Path) -> bool {
+        let (top, home, protected) =
+            (self.git.top().to_owned(), self.request.project.root.join(".verdone"), self.plan.protected_paths());
+        move |path| {
+            let path = top.join(path);
+            path.starts_with(&home) || protected.contains(&path)
+        }
     }
 
     pub fn plan_name(&self) -> String {
@@ -232,14 +238,14 @@ impl Ready {
         for finding in self.examine()? {
             match finding.health {
                 Health::Bad => return Err(RunError::Refused(finding)),
-                Health::Warning => reporter.report(Update::Notice { text: &finding.message }),
+                Health::Warning => reporter.report(Update::Notice { text: &finding.in_a_line() }),
                 Health::Good => {}
             }
         }
         self.tell_claims(&store, reporter)?;
         process::adopt_orphans();
         let now = Timestamp::now();
-        let (run, run_dir) = store.create(now).map_err(io_error("making the run's directory"))?;
+        let (run, run_dir) = store.create(self.git.common_dir(), now).map_err(io_error("making the run's directory"))?;
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
         let journal = Journal::create(&run_dir)?;

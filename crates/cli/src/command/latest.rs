@@ -6,6 +6,7 @@ use verdone_runtime::project::Project;
 use verdone_runtime::store::{RunLock, Store, StoredRun};
 
 use super::Context;
+use super::land::notes;
 use crate::error::{CliError, Kind};
 use crate::terminal::say;
 
@@ -14,7 +15,8 @@ pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError
     let project = context.project()?;
     let stored = Store::of(&project.root).latest()?;
     let Some(stored) = stored else {
-        return Err(CliError::new(Kind::Usage, "no run was started here yet").hint("verdone run PLAN"));
+        let error = CliError::new(Kind::Usage, "no run was started here yet").hint("verdone run PLAN");
+        return Err(notes(&project).into_iter().fold(error, CliError::hint));
     };
     if let Some(damage) = &stored.damage {
         say(&format!("warning: the journal of run {}: {damage}\n", stored.id));

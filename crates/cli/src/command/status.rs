@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::land::notes;
 use super::latest::{is_going, latest, view};
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
-use crate::terminal::{print, print_json, say};
+use crate::terminal::{print, print_json, printable, say};
 
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     let (project, stored) = latest(context)?;
@@ -17,6 +18,9 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
         say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");
+    }
+    for note in notes(&project) {
+        say(&printable(&format!("note: {note} (verdone land)\n")));
     }
     Ok(0)
 }

@@ -89,6 +89,12 @@ impl Git {
         self.status_with(&["--ignored=matching"])
     }
 
+    /// What is not as HEAD has it among these paths alone, ignored files too.
+    pub fn uncommitted(&self, paths: &[&std::path::Path]) -> Result<Status, GitError> {
+        let fixed = ["--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignored=matching", "--"];
+        parse(&self.plumbing("status").env("GIT_LITERAL_PATHSPECS", "1").args(fixed).args(paths).run()?)
+    }
+
     fn status_with(&self, more: &[&str]) -> Result<Status, GitError> {
         let fixed = ["--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames", "--ignore-submodules=none"];
         parse(&self.plumbing("status").args(fixed).args(more).run()?)
