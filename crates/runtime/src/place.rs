@@ -5,6 +5,9 @@
 mod error;
 mod linked;
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use verdone_core::id::encode_component;
 use verdone_core::update::{Reporter, Update};
 
@@ -61,7 +64,7 @@ impl Wanted {
 
     /// A branch of Verdone's own for a plan that asks for none: its path, made harmless.
     fn for_plan(plan: &PlanFile, project: &Project) -> Self {
-        let path = plan.path().with_extension("");
+        let path = real_parent(plan.path()).with_extension("");
         let shown = site::shown(&path, &project.root);
         let parts = shown.split('/').map(|part| part.trim_start_matches('.')).filter(|part| !part.is_empty());
         Self { name: format!("verdone/{}", encode_component(&parts.collect::<Vec<_>>().join("-"))), source: Source::PlanName }
@@ -99,6 +102,10 @@ fn move_to(
         return Ok(false);
     }
     let create = git.branch_tip(&wanted.name)?.is_none();
+    // What cannot be read here cannot be read on a branch that begins here.
+    if create && here.is_none() {
+        return Ok(false);
+    }
     refuse(&git, &status, project, here, create)?;
     switch(&git, &wanted, create)?;
     let (name, source) = (&wanted.name, wanted.source.words());
@@ -136,4 +143,12 @@ pub fn switch(git: &Git, wanted: &Wanted, create: bool) -> Result<(), PlaceError
     }
     let answered = git.switch_branch(name, create)?;
     if answered.done { Ok(()) } else { Err(PlaceError::NotSwitched { branch: name.clone(), said: answered.said }) }
+}
+
+/// The path without links and `..` on the way to its last part.
+fn real_parent(path: &Path) -> PathBuf {
+    match (path.parent().map(fs::canonicalize), path.file_name()) {
+        (Some(Ok(parent)), Some(name)) => parent.join(name),
+        _ => path.to_owned(),
+    }
 }

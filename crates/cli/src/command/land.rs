@@ -20,17 +20,17 @@ pub(super) fn run(args: &LandArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// Worktrees that wait for their landing, as lines; none where nothing can be said.
-pub(super) fn notes(project: &Project) -> Vec<String> {
+/// Worktrees of runs, seen from the user's own checkout; none where nothing can be said.
+pub(super) fn worktrees(project: &Project) -> Vec<Waiting> {
     // In a linked worktree `.git` is a file, and landing is for the user's own checkout.
     if !project.git_top.join(".git/worktrees").is_dir() {
         return Vec::new();
     }
-    let found = Git::open(&project.git_top).ok().and_then(|git| waiting(&git).ok()).unwrap_or_default();
-    found.iter().map(note).collect()
+    Git::open(&project.git_top).ok().and_then(|git| waiting(&git).ok()).unwrap_or_default()
 }
 
-fn note(waiting: &Waiting) -> String {
+/// One of them in a line.
+pub(super) fn note(waiting: &Waiting) -> String {
     let Waiting { branch, path, commits } = waiting;
     let commits = plural(*commits as usize, "commit", "commits");
     format!("the worktree {} has {commits} to land on branch {branch}", path.display())

@@ -59,7 +59,7 @@ fn in_worktree(args: &RunArgs, context: &Context, signals: Signals, reporter: &m
     if let Some(waiting) = waiting(&here.git)?.into_iter().find(|waiting| waiting.branch == linked.branch && waiting.commits > 0)
     {
         let commits = plural(waiting.commits as usize, "commit", "commits");
-        reporter.report(Update::Notice { text: &format!("{commits} on branch {}: verdone land takes over", linked.branch) });
+        reporter.report(Update::Notice { text: &format!("{commits} on branch {}; take over with: verdone land", linked.branch) });
     }
     Ok(code)
 }

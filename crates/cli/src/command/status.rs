@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::land::notes;
+use super::land::{note, worktrees};
 use super::latest::{is_going, latest, view};
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
@@ -19,8 +19,8 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     if view.ended.is_none() && !is_going(&project, &stored) {
         say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");
     }
-    for note in notes(&project) {
-        say(&printable(&format!("note: {note} (verdone land)\n")));
+    for waiting in worktrees(&project) {
+        say(&printable(&format!("note: {} (verdone land)\n", note(&waiting))));
     }
     Ok(0)
 }

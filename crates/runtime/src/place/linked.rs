@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use verdone_core::id::{Oid, folder_name};
 use verdone_core::update::{Reporter, Update};
 
-use super::{PlaceError, Wanted};
+use super::{PlaceError, Wanted, real_parent};
 use crate::atomic::write_atomically;
 use crate::git::{Git, WorkTreeEntry};
 use crate::plan_file::PlanRequest;
@@ -252,7 +252,8 @@ fn is_empty_folder(path: &Path) -> bool {
 /// What the user sees and expects the run to see: the plan with what is beside it, and the settings.
 fn seen_paths(ready: &Ready) -> Vec<PathBuf> {
     let root = &ready.request.project.root;
-    let mut paths = vec![ready.plan.path().to_owned()];
+    let mut paths = vec![real_parent(ready.plan.path())];
+    paths.extend(fs::canonicalize(ready.plan.path()).ok().filter(|target| *target != paths[0]));
     paths.extend([HOME, FRESHER].map(|name| root.join(name)).into_iter().filter(|path| path.exists()));
     // A plan elsewhere is used where it is.
     paths.retain(|path| path.starts_with(ready.git.top()));
