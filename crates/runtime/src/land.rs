@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use verdone_core::id::{Oid, RunId};
 
 use crate::git::{Entry, Git, WorkTreeEntry};
-use crate::place::{MARKER, Marker};
+use crate::place::{BESIDE, MARKER, Marker};
 use crate::project::Project;
 use crate::recover::unfinished;
 use crate::run::refuse_nested;
@@ -199,7 +199,7 @@ fn forward(git: &Git, branch: &str, into: &str, from: &Oid, to: &Oid) -> Result<
     }
     let answered = git.fast_forward(to)?;
     if !answered.done {
-        return Err(LandError::InTheWay { into: into.to_owned(), said: answered.said });
+        return Err(LandError::InTheWay { into: into.to_owned(), said: answered.why() });
     }
     Ok(theirs)
 }
@@ -241,11 +241,12 @@ fn tidy_up(git: &Git, ours: &Ours, remove: bool, landed: &mut Landed) -> Result<
     }
     let answered = git.remove_work_tree(path)?;
     landed.fate = if answered.done {
-        // Only where it is empty: others may be in it.
-        let _ = path.parent().map(fs::remove_dir);
+        // Only our own folder, and only where it is empty.
+        let beside = path.parent().filter(|parent| parent.to_string_lossy().ends_with(BESIDE));
+        let _ = beside.map(fs::remove_dir);
         Fate::Removed
     } else {
-        stays(format!("git does not remove it: {}", answered.said), format!("git worktree remove {}", path.display()))
+        stays(format!("git does not remove it: {}", answered.why()), format!("git worktree remove {}", path.display()))
     };
     Ok(())
 }

@@ -19,8 +19,8 @@ use crate::run::{Ready, RunError};
 use crate::site;
 
 pub use error::PlaceError;
+pub(crate) use linked::{BESIDE, MARKER, Marker};
 pub use linked::{Choice, Linked, WorkTreeState};
-pub(crate) use linked::{MARKER, Marker};
 
 /// The branch that a run is to work on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +142,7 @@ pub fn switch(git: &Git, wanted: &Wanted, create: bool) -> Result<(), PlaceError
         return Err(PlaceError::Elsewhere { branch: name.clone(), path: tree.path });
     }
     let answered = git.switch_branch(name, create)?;
-    if answered.done { Ok(()) } else { Err(PlaceError::NotSwitched { branch: name.clone(), said: answered.said }) }
+    if answered.done { Ok(()) } else { Err(PlaceError::NotSwitched { branch: name.clone(), said: answered.why() }) }
 }
 
 /// The path without links and `..` on the way to its last part.

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::worktree::{git_there, place};
-use crate::world::{HONEST, ONE, TWO, World, always};
+use crate::world::{HONEST, ONE, Settings, TWO, World, always};
 
 /// A run in a worktree has ended well.
 fn ended(plan: &str, script: &str) -> World {
@@ -210,6 +210,31 @@ fn a_worktree_deleted_by_hand_still_lands() {
     world.verdone(&["land"]).assert_code(0);
     assert!(world.has("a"));
     assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn newer_formats_of_repositories_do_as_well() {
+    let world = World::folder(HONEST, &Settings::default());
+    world.sandbox.write("PLAN.md", ONE);
+    world.git(&["init", "--quiet", "--object-format=sha256", "--ref-format=reftable"]);
+    world.git(&["add", "--all"]);
+    world.git(&["commit", "--quiet", "-m", "initial"]);
+    world.run_with(&["--worktree"], 0);
+    world.verdone(&["land"]).assert_code(0);
+    assert!(world.has("a"));
+    world.run_with(&["--branch", "next"], 0);
+    assert_eq!(world.git(&["symbolic-ref", "--short", "HEAD"]), "next");
+}
+
+#[test]
+fn a_worktree_that_was_moved_is_found_and_its_new_parent_stays() {
+    let world = ended(ONE, HONEST);
+    fs::create_dir(world.sandbox.root().join("elsewhere")).unwrap();
+    world.git(&["worktree", "move", place(&world).to_str().unwrap(), "../elsewhere/moved"]);
+    world.run_with(&["--worktree"], 0);
+    world.verdone(&["land"]).assert_code(0);
+    assert!(world.has("a") && !world.sandbox.root().join("elsewhere/moved").exists());
+    assert!(world.sandbox.root().join("elsewhere").is_dir());
 }
 
 #[test]

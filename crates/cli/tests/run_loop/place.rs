@@ -73,7 +73,7 @@ fn an_existing_branch_is_continued_with_the_plan_and_settings_on_it() {
     assert_eq!(branch(&world), "side");
     assert_eq!(world.subjects().len(), 4, "{:?}", world.subjects());
     assert_eq!(world.plan(), TWO.replace("[ ]", "[x]"));
-    assert!(output.stdout.contains("echo on-the-side passed"), "{}", output.stdout);
+    assert!(output.stdout.contains("told passed"), "{}", output.stdout);
 }
 
 #[test]
@@ -140,6 +140,10 @@ fn a_branch_of_another_worktree_is_refused_and_told_where_it_is() {
     assert_refused(&world, &["--branch", "side"], &["checked out in", &there]);
     assert_refused(&world, &["--worktree", "--branch", "side"], &["checked out in", &there]);
     assert_refused(&world, &["--worktree", "--branch", "main"], &["checked out in", "--branch NAME"]);
+    std::fs::remove_dir_all(&there).unwrap();
+    assert_refused(&world, &["--branch", "side"], &["checked out in", "git worktree prune"]);
+    world.git(&["worktree", "prune"]);
+    world.run_with(&["--branch", "side"], 0);
 }
 
 #[test]

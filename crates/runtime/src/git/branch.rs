@@ -22,6 +22,18 @@ pub struct Answered {
     pub said: String,
 }
 
+impl Answered {
+    /// Why git said no, in a line: the files in the way, which it lists behind tabs in every language, else its words.
+    pub fn why(&self) -> String {
+        let names: Vec<&str> = self.said.lines().filter_map(|line| line.strip_prefix('\t')).collect();
+        if !names.is_empty() {
+            return format!("in the way are {}", names.join(", "));
+        }
+        let plain = |line: &str| line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim().to_owned();
+        self.said.lines().map(plain).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    }
+}
+
 impl Git {
     /// By git's own rule. Names that stand for another one (`@{-1}`) are none.
     pub fn is_branch_name(&self, name: &str) -> Result<bool, GitError> {
@@ -118,6 +130,23 @@ impl Git {
             Outcome::TimedOut | Outcome::CalledOff => {
                 Err(GitError::TimedOut { what: subcommand.to_owned(), seconds: self.deadline.as_secs() })
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_by_the_files_or_by_gits_words() {
+        for (said, expected) in [
+            ("error: Your local changes ...:\n\tPLAN.md\n\tb c\nPlease commit.\nAborting", "in the way are PLAN.md, b c"),
+            ("fatal: invalid reference: x", "invalid reference: x"),
+            ("error: one\n\nerror: two\n", "one; two"),
+            ("", ""),
+        ] {
+            assert_eq!(Answered { done: false, said: said.to_owned() }.why(), expected);
         }
     }
 }

@@ -23,7 +23,9 @@ pub(super) fn move_runs(from: &Path, to: &Path) -> io::Result<Vec<RunId>> {
         let run = RunId(name);
         let (old, new) = (from.dir(&run), to.dir(&run));
         if fs::symlink_metadata(&new).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is there already", new.display())));
+            finish_move(&old, &new)?;
+            moved.push(run);
+            continue;
         }
         match fs::rename(&old, &new) {
             Ok(()) => {}
@@ -33,6 +35,16 @@ pub(super) fn move_runs(from: &Path, to: &Path) -> io::Result<Vec<RunId>> {
         moved.push(run);
     }
     Ok(moved)
+}
+
+/// Killed between copy and deletion, an earlier landing left both; ids are never given twice, so they are the same run.
+fn finish_move(old: &Path, new: &Path) -> io::Result<()> {
+    let journal = |dir: &Path| fs::read(dir.join("journal.jsonl")).ok();
+    match (journal(old), journal(new)) {
+        (None, _) => fs::remove_dir_all(old),
+        (Some(left), Some(there)) if left == there => fs::remove_dir_all(old),
+        (Some(_), _) => Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is there already", new.display()))),
+    }
 }
 
 /// Where the two lie on different file systems: a whole copy first, under another name, and only then the original goes.
@@ -82,6 +94,24 @@ mod tests {
         assert_eq!(fs::read_to_string(new.join("turns/1/out")).unwrap(), "two\n");
         assert_eq!(fs::read_link(new.join("link")).unwrap(), Path::new("nowhere"));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no half copy is left");
+    }
+
+    #[test]
+    fn a_move_that_was_cut_short_is_finished_and_another_run_is_never_overwritten() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let run = RunId::from("20260101-120000-0000");
+        let dirs = [&from, &to].map(|dir| Store::of(dir.path()).dir(&run));
+        for dir in &dirs {
+            fs::create_dir_all(dir).unwrap();
+            fs::write(dir.join("journal.jsonl"), "one\n").unwrap();
+        }
+        assert_eq!(move_runs(from.path(), to.path()).unwrap(), [run]);
+        assert!(!dirs[0].exists() && dirs[1].join("journal.jsonl").is_file());
+        fs::create_dir_all(&dirs[0]).unwrap();
+        fs::write(dirs[0].join("journal.jsonl"), "another\n").unwrap();
+        move_runs(from.path(), to.path()).unwrap_err();
+        assert_eq!(fs::read_to_string(dirs[0].join("journal.jsonl")).unwrap(), "another\n");
+        assert_eq!(fs::read_to_string(dirs[1].join("journal.jsonl")).unwrap(), "one\n");
     }
 
     #[test]

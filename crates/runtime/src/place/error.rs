@@ -43,6 +43,9 @@ impl PlaceError {
             Self::BadName { by: Source::Argument | Source::PlanName, .. } => {
                 vec!["git check-ref-format tells which names git takes; letters, digits, - and / are safe".to_owned()]
             }
+            Self::Elsewhere { path, .. } if !path.exists() => {
+                vec!["that folder is gone: git worktree prune lets go of it".to_owned()]
+            }
             Self::Elsewhere { path, .. } => {
                 vec![format!("work there: verdone -C {} run", path.display()), "or name another branch: --branch NAME".to_owned()]
             }

@@ -20,6 +20,9 @@ use crate::store::Store;
 /// In a work tree's own git directory: it is ours.
 pub(crate) const MARKER: &str = "verdone-made";
 
+/// What the folder of our work trees is called after the repository's name.
+pub(crate) const BESIDE: &str = "-worktrees";
+
 /// Findings about the user's checkout that do not matter to a run elsewhere.
 const OF_THE_CHECKOUT: [&str; 5] = ["branch", "work tree", "operation", "untracked", "files"];
 
@@ -129,7 +132,7 @@ impl Choice {
         if self.state == WorkTreeState::Gone {
             let answered = git.remove_work_tree(&self.path)?;
             if !answered.done {
-                return Err(PlaceError::Gone { path: self.path, said: answered.said });
+                return Err(PlaceError::Gone { path: self.path, said: answered.why() });
             }
             let text = format!("the worktree {} was deleted; it is made anew from its branch", self.path.display());
             reporter.report(Update::Notice { text: &text });
@@ -169,7 +172,7 @@ impl Choice {
             fs::create_dir_all(parent).map_err(|error| not_made(format!("{}: {error}", parent.display())))?;
         }
         let answered = git.add_work_tree(&self.path, &self.branch.name, self.is_new_branch)?;
-        if answered.done { Ok(()) } else { Err(not_made(answered.said)) }
+        if answered.done { Ok(()) } else { Err(not_made(answered.why())) }
     }
 
     /// Answers with the project's root, from the top of the work tree.
@@ -218,7 +221,7 @@ fn beside(git: &Git, trees: &[WorkTreeEntry]) -> Result<PathBuf, PlaceError> {
         return Err(PlaceError::NotMade { path: main.to_owned(), said });
     };
     let mut name = name.to_owned();
-    name.push("-worktrees");
+    name.push(BESIDE);
     Ok(parent.join(name))
 }
 
