@@ -1,6 +1,7 @@
 //! Every argument of every command. The help text is the documentation: `docs/cli.md` is made from it.
 
 mod control;
+mod land;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use verdone_runtime::config_file::Flags;
 
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
+pub(crate) use land::LandArgs;
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
 ///
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     Log(LogArgs),
     Show(ShowArgs),
     Undo(UndoArgs),
+    Land(LandArgs),
     Stop(StopArgs),
     Pause(PauseArgs),
     Resume(ResumeArgs),
@@ -117,6 +120,8 @@ Examples:
   verdone run PLAN.md --agent-command ./agent.sh --check 'make test'
                                     any git repository, no config file
   verdone run --story US-003 --max-iterations 5
+  verdone run --branch fix-login    commit on a branch of its own
+  verdone run --worktree            leave this checkout alone; then verdone land
 
 The exit code says how it ended: 0 complete, 3 a limit was reached, 4 a human
 is needed. `verdone report` says more.")]
@@ -141,6 +146,12 @@ pub(crate) struct RunArgs {
     pub mode: Mode,
     #[command(flatten)]
     pub agent: AgentArgs,
+    /// Work on this branch: made at HEAD, or continued where it exists. Else the plan's `branchName`, else the current one.
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+    /// Work in a linked worktree beside the repository and leave this checkout alone; `verdone land` takes the commits over.
+    #[arg(long)]
+    pub worktree: bool,
     /// A command that every story has to pass, run with `sh -c`; may be given several times.
     #[arg(long = "check", value_name = "CMD")]
     pub checks: Vec<String>,

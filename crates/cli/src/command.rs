@@ -9,6 +9,7 @@ mod config;
 mod demo;
 mod doctor;
 mod init;
+mod land;
 mod latest;
 mod log;
 mod man;
@@ -50,6 +51,11 @@ pub(crate) struct Context {
 pub(crate) type Outcome = Result<u8, CliError>;
 
 impl Context {
+    /// The same for somebody who stands elsewhere.
+    pub(crate) fn at(&self, start: PathBuf) -> Self {
+        Self { start, environment: self.environment.clone(), terminal: self.terminal }
+    }
+
     /// The project around the user; outside of a repository an error.
     pub(crate) fn project(&self) -> Result<Project, CliError> {
         Ok(Project::find(&self.start, &find_git_top(&self.start)?)?)
@@ -111,6 +117,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Log(args) => log::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Undo(args) => undo::run(&args, context),
+        Command::Land(args) => land::run(&args, context),
         Command::Stop(args) => stop::run(&args, context),
         Command::Pause(args) => ask::pause(&args, context),
         Command::Resume(args) => ask::resume(&args, context),

@@ -85,7 +85,7 @@ fn path(path: &Path) -> String {
     path.display().to_string()
 }
 
-const COMMANDS: [&[&str]; 21] = [
+const COMMANDS: [&[&str]; 22] = [
     &[],
     &["init"],
     &["run"],
@@ -98,6 +98,7 @@ const COMMANDS: [&[&str]; 21] = [
     &["log"],
     &["show"],
     &["undo"],
+    &["land"],
     &["checkpoints"],
     &["report"],
     &["doctor"],

@@ -76,6 +76,33 @@ pub fn encode_component(name: &str) -> String {
     out
 }
 
+/// A folder's name for a branch: readable, harmless to tools that take `%`, spaces or capitals badly, different for different input
+/// also where the file system does not tell capitals apart.
+pub fn folder_name(name: &str) -> String {
+    const LONGEST: usize = 48;
+    const DIGITS: usize = 10;
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
+    // A plain name that looks like one of ours gets its own digest, so that it cannot be taken for it.
+    let looks_made =
+        name.rsplit_once('-').is_some_and(|(_, end)| end.len() == DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    if (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('-') && !looks_made {
+        return name.to_owned();
+    }
+    let mut out = String::new();
+    for byte in name.bytes().map(|byte| byte.to_ascii_lowercase()) {
+        if is_plain(byte) && byte != b'-' {
+            out.push(char::from(byte));
+        } else if !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+        if out.len() == LONGEST {
+            break;
+        }
+    }
+    let gap = if out.is_empty() || out.ends_with('-') { "" } else { "-" };
+    format!("{out}{gap}{}", &digest(name.as_bytes())[..DIGITS])
+}
+
 /// SHA-256 in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     use sha2::Digest as _;
@@ -110,5 +137,41 @@ mod tests {
         let names = ["US-001", "us/001", "us%2F001", "", "%", &long, &format!("{long}y")];
         let encoded: std::collections::BTreeSet<_> = names.iter().map(|n| encode_component(n)).collect();
         assert_eq!(encoded.len(), names.len());
+    }
+
+    #[test]
+    fn a_branch_becomes_one_readable_folder() {
+        assert_eq!(folder_name("fix-login_2"), "fix-login_2");
+        assert!(folder_name("verdone/PLAN").starts_with("verdone-plan-"));
+        let long = "x".repeat(300);
+        let names = [
+            "a",
+            "A",
+            "a/b",
+            "a-b",
+            "a.b",
+            "a b",
+            "..",
+            "../a",
+            "-a",
+            "",
+            "/",
+            "\0",
+            "é",
+            "è",
+            "a%2Fb",
+            &long,
+            &long[1..],
+            "AUX",
+            "main-0123456789",
+            &folder_name("a/b"),
+            &folder_name("../a"),
+        ];
+        let folders: std::collections::BTreeSet<_> = names.iter().map(|name| folder_name(name)).collect();
+        assert_eq!(folders.len(), names.len(), "{folders:?}");
+        for folder in folders {
+            assert!(!folder.starts_with('-') && (1..=60).contains(&folder.len()), "{folder}");
+            assert!(folder.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_'), "{folder}");
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! The one module that runs git: checkpoints, candidate trees, commits, rollback and notes, all through the git command.
 //!
 //! It never runs `git clean`, `git stash` or `git reset`, and it changes the user's branch, index and files only in
-//! [`Git::commit`] and [`Git::restore`]. Everything else reads, or writes objects and refs under `refs/verdone/` and
-//! `refs/notes/verdone`. Processes are what costs time here, so each question is put to as few of them as possible.
+//! [`Git::commit`], [`Git::restore`], [`Git::switch_branch`] and [`Git::fast_forward`]. Everything else reads, or writes objects
+//! and refs under `refs/verdone/` and `refs/notes/verdone`, or makes and removes linked work trees. Processes are what costs time
+//! here, so each question is put to as few of them as possible.
 
+mod branch;
 mod candidate;
 mod chain;
 mod changes;
@@ -26,6 +28,7 @@ mod refs;
 mod restore;
 mod snapshot;
 mod status;
+mod worktree;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -36,6 +39,7 @@ use std::time::Duration;
 
 use verdone_core::id::Oid;
 
+pub use branch::Answered;
 pub use candidate::{Candidate, CandidateRules, Drift, History, Obstacle};
 pub use chain::{ChainEntry, ChainKind};
 pub use changes::KeptChanges;
@@ -48,6 +52,7 @@ pub use put_back::Return;
 pub use refs::{Refs, RefsMoved};
 pub use restore::{RestoreRules, Restored};
 pub use status::{Blob, Change, Entry, Kind, Status};
+pub use worktree::WorkTreeEntry;
 
 use command::Call;
 use snapshot::Snapshot;

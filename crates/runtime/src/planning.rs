@@ -81,7 +81,8 @@ pub fn write_plan(
     }
     let root = &request.project.root;
     let git = Git::open(root)?;
-    let (run, run_dir) = Store::of(root).create(Timestamp::now()).map_err(io_error("making the run's directory"))?;
+    let created = Store::of(root).create(git.common_dir(), Timestamp::now());
+    let (run, run_dir) = created.map_err(io_error("making the run's directory"))?;
     let limits = (&request.config.limits).into();
     let keep = Keep { git: &git, root, run: &run, run_dir: &run_dir, limits };
     let checkpoint = keep.checkpoint("before planning", &[])?;

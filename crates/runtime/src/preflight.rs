@@ -49,6 +49,11 @@ impl Finding {
         Self { what, health: Health::Warning, message: message.into(), hints: Vec::new() }
     }
 
+    /// The message with its hints behind it.
+    pub fn in_a_line(&self) -> String {
+        std::iter::once(&self.message).chain(&self.hints).map(String::as_str).collect::<Vec<_>>().join("; ")
+    }
+
     pub fn bad<const N: usize>(what: &'static str, message: impl Into<String>, hints: [&str; N]) -> Self {
         let hints = hints.into_iter().map(str::to_owned).collect();
         Self { what, health: Health::Bad, message: message.into(), hints }
@@ -64,15 +69,8 @@ pub fn repository(
     dirty: Dirty,
 ) -> Result<Vec<Finding>, GitError> {
     let mut findings = Vec::new();
-    if let Some(operation) = git.operation_in_progress() {
-        let article = if operation.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-        let hint = match operation {
-            "bisect" => "end it: git bisect reset".to_owned(),
-            _ => format!("finish it: git {operation} --continue, or give it up: git {operation} --abort"),
-        };
-        findings.push(Finding::bad("operation", format!("{article} {operation} is in progress"), [&hint]));
-    }
-    findings.push(branch(status));
+    findings.extend(operation(git));
+    findings.push(branch(git, status));
     findings.extend(inner_repositories(git, status)?);
     findings.extend(work_tree(status, ours, dirty));
     findings.push(match identity {
@@ -124,12 +122,31 @@ fn some(names: &[String]) -> String {
     shown.join(", ")
 }
 
-fn branch(status: &GitStatus) -> Finding {
+/// What keeps the work tree from being switched to another branch.
+pub fn in_the_way(git: &Git, status: &GitStatus, ours: &dyn Fn(&Path) -> bool, dirty: Dirty) -> Option<Finding> {
+    operation(git).or_else(|| work_tree(status, ours, dirty).into_iter().find(|finding| finding.health == Health::Bad))
+}
+
+fn operation(git: &Git) -> Option<Finding> {
+    let operation = git.operation_in_progress()?;
+    let article = if operation.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let hint = match operation {
+        "bisect" => "end it: git bisect reset".to_owned(),
+        _ => format!("finish it: git {operation} --continue, or give it up: git {operation} --abort"),
+    };
+    Some(Finding::bad("operation", format!("{article} {operation} is in progress"), [&hint]))
+}
+
+fn branch(git: &Git, status: &GitStatus) -> Finding {
     match status.branch.as_deref() {
-        None => Finding::bad("branch", "HEAD is detached: commits would belong to no branch", ["git switch -c NAME"]),
-        Some(name @ ("main" | "master" | "trunk")) => {
+        None => Finding::bad(
+            "branch",
+            "HEAD is detached: commits would belong to no branch",
+            ["verdone run --branch NAME makes one here, or continues it"],
+        ),
+        Some(name) if git.is_default_branch(name).unwrap_or(false) => {
             let mut finding = Finding::warning("branch", format!("commits go to the default branch {name}"));
-            finding.hints.push("git switch -c NAME keeps the run's commits apart".to_owned());
+            finding.hints.push("--branch NAME or --worktree keeps the run's commits apart".to_owned());
             finding
         }
         Some(name) => Finding::good("branch", format!("commits go to {name}")),

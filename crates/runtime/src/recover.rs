@@ -10,6 +10,7 @@ use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
 use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
+use verdone_core::id::RunId;
 use verdone_core::machine::{Attempt, Phase, PutBack, State, apply};
 use verdone_core::update::{Reporter, Update};
 
@@ -34,12 +35,22 @@ pub enum RecoverError {
     Io(#[from] io::Error),
 }
 
+/// The last run of a project, where it died and was not put in order yet.
+pub fn unfinished(root: &Path) -> Result<Option<RunId>, JournalError> {
+    let Some(stored) = Store::of(root).latest()? else { return Ok(None) };
+    Ok((!ended(&stored.last_state()?)).then_some(stored.id))
+}
+
+fn ended(state: &State) -> bool {
+    matches!(state.phase, Phase::Stopped { .. } | Phase::New) && state.open_attempt().is_none()
+}
+
 /// Puts the last run in order where it died. Nothing of the project is read before: the dead run's agent may have changed the
 /// plan, the settings or both.
 pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let Some(stored) = Store::of(&project.root).latest()? else { return Ok(()) };
     let mut state = stored.last_state()?;
-    if matches!(state.phase, Phase::Stopped { .. } | Phase::New) && state.open_attempt().is_none() {
+    if ended(&state) {
         return Ok(());
     }
     let text = format!("run {} did not end properly; putting things in order", stored.id);

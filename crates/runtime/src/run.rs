@@ -23,6 +23,7 @@ use crate::driver::Driver;
 use crate::git::{Git, GitError, Kind, PathSet, Refs};
 use crate::home::Home;
 use crate::lifecycle::Scripts;
+use crate::place::PlaceError;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::preflight::{self, Dirty, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
@@ -73,6 +74,8 @@ pub enum RunError {
     Approval(#[from] ApprovalError),
     #[error(transparent)]
     Recover(#[from] RecoverError),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
@@ -97,7 +100,7 @@ impl WorkTree {
 }
 
 /// The agent or a check of a run must not start another one: they would wait for each other, or share an agent's budget.
-fn refuse_nested() -> Result<(), RunError> {
+pub(crate) fn refuse_nested() -> Result<(), RunError> {
     let Some(outer) = std::env::var_os(RUN_VARIABLE) else { return Ok(()) };
     let message = format!("this is inside run {} already", outer.to_string_lossy());
     let hint = format!("wait until it has ended; if it has, unset {RUN_VARIABLE}");
@@ -161,18 +164,11 @@ impl Ready {
         let status = status?;
         let skip = self.git.repo_path(&root.join(".verdone")).into_iter().collect();
         let fits = self.git.fits_a_checkpoint(&status, &skip, (&self.request.config.limits).into());
-        let protected = self.plan.protected_paths();
-        let top = self.git.top().to_owned();
-        let home = root.join(".verdone");
-        let ours = |path: &Path| {
-            let path = top.join(path);
-            path.starts_with(&home) || protected.contains(&path)
-        };
         let dirty = if self.request.allow_dirty { Dirty::SetAside } else { Dirty::Refused };
         let mut findings = filters;
-        findings.extend(preflight::repository(&self.git, &status, identity, &ours, dirty)?);
+        findings.extend(preflight::repository(&self.git, &status, identity, &self.ours(), dirty)?);
         if self.request.allow_dirty {
-            let fresher = root.join(".fresher");
+            let (top, fresher) = (self.git.top(), root.join(".fresher"));
             findings.extend(preflight::cannot_leave(&status, &|path: &Path| top.join(path).starts_with(&fresher)));
         }
         if let Err(error) = fits {
@@ -195,10 +191,19 @@ impl Ready {
         if !self.request.allow_dirty {
             return Ok(Vec::new());
         }
-        let (top, home, protected) = (self.git.top(), self.request.project.root.join(".verdone"), self.plan.protected_paths());
-        let ours = |path: &Path| path.starts_with(&home) || protected.iter().any(|ours| ours == path);
+        let ours = self.ours();
         let changed = self.git.status()?.entries.into_iter().filter(|entry| matches!(entry.kind, Kind::Tracked { .. }));
-        Ok(changed.filter(|entry| !ours(&top.join(entry.path.as_path()))).map(|entry| entry.path.to_string()).collect())
+        Ok(changed.filter(|entry| !ours(entry.path.as_path())).map(|entry| entry.path.to_string()).collect())
+    }
+
+    /// Whether a path of the repository is Verdone's or the plan's: those never count as dirty.
+    pub fn ours(&self) -> impl Fn(&Path) -> bool {
+        let (top, home, protected) =
+            (self.git.top().to_owned(), self.request.project.root.join(".verdone"), self.plan.protected_paths());
+        move |path| {
+            let path = top.join(path);
+            path.starts_with(&home) || protected.contains(&path)
+        }
     }
 
     pub fn plan_name(&self) -> String {
@@ -269,13 +274,13 @@ impl Ready {
         for finding in self.examine()? {
             match finding.health {
                 Health::Bad => return Err(RunError::Refused(finding)),
-                Health::Warning => reporter.report(Update::Notice { text: &finding.message }),
+                Health::Warning => reporter.report(Update::Notice { text: &finding.in_a_line() }),
                 Health::Good => {}
             }
         }
         self.tell_claims(&store, reporter)?;
         let now = Timestamp::now();
-        let (run, run_dir) = store.create(now).map_err(io_error("making the run's directory"))?;
+        let (run, run_dir) = store.create(self.git.common_dir(), now).map_err(io_error("making the run's directory"))?;
         let watchdog = watch(&run, self.request.config.limits.grace.duration(), reporter);
         process::adopt_orphans();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };

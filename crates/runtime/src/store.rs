@@ -1,5 +1,6 @@
 //! Where runs live: `.verdone/runs/<run-id>/`, one directory a run, its journal the only truth.
 
+mod given;
 mod journal;
 mod lock;
 mod reader;
@@ -20,6 +21,8 @@ use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{Brief, RunView};
 
 use crate::atomic::write_atomically;
+
+use given::Given;
 
 pub use journal::{Journal, JournalError, When};
 pub use lock::{Holder, LockError, RunLock};
@@ -132,12 +135,18 @@ impl Store {
         write_atomically(&ignore, b"*\n")
     }
 
-    /// Makes the directory of a new run.
-    pub fn create(&self, now: Timestamp) -> io::Result<(RunId, PathBuf)> {
+    /// Makes the directory of a new run. Its id is new for the whole repository: linked work trees share its refs.
+    pub fn create(&self, common_dir: &Path, now: Timestamp) -> io::Result<(RunId, PathBuf)> {
         self.hide()?;
-        let last = self.ids()?.pop();
+        let mut given = Given::take(common_dir)?;
+        let (id, dir) = self.make_dir(now, given.last(now).max(self.ids()?.pop()).as_ref())?;
+        given.remember(&id)?;
+        Ok((id, dir))
+    }
+
+    fn make_dir(&self, now: Timestamp, last: Option<&RunId>) -> io::Result<(RunId, PathBuf)> {
         loop {
-            let id = new_id(now, last.as_ref())?;
+            let id = new_id(now, last)?;
             let dir = self.dir(&id);
             match fs::create_dir(&dir) {
                 Ok(()) => return Ok((id, dir)),
@@ -278,9 +287,38 @@ mod tests {
         let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
         let before: Timestamp = "2026-01-01T11:00:00Z".parse().unwrap();
         for now in [noon, noon, before, noon, noon] {
-            let (id, run_dir) = store.create(now).unwrap();
+            let (id, run_dir) = store.create(dir.path(), now).unwrap();
             Journal::create(&run_dir).unwrap();
             assert_eq!(store.latest().unwrap().unwrap().id, id);
+        }
+    }
+
+    #[test]
+    fn work_trees_of_one_repository_never_give_the_same_id() {
+        let repository = tempfile::tempdir().unwrap();
+        let trees = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+        let before: Timestamp = "2026-01-01T11:00:00Z".parse().unwrap();
+        let mut seen = BTreeSet::new();
+        for now in [noon, noon, before, noon, before] {
+            let ids = std::thread::scope(|scope| {
+                let starts = trees.each_ref().map(|tree| scope.spawn(|| Store::of(tree.path()).create(repository.path(), now)));
+                starts.map(|start| start.join().unwrap().unwrap().0)
+            });
+            for id in ids {
+                assert!(seen.insert(id.clone()), "{id} was given twice");
+            }
+        }
+    }
+
+    #[test]
+    fn what_others_wrote_where_the_last_id_is_kept_does_no_harm() {
+        let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+        for text in ["", "garbage", "../../x", "99999999-999999-7fff", "20260101-120000", "\u{1b}[2J"] {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join("verdone-last-run"), text).unwrap();
+            let (id, _) = Store::of(dir.path()).create(dir.path(), noon).unwrap();
+            assert!(id.as_str().starts_with("20260101-120000-"), "{text:?} gave {id}");
         }
     }
 }

@@ -20,6 +20,8 @@ pub enum UndoError {
     Unfinished { run: RunId },
     #[error("a {operation} is in progress")]
     Operation { operation: &'static str },
+    #[error("the run worked on branch {branch}, and this is {}", here.as_ref().map_or("a detached HEAD", String::as_str))]
+    OtherBranch { branch: String, here: Option<String>, commit: Option<Oid> },
     #[error("the branch has moved on: to undo the {what} would take newer commits away")]
     MovedOn { what: String, kept: Option<Oid>, commit: Option<Oid> },
     #[error("the {what} cannot be undone any more: what was there before is not kept")]
@@ -67,6 +69,10 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     }
     let target = stored.find_from_end(last_change)?.ok_or(UndoError::Nothing)?;
     let status = git.status()?;
+    // A landed run's commits are on this branch too, but what it would put back is the other one.
+    if let Some(branch) = target.to.branch.as_ref().filter(|branch| status.branch.as_ref() != Some(branch)) {
+        return Err(UndoError::OtherBranch { branch: branch.clone(), here: status.branch, commit: target.commit });
+    }
     if !stands_at(git, status.head.as_ref(), target.expected_head.as_ref(), &stored.id)? {
         return Err(UndoError::MovedOn { what: target.what, kept: target.kept, commit: target.commit });
     }

@@ -13,6 +13,7 @@ use verdone_runtime::prune::disk_use;
 use verdone_runtime::run::{Ready, RunRequest};
 use verdone_runtime::store::Store;
 
+use super::land::{note, worktrees};
 use super::{Context, Outcome};
 use crate::args::DoctorArgs;
 use crate::error::{CliError, Kind};
@@ -81,6 +82,11 @@ fn examine(context: &Context) -> Vec<Finding> {
         Err(error) => findings.extend(without_plan(error.into(), &project, &config)),
     }
     findings.extend(runs(&project));
+    findings.extend(worktrees(&project).iter().map(|waiting| {
+        let mut finding = Finding::warning("worktree", note(waiting));
+        finding.hints.push("verdone land".to_owned());
+        finding
+    }));
     findings
 }
 

@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::land::{note, worktrees};
 use super::latest::{brief_view, is_going, latest, view};
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
-use crate::terminal::{print, print_json, say};
+use crate::terminal::{print, print_json, printable, say};
 
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     let (project, stored) = latest(context)?;
@@ -18,6 +19,9 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
         say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");
+    }
+    for waiting in worktrees(&project) {
+        say(&printable(&format!("note: {} (verdone land)\n", note(&waiting))));
     }
     Ok(0)
 }

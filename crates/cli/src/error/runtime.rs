@@ -6,6 +6,8 @@ use verdone_core::plan::{PlanError, Problem};
 use verdone_core::prompt::PromptError;
 use verdone_runtime::approval::ApprovalError;
 use verdone_runtime::git::GitError;
+use verdone_runtime::land::LandError;
+use verdone_runtime::place::PlaceError;
 use verdone_runtime::plan_file::{FindError, PlanFileError};
 use verdone_runtime::planning::PlanningError;
 use verdone_runtime::preflight::Finding;
@@ -32,8 +34,55 @@ impl From<RunError> for CliError {
             RunError::Journal(error) => error.into(),
             RunError::Approval(error) => error.into(),
             RunError::Recover(error) => error.into(),
+            RunError::Place(error) => error.into(),
             RunError::Io { .. } => Self::caused(Kind::Error, error),
         }
+    }
+}
+
+impl From<PlaceError> for CliError {
+    fn from(error: PlaceError) -> Self {
+        let kind = match error {
+            PlaceError::Git(error) => return error.into(),
+            PlaceError::NotMade { .. } | PlaceError::Gone { .. } | PlaceError::Io { .. } => Kind::Error,
+            PlaceError::BadName { .. }
+            | PlaceError::Elsewhere { .. }
+            | PlaceError::NotSwitched { .. }
+            | PlaceError::NoCommit
+            | PlaceError::Uncommitted { .. }
+            | PlaceError::Older { .. }
+            | PlaceError::Taken { .. }
+            | PlaceError::HalfMade { .. } => Kind::Usage,
+        };
+        error.hints().into_iter().fold(Self::new(kind, error.to_string()), Self::hint)
+    }
+}
+
+impl From<LandError> for CliError {
+    fn from(error: LandError) -> Self {
+        let kind = match error {
+            LandError::Nested(error) => return (*error).into(),
+            LandError::Place(error) => return error.into(),
+            LandError::Git(error) => return error.into(),
+            LandError::Journal(error) => return error.into(),
+            LandError::Lock(error) => return error.into(),
+            LandError::Busy { .. } => Kind::Error,
+            LandError::Nothing
+            | LandError::Unknown { .. }
+            | LandError::Several { .. }
+            | LandError::Inside { .. }
+            | LandError::Detached
+            | LandError::NoCommit
+            | LandError::NoBranch { .. }
+            | LandError::Operation { .. }
+            | LandError::Unfinished { .. } => Kind::Usage,
+            LandError::OperationThere { .. }
+            | LandError::OtherBranch { .. }
+            | LandError::Dirty { .. }
+            | LandError::NotForward { .. }
+            | LandError::InTheWay { .. } => Kind::Human,
+        };
+        error.hints().into_iter().fold(Self::new(kind, error.to_string()), Self::hint)
     }
 }
 
@@ -161,6 +210,13 @@ impl From<UndoError> for CliError {
                     .hint("verdone prune let go of it, and git has collected it; verdone checkpoints lists what is kept");
                 let revert =
                     commit.as_ref().map(|commit| format!("take it back with a new commit: git revert {}", commit.short()));
+                revert.into_iter().fold(made, Self::hint)
+            }
+            UndoError::OtherBranch { ref branch, ref commit, .. } => {
+                let revert = commit
+                    .as_ref()
+                    .map(|commit| format!("or take it back here with a new commit: git revert {}", commit.short()));
+                let made = Self::new(Kind::Human, error.to_string()).hint(format!("git switch {branch} && verdone undo"));
                 revert.into_iter().fold(made, Self::hint)
             }
             UndoError::MovedOn { ref kept, ref commit, .. } => {

@@ -14,7 +14,7 @@ fn a_healthy_project_is_good_throughout() {
     let findings: Value = serde_json::from_str(&verdone(&sandbox, &["doctor", "--json"]).stdout).unwrap();
     let branch = findings.as_array().unwrap().iter().find(|finding| finding["what"] == "branch").unwrap();
     assert_eq!(branch["health"], "warning");
-    assert_eq!(branch["hints"][0], "git switch -c NAME keeps the run's commits apart");
+    assert_eq!(branch["hints"][0], "--branch NAME or --worktree keeps the run's commits apart");
 }
 
 #[test]

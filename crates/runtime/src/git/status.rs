@@ -96,6 +96,12 @@ impl Git {
         parse(&self.plumbing("status").args(fixed).env("GIT_INDEX_FILE", index.path()).run()?)
     }
 
+    /// What is not as HEAD has it among these paths alone, ignored files too.
+    pub fn uncommitted(&self, paths: &[&std::path::Path]) -> Result<Status, GitError> {
+        let fixed = ["--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignored=matching", "--"];
+        parse(&self.plumbing("status").env("GIT_LITERAL_PATHSPECS", "1").args(fixed).args(paths).run()?)
+    }
+
     fn status_with(&self, more: &[&str]) -> Result<Status, GitError> {
         let fixed = ["--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames", "--ignore-submodules=none"];
         parse(&self.plumbing("status").args(fixed).args(more).run()?)

@@ -1,0 +1,99 @@
+//! Linked work trees: which there are, making one, and removing one that git itself finds clean.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use verdone_core::id::Oid;
+
+use super::Git;
+use super::branch::Answered;
+use super::error::GitError;
+use super::status::Kind;
+
+/// A work tree of the repository, as git lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkTreeEntry {
+    pub path: PathBuf,
+    pub head: Option<Oid>,
+    /// Without `refs/heads/`; absent when detached.
+    pub branch: Option<String>,
+    /// Its folder is gone.
+    pub missing: bool,
+    /// Where the repository keeps what belongs to it; absent for the main one.
+    pub own_dir: Option<PathBuf>,
+}
+
+impl Git {
+    /// All work trees, the main one first.
+    pub fn work_trees(&self) -> Result<Vec<WorkTreeEntry>, GitError> {
+        // Git before 2.36 cannot end its lines with NUL.
+        let answer = self.plumbing("worktree").args(["list", "--porcelain", "-z"]).answer()?;
+        let (output, end) = if answer.status.success() {
+            (answer.stdout, 0)
+        } else {
+            (self.plumbing("worktree").args(["list", "--porcelain"]).run()?, b'\n')
+        };
+        let own = own_dirs(&self.common_dir);
+        let mut trees: Vec<WorkTreeEntry> = Vec::new();
+        for line in output.split(|byte| *byte == end) {
+            let at = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+            let (name, value) = (&line[..at], line.get(at + 1..).unwrap_or_default());
+            if name == b"worktree" {
+                let path = PathBuf::from(OsStr::from_bytes(value));
+                let own_dir = own.iter().find(|(of, _)| *of == path).map(|(_, dir)| dir.clone());
+                trees.push(WorkTreeEntry { missing: !path.is_dir(), path, head: None, branch: None, own_dir });
+                continue;
+            }
+            let Some(tree) = trees.last_mut() else { continue };
+            let value = String::from_utf8_lossy(value);
+            match name {
+                b"HEAD" => tree.head = value.bytes().any(|digit| digit != b'0').then(|| Oid::from(&*value)),
+                b"branch" => tree.branch = value.strip_prefix("refs/heads/").map(str::to_owned),
+                _ => {}
+            }
+        }
+        Ok(trees)
+    }
+
+    /// Makes a linked work tree at a path where nothing is yet, on a branch that is new at HEAD or exists.
+    pub fn add_work_tree(&self, path: &Path, branch: &str, create: bool) -> Result<Answered, GitError> {
+        let mut args = vec![OsStr::new("add"), OsStr::new("--quiet")];
+        if create {
+            args.extend(["--no-track", "-b", branch].map(OsStr::new));
+        }
+        args.extend([path.as_os_str(), OsStr::new(if create { "HEAD" } else { branch })]);
+        let (_, said) = self.with_hooks("worktree", args)?;
+        let made = self.work_trees()?.into_iter().any(|tree| tree.path == path && tree.branch.as_deref() == Some(branch));
+        Ok(Answered { done: made && path.join(".git").is_file(), said })
+    }
+
+    /// Removes a linked work tree and its folder, unless git sees something in it that is in no commit. Ignored files it does not
+    /// see: whoever calls this has looked at them.
+    pub fn remove_work_tree(&self, path: &Path) -> Result<Answered, GitError> {
+        let answer = self.plumbing("worktree").args([OsStr::new("remove"), path.as_os_str()]).answer()?;
+        Ok(Answered { done: answer.status.success(), said: answer.stderr })
+    }
+
+    /// Ignored files and folders of the whole work tree.
+    pub fn ignored(&self) -> Result<Vec<PathBuf>, GitError> {
+        let entries = self.status_and_ignored()?.entries.into_iter();
+        Ok(entries.filter(|entry| entry.kind == Kind::Ignored).map(|entry| entry.path.as_path().to_owned()).collect())
+    }
+}
+
+/// The folder of each linked work tree with the directory that the repository keeps for it.
+fn own_dirs(common_dir: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let Ok(entries) = fs::read_dir(common_dir.join("worktrees")) else { return Vec::new() };
+    let mut found = Vec::new();
+    for dir in entries.flatten().map(|entry| entry.path()) {
+        let Ok(text) = fs::read(dir.join("gitdir")) else { continue };
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
+        // Newer versions of git may write it relative to the directory.
+        let link = dir.join(OsStr::from_bytes(text));
+        let Some(path) = link.parent() else { continue };
+        found.push((fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()), dir));
+    }
+    found
+}

@@ -1,0 +1,61 @@
+//! The last run id that was given out in a repository. Its work trees share refs, so no two of them may choose the same id.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::{Timestamp, ToSpan as _};
+use verdone_core::id::RunId;
+
+/// Whoever holds it does so for the time of making a folder.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Held until the new id is remembered: the next work tree waits that long.
+#[derive(Debug)]
+pub(super) struct Given {
+    file: File,
+}
+
+impl Given {
+    pub(super) fn take(common_dir: &Path) -> io::Result<Self> {
+        // An agent may have put a pipe there: it must neither be waited for nor written to.
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let path = common_dir.join("verdone-last-run");
+        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("verdone-last-run in the git directory is not a file"));
+        }
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Nothing where it is no id of ours, or one of a time that is yet to come by far.
+    pub(super) fn last(&mut self, now: Timestamp) -> Option<RunId> {
+        let mut text = String::new();
+        (&self.file).take(64).read_to_string(&mut text).ok()?;
+        let tomorrow = now.checked_add(24.hours()).ok()?.strftime("%Y%m%d-%H%M%S").to_string();
+        (is_id(text.trim()) && text < tomorrow).then(|| RunId::from(text.trim()))
+    }
+
+    pub(super) fn remember(&mut self, id: &RunId) -> io::Result<()> {
+        self.file.rewind()?;
+        self.file.set_len(0)?;
+        self.file.write_all(id.as_str().as_bytes())
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let digits = |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(parts[..], [date, time, number] if digits(date, 8) && digits(time, 6)
+        && number.len() == 4 && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
