@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use verdone_testkit::{Signal, Tmux};
 
-use crate::world::{ONE, PATIENCE, Settings, VERDONE, World};
+use crate::signals::wait_for_file;
+use crate::world::{ONE, PATIENCE, Settings, VERDONE, World, always};
 
 /// Says that it works, and goes on when it may.
 const WAITS: &str = "[[turn]]\nsteps = [{ create = \"half\" }, { say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }, { create = \"a\" }]\n";
@@ -67,6 +68,27 @@ fn a_stopped_run_that_is_told_to_end_ends_in_order() {
     world.sandbox.assert_no_survivors(PATIENCE);
     world.assert_clean();
     assert!(world.tree_files(&world.kept()).contains(&"half".to_owned()));
+}
+
+#[test]
+fn git_and_its_hooks_are_let_finish_while_the_run_is_stopped() {
+    let settings = Settings { tables: "[commit]\ntimeout = \"4s\"", ..Settings::default() };
+    let world = World::with(ONE, &always("{ create = \"a\" }"), &settings);
+    world.hook("pre-commit", ": > ../tmp/in-the-hook; until test -f ../tmp/go; do sleep 0.02; done; : > ../tmp/through-the-hook");
+    let run = world.start();
+    wait_for_file(&world, "../tmp/in-the-hook");
+    run.signal(Signal::TSTP);
+    let until = Instant::now() + PATIENCE;
+    while !states(&world).iter().any(|(command, state)| command.ends_with("verdone run") && *state == 'T') {
+        assert!(Instant::now() < until, "never stopped: {:?}", states(&world));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_secs(5));
+    world.sandbox.write("../tmp/go", "");
+    wait_for_file(&world, "../tmp/through-the-hook");
+    run.signal(Signal::CONT);
+    run.wait(PATIENCE).assert_code(0);
+    assert_eq!(world.subjects()[0], "feat(US-001): Write a");
 }
 
 fn shell(world: &World) -> Tmux<'_> {
