@@ -23,13 +23,19 @@ fn states(world: &World) -> Vec<(String, char)> {
     ours.filter_map(|process| Some((process.command, state(process.pid)?))).collect()
 }
 
+/// The program, its agent and the agent's shell. One that waits for a child that was stopped before it became another program
+/// shows as D, and cannot go on either.
+fn all_stopped(states: &[(String, char)]) -> bool {
+    let stopped = states.iter().filter(|(_, state)| *state == 'T').count();
+    stopped >= 3 && states.iter().all(|(_, state)| ['T', 'D'].contains(state))
+}
+
 /// Polls, because nobody tells when a process is stopped.
 fn wait_until_stopped(world: &World) {
     let until = Instant::now() + PATIENCE;
     loop {
         let states = states(world);
-        // The program, its agent, and the agent's shell.
-        if states.len() >= 3 && states.iter().all(|(_, state)| *state == 'T') {
+        if all_stopped(&states) {
             return;
         }
         assert!(Instant::now() < until, "still running: {states:?}");
@@ -51,7 +57,7 @@ fn a_stop_by_the_terminal_stops_everything_and_no_limit_is_spent() {
     run.signal(Signal::TSTP);
     wait_until_stopped(&world);
     std::thread::sleep(Duration::from_secs(5));
-    assert!(states(&world).iter().all(|(_, state)| *state == 'T'), "{:?}", states(&world));
+    assert!(all_stopped(&states(&world)), "{:?}", states(&world));
     run.signal(Signal::CONT);
     world.sandbox.write("../tmp/go", "");
     run.wait(PATIENCE).assert_code(0);
@@ -80,7 +86,7 @@ fn a_stopped_run_that_is_told_to_end_ends_in_order() {
 fn git_and_its_hooks_are_let_finish_while_the_run_is_stopped() {
     let settings = Settings { tables: "[commit]\ntimeout = \"4s\"", ..Settings::default() };
     let world = World::with(ONE, &always("{ create = \"a\" }"), &settings);
-    world.hook("pre-commit", ": > ../tmp/in-the-hook; until test -f ../tmp/go; do sleep 0.02; done; : > ../tmp/through-the-hook");
+    world.hook("pre-commit", ": > ../tmp/in-the-hook; until test -f ../tmp/go; do sleep 0.02; done; : > ../tmp/went-on; until test -f ../tmp/end; do sleep 0.02; done");
     let run = world.start();
     wait_for_file(&world, "../tmp/in-the-hook");
     run.signal(Signal::TSTP);
@@ -91,8 +97,11 @@ fn git_and_its_hooks_are_let_finish_while_the_run_is_stopped() {
     }
     std::thread::sleep(Duration::from_secs(5));
     world.sandbox.write("../tmp/go", "");
-    wait_for_file(&world, "../tmp/through-the-hook");
+    wait_for_file(&world, "../tmp/went-on");
     run.signal(Signal::CONT);
+    // Long enough for a deadline that had passed to be noticed.
+    std::thread::sleep(Duration::from_millis(500));
+    world.sandbox.write("../tmp/end", "");
     run.wait(PATIENCE).assert_code(0);
     assert_eq!(world.all("commit_refused").len(), 0, "the hook had all the time that it may take");
 }
