@@ -27,6 +27,7 @@ use crate::run::{WorkTree, watch};
 use crate::signal::Signals;
 use crate::store::Store;
 use crate::template::read_template;
+use crate::watchdog::Watchdog;
 
 #[derive(Debug)]
 pub struct PlanningRequest<'a> {
@@ -88,7 +89,7 @@ pub fn write_plan(
     let checkpoint = keep.checkpoint("before planning", &[])?;
     let before = git.candidate(&checkpoint, &keep.candidate_rules())?;
 
-    let watchdog = watch(&run, request.config.limits.grace.duration(), reporter);
+    let watchdog = watch(Watchdog::start(request.config.limits.grace.duration()), &run, reporter);
     process::adopt_orphans();
     let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
     let guardrails = protected.text("guardrails.md").unwrap_or_default();

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use verdone_core::check::Check;
@@ -34,7 +33,7 @@ use crate::signal::Signals;
 use crate::site::{self, Site};
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
 use crate::template::read_template;
-use crate::watchdog::Watchdog;
+use crate::watchdog::{Starting, Watchdog};
 
 /// What the user asked for, settings already merged.
 #[derive(Debug)]
@@ -268,6 +267,7 @@ impl Ready {
     pub fn run(self, ours: WorkTree, signals: Signals, reporter: &mut dyn Reporter) -> Result<u8, RunError> {
         let WorkTree { mut lock } = ours;
         let store = Store::of(&self.request.project.root);
+        let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
         for text in &self.request.warnings {
             reporter.report(Update::Notice { text });
         }
@@ -281,7 +281,7 @@ impl Ready {
         self.tell_claims(&store, reporter)?;
         let now = Timestamp::now();
         let (run, run_dir) = store.create(self.git.common_dir(), now).map_err(io_error("making the run's directory"))?;
-        let watchdog = watch(&run, self.request.config.limits.grace.duration(), reporter);
+        let watchdog = watch(watchdog, &run, reporter);
         process::adopt_orphans();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
@@ -344,12 +344,12 @@ impl Ready {
 }
 
 /// A run does without a watchdog where none can be started: the next one ends what a killed one left.
-pub(crate) fn watch(run: &RunId, grace: Duration, reporter: &mut dyn Reporter) -> Option<Watchdog> {
+pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut dyn Reporter) -> Option<Watchdog> {
     let told = |error: io::Error| {
         let text = format!("no watchdog could be started ({error}); if this run is killed, its agent goes on until the next run");
         reporter.report(Update::Notice { text: &text });
     };
-    Watchdog::start(run, grace).map_err(told).ok()
+    starting.and_then(|starting| starting.watch(run)).map_err(told).ok()
 }
 
 /// The name of a format as JSON spells it.

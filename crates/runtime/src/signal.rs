@@ -155,6 +155,8 @@ fn stand_still(stopped: &mut Stopped) {
         return;
     }
     clock::stand_still();
+    // What an earlier stop still holds goes first: a terminal can stop us again before we heard that we went on.
+    standstill::go_on(&std::mem::take(stopped));
     *stopped = standstill::descendants();
     standstill::stop_self();
 }

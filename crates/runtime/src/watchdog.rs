@@ -1,71 +1,93 @@
 //! A second process that outlives a killed run by a moment: it ends the run's agents, checks and scripts, so that none of them goes
 //! on working, and costing money, for nobody.
 //!
-//! It holds one end of a pipe. A run that ends says so; a pipe that closes without a word means that the run was killed. Nothing
-//! else is put in order here: the next run does that.
+//! It holds one end of a pipe, and hears there which run it is. A run that ends says so; a pipe that closes without that means that
+//! the run was killed. Nothing else is put in order here: the next run does that.
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter, Read as _, Write as _};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use verdone_core::id::RunId;
 
-use crate::process::{self, RUN_VARIABLE};
+use crate::process;
 use crate::signal::Signals;
 
 /// The hidden first argument of the binary.
 pub const ARGUMENT: &str = "watchdog";
 /// The second process of the start: it is nobody's child, so that no sweep of the run ends it.
 const LOOSE: &str = "--loose";
+/// Where a build that measures its coverage writes; without it the file would land anywhere.
+const PROFILE: &str = "LLVM_PROFILE_FILE";
+/// What a run says last; no part of an id.
+const DISMISSED: u8 = b'\n';
 /// A process that was only just started shows no environment for a moment, so it is not found at the first look.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
+
+/// One that is being started: it takes two processes and a moment, in which others can be busy.
+#[derive(Debug)]
+pub struct Starting {
+    child: Child,
+    pipe: PipeWriter,
+}
 
 /// Watches until it is dismissed or dropped. Dropped means: ends what the run left behind.
 #[derive(Debug)]
 pub struct Watchdog(PipeWriter);
 
 impl Watchdog {
-    /// Starts it for a run. Comes before orphans are adopted, or it would be one of them.
-    pub fn start(run: &RunId, grace: Duration) -> io::Result<Self> {
+    pub fn start(grace: Duration) -> io::Result<Starting> {
         process::let_orphans_go();
-        let (reader, writer) = io::pipe()?;
+        let (reader, pipe) = io::pipe()?;
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg(ARGUMENT).arg(run.as_str()).arg(grace.as_millis().to_string());
-        command.current_dir("/").env_remove(RUN_VARIABLE);
+        command.arg(ARGUMENT).arg(grace.as_millis().to_string());
+        // It needs nothing, and with our environment it would look like something that the run left behind.
+        command.current_dir("/").env_clear().envs(std::env::var_os(PROFILE).map(|file| (PROFILE, file)));
         command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
-        let status = command.status()?;
-        if status.success() { Ok(Self(writer)) } else { Err(io::Error::other(status.to_string())) }
+        Ok(Starting { child: command.spawn()?, pipe })
     }
 
     /// The run has ended in order.
     pub fn dismiss(mut self) {
         // One that is gone does not have to be told.
-        let _ = self.0.write_all(b".");
+        let _ = self.0.write_all(&[DISMISSED]);
+    }
+}
+
+impl Starting {
+    /// Comes before orphans are adopted, or the watchdog would be one of them.
+    pub fn watch(mut self, run: &RunId) -> io::Result<Watchdog> {
+        let status = self.child.wait()?;
+        if !status.success() {
+            return Err(io::Error::other(status.to_string()));
+        }
+        self.pipe.write_all(run.as_str().as_bytes())?;
+        Ok(Watchdog(self.pipe))
     }
 }
 
 /// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     match arguments {
-        [loose, run, grace] if loose == LOOSE => watch(run, grace),
-        [run, grace] => let_loose(run, grace),
+        [loose, grace] if loose == LOOSE => watch(grace),
+        [grace] => let_loose(grace),
         _ => ExitCode::from(2),
     }
 }
 
 /// A session of its own: what the terminal sends to the run is not for the watchdog.
-fn let_loose(run: &OsString, grace: &OsString) -> ExitCode {
+fn let_loose(grace: &OsString) -> ExitCode {
     let _ = rustix::process::setsid();
-    let started = std::env::current_exe().and_then(|exe| Command::new(exe).args([ARGUMENT, LOOSE]).arg(run).arg(grace).spawn());
+    let started = std::env::current_exe().and_then(|exe| Command::new(exe).args([ARGUMENT, LOOSE]).arg(grace).spawn());
     if started.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn watch(run: &OsString, grace: &OsString) -> ExitCode {
+fn watch(grace: &OsString) -> ExitCode {
     let mut said = Vec::new();
     let heard = io::stdin().read_to_end(&mut said);
-    if heard.is_ok() && said.is_empty() {
-        let run = RunId::from(run.to_string_lossy().as_ref());
+    if heard.is_ok() && !said.is_empty() && said.last() != Some(&DISMISSED) {
+        let run = RunId::from(String::from_utf8_lossy(&said).as_ref());
         let grace = Duration::from_millis(grace.to_str().and_then(|grace| grace.parse().ok()).unwrap_or(0));
         for _ in 0..2 {
             process::end_strays(&run, grace, &Signals::none());

@@ -64,8 +64,9 @@ fn a_wall_clock_that_jumps_forth_and_back_changes_no_limit_and_no_duration() {
     }
     let pages = ["status", "report", "log"].map(|page| world.verdone(&[page]).assert_code(0).stdout.clone());
     for page in pages.iter().chain([&output.stdout, &behind.stdout]) {
-        // Hours and days are written like this.
-        assert!(!page.contains("5h") && !page.contains("3d") && !page.contains("72h"), "{page}");
+        let hours = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).strip_suffix(['h', 'd']).map(str::to_owned);
+        let is_long = |word: &str| hours(word).is_some_and(|count| count.len() < 4 && count.parse::<u32>().is_ok());
+        assert!(!page.split_whitespace().any(is_long), "{page}");
     }
 }
 
@@ -98,8 +99,8 @@ fn a_run_that_was_frozen_from_outside_has_lost_no_time() {
     run.signal(Signal::CONT);
     world.sandbox.write("../tmp/one", "");
     run.wait(PATIENCE).assert_code(0);
-    let took = world.last("turn_ended")["duration_ms"].as_u64().unwrap();
-    assert!(took < 4000, "{took}");
+    let turns = world.all("turn_ended");
+    assert!(turns.len() == 1 && turns[0]["duration_ms"].as_u64().unwrap() < 4000, "{turns:?}");
 }
 
 #[test]

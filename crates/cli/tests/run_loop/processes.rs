@@ -145,3 +145,18 @@ fn an_interrupt_to_the_loop_alone_ends_it_and_a_deaf_agent_within_seconds() {
     assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
     world.sandbox.assert_no_survivors(PATIENCE);
 }
+
+#[test]
+fn the_watchdog_goes_when_the_run_ends() {
+    let world = World::new(ONE, HANGS_ONCE);
+    // The grace is on its command line, and this one is nobody else's.
+    let grace = format!("{}", 1_000_000 + std::process::id());
+    let settings = world.sandbox.read(".verdone/config.toml").replace("200ms", &format!("{grace}ms"));
+    world.sandbox.write(".verdone/config.toml", settings);
+    let run = world.start();
+    run.wait_for("\u{2502} in-the-turn", PATIENCE);
+    assert_eq!(with_word(&grace).len(), 1, "{:?}", with_word(&grace));
+    run.signal(Signal::TERM);
+    run.wait(PATIENCE).assert_code(143);
+    wait_until_gone(&grace, PATIENCE);
+}

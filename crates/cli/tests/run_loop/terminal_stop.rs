@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use verdone_testkit::{Signal, Tmux};
 
-use crate::world::{ONE, PATIENCE, Settings, VERDONE, World};
+use crate::signals::wait_for_file;
+use crate::world::{ONE, PATIENCE, Settings, VERDONE, World, always};
 
 /// Says that it works, and goes on when it may.
 const WAITS: &str = "[[turn]]\nsteps = [{ create = \"half\" }, { say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }, { create = \"a\" }]\n";
@@ -22,18 +23,30 @@ fn states(world: &World) -> Vec<(String, char)> {
     ours.filter_map(|process| Some((process.command, state(process.pid)?))).collect()
 }
 
+/// The program, its agent and the agent's shell. One that waits for a child that was stopped before it became another program
+/// shows as D, and cannot go on either.
+fn all_stopped(states: &[(String, char)]) -> bool {
+    let stopped = states.iter().filter(|(_, state)| *state == 'T').count();
+    stopped >= 3 && states.iter().all(|(_, state)| ['T', 'D'].contains(state))
+}
+
 /// Polls, because nobody tells when a process is stopped.
 fn wait_until_stopped(world: &World) {
     let until = Instant::now() + PATIENCE;
     loop {
         let states = states(world);
-        // The program, its agent, and the agent's shell.
-        if states.len() >= 3 && states.iter().all(|(_, state)| *state == 'T') {
+        if all_stopped(&states) {
             return;
         }
         assert!(Instant::now() < until, "still running: {states:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// A turn that ran out of time would be followed by another one.
+fn assert_one_short_turn(world: &World) {
+    let turns = world.all("turn_ended");
+    assert!(turns.len() == 1 && turns[0]["duration_ms"].as_u64().unwrap() < 4000, "{turns:?}");
 }
 
 #[test]
@@ -44,11 +57,11 @@ fn a_stop_by_the_terminal_stops_everything_and_no_limit_is_spent() {
     run.signal(Signal::TSTP);
     wait_until_stopped(&world);
     std::thread::sleep(Duration::from_secs(5));
-    assert!(states(&world).iter().all(|(_, state)| *state == 'T'), "{:?}", states(&world));
+    assert!(all_stopped(&states(&world)), "{:?}", states(&world));
     run.signal(Signal::CONT);
     world.sandbox.write("../tmp/go", "");
     run.wait(PATIENCE).assert_code(0);
-    assert!(world.last("turn_ended")["duration_ms"].as_u64().unwrap() < 4000);
+    assert_one_short_turn(&world);
     assert!(world.last("run_stopped")["duration_ms"].as_u64().unwrap() < 5000);
     world.sandbox.assert_no_survivors(PATIENCE);
 }
@@ -67,6 +80,30 @@ fn a_stopped_run_that_is_told_to_end_ends_in_order() {
     world.sandbox.assert_no_survivors(PATIENCE);
     world.assert_clean();
     assert!(world.tree_files(&world.kept()).contains(&"half".to_owned()));
+}
+
+#[test]
+fn git_and_its_hooks_are_let_finish_while_the_run_is_stopped() {
+    let settings = Settings { tables: "[commit]\ntimeout = \"4s\"", ..Settings::default() };
+    let world = World::with(ONE, &always("{ create = \"a\" }"), &settings);
+    world.hook("pre-commit", ": > ../tmp/in-the-hook; until test -f ../tmp/go; do sleep 0.02; done; : > ../tmp/went-on; until test -f ../tmp/end; do sleep 0.02; done");
+    let run = world.start();
+    wait_for_file(&world, "../tmp/in-the-hook");
+    run.signal(Signal::TSTP);
+    let until = Instant::now() + PATIENCE;
+    while !states(&world).iter().any(|(command, state)| command.ends_with("verdone run") && *state == 'T') {
+        assert!(Instant::now() < until, "never stopped: {:?}", states(&world));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_secs(5));
+    world.sandbox.write("../tmp/go", "");
+    wait_for_file(&world, "../tmp/went-on");
+    run.signal(Signal::CONT);
+    // Long enough for a deadline that had passed to be noticed.
+    std::thread::sleep(Duration::from_millis(500));
+    world.sandbox.write("../tmp/end", "");
+    run.wait(PATIENCE).assert_code(0);
+    assert_eq!(world.all("commit_refused").len(), 0, "the hook had all the time that it may take");
 }
 
 fn shell(world: &World) -> Tmux<'_> {
@@ -88,7 +125,7 @@ fn ctrl_z_gives_the_shell_back_and_fg_goes_on() {
     world.sandbox.write("../tmp/go", "");
     terminal.wait_for("Finished: complete", PATIENCE);
     assert_eq!(world.subjects()[0], "feat(US-001): Write a");
-    assert!(world.last("turn_ended")["duration_ms"].as_u64().unwrap() < 4000);
+    assert_one_short_turn(&world);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! Git is let be. It is done in a moment, and a stopped one would keep the repository locked against the user.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use super::tree::Process;
 
 #[cfg(target_os = "linux")]
@@ -9,9 +11,19 @@ pub(crate) use linux::{descendants, go_on, stop_self, would_be_lost};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::{descendants, go_on, stop_self, would_be_lost};
 
-/// Processes that we stopped.
+/// Held by whoever starts a process, and while everything stands: nobody is started in between and missed.
+static GATE: Mutex<()> = Mutex::new(());
+
+pub(super) fn gate() -> MutexGuard<'static, ()> {
+    GATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Processes that we stopped. No other is started while this lives.
 #[derive(Debug, Default)]
-pub(crate) struct Stopped(Vec<Process>);
+pub(crate) struct Stopped {
+    processes: Vec<Process>,
+    _gate: Option<MutexGuard<'static, ()>>,
+}
 
 #[cfg(not(target_os = "linux"))]
 mod other {
@@ -55,6 +67,7 @@ mod linux {
 
     /// Stops them all. Who was stopped before stays so later.
     pub(crate) fn descendants() -> Stopped {
+        let gate = super::gate();
         let mut stopped: Vec<Process> = Vec::new();
         for _ in 0..ROUNDS {
             let running = running();
@@ -67,7 +80,7 @@ mod linux {
             }
             stopped.extend(fresh);
         }
-        Stopped(stopped)
+        Stopped { processes: stopped, _gate: Some(gate) }
     }
 
     fn running() -> Vec<Process> {
@@ -85,7 +98,7 @@ mod linux {
     }
 
     pub(crate) fn go_on(stopped: &Stopped) {
-        for process in &stopped.0 {
+        for process in &stopped.processes {
             tree::send(process, Signal::CONT);
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::flow::Flow;
-use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, environment, tree};
+use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, environment, standstill, tree};
 use crate::clock::Stopwatch;
 use crate::output::{Capture, Captured, Stream, create_fresh};
 use crate::signal::{Signals, Stop};
@@ -90,7 +90,10 @@ pub(super) fn spawn(command: &mut Command) -> Result<Child, SpawnError> {
         }
     };
     for _ in 0..10 {
-        match command.spawn() {
+        let gate = standstill::gate();
+        let started = command.spawn();
+        drop(gate);
+        match started {
             // A script that was written a moment ago may still be open in a child that another thread is starting.
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(Duration::from_millis(20)),
             started => return started.map_err(failed),

@@ -274,6 +274,17 @@ mod linux {
         }
 
         #[test]
+        fn a_stranger_with_a_recycled_pid_is_never_hit() {
+            let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+            let process = read(child.id()).unwrap();
+            let earlier = Process { start: process.start - 1, ..process };
+            assert!(send(&earlier, Signal::KILL).is_none() && look_at(&earlier).is_none());
+            assert!(child.try_wait().unwrap().is_none(), "it was meant for somebody else");
+            assert!(send(&process, Signal::KILL).is_some());
+            child.wait().unwrap();
+        }
+
+        #[test]
         fn a_spared_family_is_left_out_and_a_spared_process_only_itself() {
             let process = |pid, parent| {
                 let (group, session) = (pid, 1);
