@@ -279,6 +279,89 @@ fn after(last: &RunId) -> Option<RunId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use verdone_core::event::{Checkpoint, Place};
+    use verdone_core::id::Oid;
+
+    fn place(story: &str) -> Place {
+        Place { story: StoryId::from(story), attempt: 1, turn: 1 }
+    }
+
+    fn started(plan: &str) -> Event {
+        let text = |text: &str| text.to_owned();
+        Event::RunStarted {
+            run: RunId::from("r"),
+            version: text("0"),
+            plan: text(plan),
+            format: text("plan_md"),
+            agent: text("agent"),
+            mode: text("building"),
+            stories: 9,
+            open: 9,
+            branch: None,
+            head: None,
+            frozen: text(""),
+            max_iterations: 0,
+            unverified: false,
+        }
+    }
+
+    fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
+        let (place, tree) = (place(story), Oid::from("tree"));
+        let checkpoint = Checkpoint { id: Oid::from(story), head: None, branch: None };
+        let title = "Title".to_owned();
+        let (commit, base) = (Oid::from("commit"), None);
+        vec![
+            Event::StorySelected { iteration: 1, place: place.clone(), title, number: 1, of: 9, open: 9 },
+            Event::Checkpointed { place: place.clone(), checkpoint },
+            Event::TurnStarted { place: place.clone() },
+            Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict },
+            Event::Committed { place, commit, tree, verdict, base, files: 1, noted: true },
+        ]
+    }
+
+    fn run_of(store: &Store, events: Vec<Event>) -> StoredRun {
+        let (id, dir) = store.create(Timestamp::UNIX_EPOCH).unwrap();
+        Journal::create(&dir).unwrap().append(events, Timestamp::UNIX_EPOCH).unwrap();
+        store.run(id)
+    }
+
+    #[test]
+    fn where_a_run_stands_is_known_from_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::of(dir.path());
+        let stories: Vec<String> = (0..200).map(|n| format!("US-{n}")).collect();
+        let mut events = vec![started("plan.md")];
+        stories.iter().for_each(|story| events.extend(attempt(story, StoryVerdict::Verified)));
+        for cut in [0, 1, 2, 3, 4, 5, 6, 900, 998, 999, 1000, 1001] {
+            let run = run_of(&store, events[..cut].to_vec());
+            let mut whole = State::default();
+            read_journal(&run.journal()).unwrap().0.iter().for_each(|recorded| apply(&mut whole, recorded));
+            let found = run.last_state().unwrap();
+            assert_eq!((&found.phase, &found.attempt), (&whole.phase, &whole.attempt), "{cut}");
+            let (brief, damage) = run.brief_view().unwrap();
+            let whole = run.view().unwrap().0;
+            assert_eq!((brief.phase, brief.counts, brief.current, damage), (whole.phase, whole.counts, whole.current, None));
+        }
+    }
+
+    #[test]
+    fn what_is_proven_is_the_best_that_a_run_of_the_plan_committed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::of(dir.path());
+        let run = |plan: &str, attempts: Vec<Vec<Event>>| {
+            run_of(&store, std::iter::once(started(plan)).chain(attempts.into_iter().flatten()).collect())
+        };
+        run("plan.md", vec![attempt("A", StoryVerdict::Verified), attempt("B", StoryVerdict::Unproven)]);
+        run("plan.md", vec![attempt("A", StoryVerdict::Unverified), attempt("B", StoryVerdict::Verified)]);
+        run("other.md", vec![attempt("C", StoryVerdict::Verified)]);
+        let odd = run("plan.md", vec![attempt("D", StoryVerdict::Unproven)]).journal();
+        let spaced = fs::read_to_string(&odd).unwrap().replace("{\"v\":1,", "{ \"v\" : 1, ");
+        fs::write(&odd, spaced).unwrap();
+        let expected = [("A", StoryVerdict::Verified), ("B", StoryVerdict::Verified), ("D", StoryVerdict::Unproven)]
+            .map(|(id, verdict)| (StoryId::from(id), verdict));
+        assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from(expected));
+        assert!(proven(&store, "none.md").unwrap().is_empty());
+    }
 
     #[test]
     fn a_new_run_is_always_the_latest() {
