@@ -275,12 +275,10 @@ impl Git {
             (Some(_), None) => return Ok(History::Moved { reason: "the branch was deleted".to_owned() }),
             (Some(old), Some(new)) => (old, new),
         };
-        let answer = self.plumbing("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]).answer()?;
-        match answer.status.code() {
-            Some(0) => Ok(History::Advanced),
-            Some(1) => Ok(History::Moved { reason: format!("{} is no longer part of the branch", old.short()) }),
-            _ => Err(answer.failure("merge-base")),
+        if self.is_part_of(old, new)? {
+            return Ok(History::Advanced);
         }
+        Ok(History::Moved { reason: format!("{} is no longer part of the branch", old.short()) })
     }
 
     fn write_tree(&self, index: &TempIndex, plan: &Plan) -> Result<Oid, GitError> {

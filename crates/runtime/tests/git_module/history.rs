@@ -458,7 +458,7 @@ fn parse_index(bytes: &[u8]) -> Vec<(Path, Entry)> {
     let mut at = 12;
     (0..number(8))
         .map(|_| {
-            let id = bytes[at + 40..at + 60].iter().map(|byte| format!("{byte:02x}")).collect();
+            let id = verdone_core::id::hex(&bytes[at + 40..at + 60]);
             let extended = flags(at + 60) & 0x4000 != 0;
             let name_at = at + if extended { 64 } else { 62 };
             let length = bytes[name_at..].iter().position(|byte| *byte == 0).unwrap();
