@@ -113,6 +113,10 @@ impl Git {
         if answer.stderr.contains("must be run in a work tree") {
             return Err(GitError::NotAWorkTree { dir: dir.to_owned() });
         }
+        if ["unknown repository extension", "Expected git repo version"].iter().any(|sign| answer.stderr.contains(sign)) {
+            let words: Vec<&str> = answer.stderr.trim_start_matches("fatal: ").split_whitespace().collect();
+            return Err(GitError::UnknownFormat { message: words.join(" ") });
+        }
         Err(answer.failure("rev-parse"))
     }
 

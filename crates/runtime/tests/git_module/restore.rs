@@ -418,3 +418,21 @@ fn a_lock_of_the_index_is_taken_over_only_from_a_dead_process_of_ours() {
     assert!(matches!(error, GitError::Locked { .. }), "{error}");
     fs::remove_file(git_dir.join("index.lock")).unwrap();
 }
+
+#[test]
+fn what_a_dead_run_left_in_the_git_directory_is_swept_and_nothing_else() {
+    let repo = Repo::new();
+    let git_dir = repo.git.git_dir();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let (gone, living) =
+        (git_dir.join(format!("verdone-index.{}", dead.id())), git_dir.join(format!("verdone-index.{}", std::process::id())));
+    fs::create_dir(git_dir.join("verdone-index-x7Kd")).unwrap();
+    fs::write(git_dir.join("verdone-index-x7Kd/index"), "").unwrap();
+    for path in [&gone, &living, &git_dir.join("index.lock"), &git_dir.join("verdone.lock")] {
+        fs::write(path, "").unwrap();
+    }
+    repo.git.sweep().unwrap();
+    assert!(!gone.exists() && !git_dir.join("verdone-index-x7Kd").exists());
+    assert!(living.exists() && git_dir.join("index.lock").exists() && git_dir.join("verdone.lock").exists());
+}

@@ -57,14 +57,22 @@ fn refs_in_tables_work_where_git_knows_them() {
         world.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
         assert_refused(&world.verdone(&["run"]), "a merge is in progress", "git merge --abort");
     } else {
-        // An older git says itself that it cannot read such a repository.
-        world.sandbox.write("PLAN.md", ONE);
-        world.git(&["init", "--quiet"]);
-        world.git(&["config", "core.repositoryFormatVersion", "1"]);
-        world.git(&["config", "extensions.refStorage", "reftable"]);
-        let output = world.run(1);
-        assert!(output.stderr.contains("refstorage"), "{}", output.stderr);
+        assert_unreadable("refStorage");
     }
+}
+
+#[test]
+fn a_format_that_this_git_does_not_know_is_refused_with_a_hint() {
+    assert_unreadable("somethingNew");
+}
+
+#[track_caller]
+fn assert_unreadable(extension: &str) {
+    let world = World::new(ONE, HONEST);
+    world.git(&["config", "core.repositoryFormatVersion", "1"]);
+    world.git(&["config", &format!("extensions.{extension}"), "x"]);
+    let message = format!("git cannot read this repository: unknown repository extension found: {}", extension.to_lowercase());
+    assert_refused(&world.verdone(&["run"]), &message, "install a newer git");
 }
 
 #[test]
