@@ -21,6 +21,7 @@ mod note;
 mod path;
 mod refs;
 mod restore;
+mod rules;
 mod snapshot;
 mod status;
 
@@ -28,7 +29,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use verdone_core::id::Oid;
@@ -62,6 +63,8 @@ pub struct Git {
     /// Only caches: the tip of each run's chain and the last checkpoint, both of which git could be asked for.
     tips: Mutex<HashMap<String, Oid>>,
     last: Mutex<Option<Arc<Snapshot>>>,
+    /// Where the user's own ignore rules are.
+    user_rules: OnceLock<Vec<PathBuf>>,
 }
 
 /// How a path differs between two trees. A rename is a deletion and an addition.
@@ -105,6 +108,7 @@ impl Git {
                 deadline: DEADLINE,
                 tips: Mutex::default(),
                 last: Mutex::default(),
+                user_rules: OnceLock::new(),
             });
         }
         if answer.stderr.contains("not a git repository") {

@@ -154,8 +154,8 @@ impl Git {
         let is = |path: &RepoPath, name: &str| path.as_path().file_name().is_some_and(|file| file == name);
         let changed = || candidate.changes.iter().map(|changed| &changed.path);
         let mut found: Vec<RepoPath> = changed().filter(|path| is(path, ".gitattributes")).cloned().collect();
-        if changed().any(|path| is(path, ".gitignore")) {
-            let snapshot = self.snapshot(&since.id)?;
+        let snapshot = self.snapshot(&since.id)?;
+        if changed().any(|path| is(path, ".gitignore")) || self.rules_of_the_user()? != snapshot.manifest.user_rules {
             let ignored = self.status_and_ignored()?.entries.into_iter().filter(|entry| entry.kind == Kind::Ignored);
             found.extend(ignored.map(|entry| entry.path).filter(|path| !snapshot.ignored.contains(path)));
         }

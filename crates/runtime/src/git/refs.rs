@@ -138,11 +138,11 @@ fn is_below(name: &str, root: &str) -> bool {
     name.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A line of `packed-refs`; headers and what tags stand for are none.
+/// A line of `packed-refs`; headers and what tags stand for are none. A name is spelled the same wherever it is read.
 fn read_line(line: &str) -> Option<(String, Oid)> {
     let (id, name) = line.split_once(' ')?;
     let id = Oid::from(id);
-    is_object_id(&id).then(|| (name.to_owned(), id))
+    is_object_id(&id).then(|| (encode(name.as_bytes()), id))
 }
 
 /// Every ref that is a file of its own; it counts more than a packed one of the same name.

@@ -10,7 +10,7 @@ fn what_happens_to_other_refs_and_the_stash_is_told_and_the_lost_is_kept() {
         repo.git(&["add", "-A"]);
         repo.git(&["commit", "-qm", "start"]);
         let first = repo.head();
-        for name in ["moved", "gone", "same"] {
+        for name in ["moved", "gone", "same", "50%off"] {
             repo.git(&["branch", name]);
         }
         repo.git(&["tag", "v1"]);
@@ -18,8 +18,8 @@ fn what_happens_to_other_refs_and_the_stash_is_told_and_the_lost_is_kept() {
             repo.write("a.txt", text);
             repo.git(&["stash", "-q"]);
         }
-        repo.git(&["pack-refs", "--all"]);
         let before = repo.git.refs().unwrap();
+        repo.git(&["pack-refs", "--all"]);
         assert_eq!(before.moved(&repo.git.refs().unwrap(), Some("main")), RefsMoved::default());
 
         let dropped = repo.git(&["rev-parse", "stash@{1}"]);
