@@ -321,7 +321,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         lines.push(Line::under(Mark::Warn, text));
     }
     for told in refs_moved {
-        lines.push(Line::under(Mark::Warn, format!("{}; it is left so", sentence(&clean(told)))));
+        lines.push(Line::under(Mark::Warn, format!("Left as it is: {}", clean(told))));
     }
     if !debris.is_empty() {
         let text = format!("Left by the checks, not committed (ignore them in .gitignore): {}", files(debris));

@@ -194,7 +194,7 @@ fn review(out: &mut String, view: &RunView) {
     if !view.restored.is_empty() {
         points.push(format!("The agent wrote files that it may not write; they were put back: {}.", files(&view.restored)));
     }
-    points.extend(view.refs_moved.iter().take(LONGEST_LIST).map(|told| format!("{}; it is left so.", text(&sentence(told)))));
+    points.extend(view.refs_moved.iter().take(LONGEST_LIST).map(|told| format!("Left as it is: {}", text(told))));
     if !view.debris.is_empty() {
         points.push(format!("The checks left files behind; consider `.gitignore`: {}.", files(&view.debris)));
     }

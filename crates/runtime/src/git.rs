@@ -26,6 +26,7 @@ mod path;
 mod put_back;
 mod refs;
 mod restore;
+mod rules;
 mod snapshot;
 mod status;
 mod worktree;
@@ -34,7 +35,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use verdone_core::id::Oid;
@@ -72,6 +73,8 @@ pub struct Git {
     /// Only caches: the tip of each run's chain and the last checkpoint, both of which git could be asked for.
     tips: Mutex<HashMap<String, Oid>>,
     last: Mutex<Option<Arc<Snapshot>>>,
+    /// Where the user's own ignore rules are.
+    user_rules: OnceLock<Vec<PathBuf>>,
 }
 
 /// How a path differs between two trees. A rename is a deletion and an addition.
@@ -115,6 +118,7 @@ impl Git {
                 deadline: DEADLINE,
                 tips: Mutex::default(),
                 last: Mutex::default(),
+                user_rules: OnceLock::new(),
             });
         }
         if answer.stderr.contains("not a git repository") {
@@ -122,6 +126,10 @@ impl Git {
         }
         if answer.stderr.contains("must be run in a work tree") {
             return Err(GitError::NotAWorkTree { dir: dir.to_owned() });
+        }
+        if ["unknown repository extension", "Expected git repo version"].iter().any(|sign| answer.stderr.contains(sign)) {
+            let words: Vec<&str> = answer.stderr.trim_start_matches("fatal: ").split_whitespace().collect();
+            return Err(GitError::UnknownFormat { message: words.join(" ") });
         }
         Err(answer.failure("rev-parse"))
     }

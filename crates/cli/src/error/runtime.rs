@@ -97,6 +97,7 @@ impl From<GitError> for CliError {
         let kind = match &error {
             GitError::Missing
             | GitError::TooOld
+            | GitError::UnknownFormat { .. }
             | GitError::NotARepository { .. }
             | GitError::Bare { .. }
             | GitError::NotAWorkTree { .. }

@@ -154,8 +154,8 @@ impl Git {
         let is = |path: &RepoPath, name: &str| path.as_path().file_name().is_some_and(|file| file == name);
         let changed = || candidate.changes.iter().map(|changed| &changed.path);
         let mut found: Vec<RepoPath> = changed().filter(|path| is(path, ".gitattributes")).cloned().collect();
-        if changed().any(|path| is(path, ".gitignore")) {
-            let snapshot = self.snapshot(&since.id)?;
+        let snapshot = self.snapshot(&since.id)?;
+        if changed().any(|path| is(path, ".gitignore")) || self.rules_of_the_user()? != snapshot.manifest.user_rules {
             let ignored = self.status_and_ignored()?.entries.into_iter().filter(|entry| entry.kind == Kind::Ignored);
             found.extend(ignored.map(|entry| entry.path).filter(|path| !snapshot.ignored.contains(path)));
         }
@@ -275,12 +275,10 @@ impl Git {
             (Some(_), None) => return Ok(History::Moved { reason: "the branch was deleted".to_owned() }),
             (Some(old), Some(new)) => (old, new),
         };
-        let answer = self.plumbing("merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]).answer()?;
-        match answer.status.code() {
-            Some(0) => Ok(History::Advanced),
-            Some(1) => Ok(History::Moved { reason: format!("{} is no longer part of the branch", old.short()) }),
-            _ => Err(answer.failure("merge-base")),
+        if self.is_part_of(old, new)? {
+            return Ok(History::Advanced);
         }
+        Ok(History::Moved { reason: format!("{} is no longer part of the branch", old.short()) })
     }
 
     pub(super) fn write_tree(&self, index: &TempIndex, plan: &Plan) -> Result<Oid, GitError> {

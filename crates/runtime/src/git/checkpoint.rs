@@ -65,6 +65,7 @@ impl Git {
         self.refuse_large(&paths, request.limits)?;
         let extra_paths = self.beyond_git(&status, request);
         let nested_states = self.states_of_nested(&status)?;
+        let user_rules = self.rules_of_the_user()?;
         let subject = format!("checkpoint: {}", one_line(request.label));
         let (id, manifest) = self.append(request.chain, |stream, previous| {
             let mut tree = Vec::new();
@@ -93,6 +94,7 @@ impl Git {
                 hidden: hidden.iter().cloned().collect(),
                 nested_states: nested_states.clone(),
                 limits: request.limits,
+                user_rules: user_rules.clone(),
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));

@@ -11,6 +11,8 @@ pub enum GitError {
     Missing,
     #[error("git is too old: 2.31 or newer is needed")]
     TooOld,
+    #[error("git cannot read this repository: {message}")]
+    UnknownFormat { message: String },
     #[error("{} is not in a git repository", dir.display())]
     NotARepository { dir: PathBuf },
     #[error("{} is a bare repository", dir.display())]
@@ -46,7 +48,7 @@ impl GitError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Missing => Some("install git"),
-            Self::TooOld => Some("install a newer git"),
+            Self::TooOld | Self::UnknownFormat { .. } => Some("install a newer git"),
             Self::NotARepository { .. } => Some("run `git init` first, or change into a repository"),
             Self::Bare { .. } | Self::NotAWorkTree { .. } => Some("change into a work tree: `git worktree add ../work`"),
             Self::NoIdentity { .. } => Some("run `git config user.name NAME` and `git config user.email MAIL`"),

@@ -23,6 +23,16 @@ impl Git {
         }
     }
 
+    /// Whether one commit is part of another's history, or the same.
+    pub fn is_part_of(&self, commit: &Oid, tip: &Oid) -> Result<bool, GitError> {
+        let answer = self.plumbing("merge-base").args(["--is-ancestor", commit.as_str(), tip.as_str()]).answer()?;
+        match answer.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(answer.failure("merge-base")),
+        }
+    }
+
     /// The commit at HEAD, if it is new since the checkpoint and has exactly this tree.
     pub fn commit_made_since(&self, checkpoint: &Checkpoint, tree: &Oid) -> Result<Option<Oid>, GitError> {
         Ok(self.head_commit()?.filter(|(id, of)| Some(id) != checkpoint.head.as_ref() && of == tree).map(|(id, _)| id))

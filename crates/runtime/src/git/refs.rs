@@ -2,10 +2,10 @@
 //!
 //! Read from git's own files, because that costs no process; git is asked only where it keeps them in another format.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use verdone_core::id::{Oid, RunId};
 
@@ -23,6 +23,8 @@ pub struct Refs {
     names: BTreeMap<String, Oid>,
     /// Newest last.
     stash: Vec<Oid>,
+    /// Branches that other work trees are on. They move with what is done there.
+    elsewhere: BTreeSet<String>,
 }
 
 /// What happened to refs since they were looked at before.
@@ -45,6 +47,7 @@ impl Refs {
         for name in names.into_iter().filter(|name| Some(*name) != own.as_ref()) {
             let (what, is_branch) = shown(name);
             match (self.names.get(name), now.names.get(name)) {
+                (Some(_), Some(_)) if self.elsewhere.contains(name) || now.elsewhere.contains(name) => {}
                 (Some(old), Some(new)) if old != new => {
                     found.told.push(format!("{what} was moved from {old} to {new}"));
                     found.lost.extend(is_branch.then(|| old.clone()));
@@ -73,6 +76,7 @@ impl Git {
         if self.common_dir.join("reftable").exists() {
             return self.refs_as_git_lists_them();
         }
+        let elsewhere = self.branches_elsewhere();
         let mut names = BTreeMap::new();
         let packed = read_if_there(&self.common_dir.join("packed-refs"))?;
         names.extend(packed.lines().filter_map(read_line).filter(|(name, _)| WATCHED.iter().any(|root| is_below(name, root))));
@@ -81,7 +85,7 @@ impl Git {
         }
         let log = read_if_there(&self.common_dir.join("logs").join(STASH))?;
         let stash = log.lines().filter_map(|line| line.split(' ').nth(1)).map(Oid::from).filter(is_object_id).collect();
-        Ok(Refs { names, stash })
+        Ok(Refs { names, stash, elsewhere })
     }
 
     /// Keeps commits that would otherwise be collected, as part of the run's chain.
@@ -108,7 +112,17 @@ impl Git {
             stash = entries.lines().map(Oid::from).collect();
             stash.reverse();
         }
-        Ok(Refs { names, stash })
+        Ok(Refs { names, stash, elsewhere: BTreeSet::new() })
+    }
+
+    fn branches_elsewhere(&self) -> BTreeSet<String> {
+        let linked = fs::read_dir(self.common_dir.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let others = linked.chain([self.common_dir.clone()]).filter(|git_dir| *git_dir != self.git_dir);
+        let branch = |git_dir: PathBuf| {
+            let head = fs::read_to_string(git_dir.join("HEAD")).ok()?;
+            head.trim_end().strip_prefix("ref: ").map(str::to_owned)
+        };
+        others.filter_map(branch).collect()
     }
 }
 
@@ -124,11 +138,11 @@ fn is_below(name: &str, root: &str) -> bool {
     name.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A line of `packed-refs`; headers and what tags stand for are none.
+/// A line of `packed-refs`; headers and what tags stand for are none. A name is spelled the same wherever it is read.
 fn read_line(line: &str) -> Option<(String, Oid)> {
     let (id, name) = line.split_once(' ')?;
     let id = Oid::from(id);
-    is_object_id(&id).then(|| (name.to_owned(), id))
+    is_object_id(&id).then(|| (encode(name.as_bytes()), id))
 }
 
 /// Every ref that is a file of its own; it counts more than a packed one of the same name.

@@ -48,6 +48,9 @@ pub(super) struct Manifest {
     pub(super) nested_states: BTreeMap<RepoPath, String>,
     #[serde(default)]
     pub(super) limits: SnapshotLimits,
+    /// What tells that the user's own ignore rules, outside of the repository, were changed since.
+    #[serde(default)]
+    pub(super) user_rules: Vec<Option<Stat>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -212,6 +215,7 @@ mod tests {
             hidden: Vec::new(),
             nested_states: BTreeMap::new(),
             limits: SnapshotLimits::default(),
+            user_rules: Vec::new(),
         };
         let snapshot = Snapshot::new("a".into(), manifest);
         let changed_at = |ctime_ns| Stat { dev: 1, ino: 2, size: 3, mode: 0o644, mtime_ns: 0, ctime_ns };

@@ -1,6 +1,7 @@
 //! Back to the checkpoint. First everything as it is now is kept, twice over: as a snapshot that `undo` can return to, and as a
 //! commit with a real tree that people can look at.
 
+use verdone_core::id::Oid;
 use verdone_core::machine::{Input, State};
 use verdone_core::update::{Reporter, Update};
 
@@ -15,7 +16,7 @@ pub fn roll_back(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
     put_settings_back(site, attempt, "rollback")?;
     // A turn that crashed was not verified, so nobody has told this yet.
     for told in refs_moved(site, attempt)? {
-        reporter.report(Update::Notice { text: &format!("{told} (during the attempt; left as it is)") });
+        reporter.report(Update::Notice { text: &format!("left as it is: {told}") });
     }
     let place = &attempt.place;
     let label = format!("{} attempt {}, before its rollback", place.story, place.attempt);
@@ -26,7 +27,12 @@ pub fn roll_back(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
     put_back(site, attempt, "rollback")?;
     let restored = site.keep().restore(checkpoint)?;
     site.plan.refresh()?;
-    if let Some(head) = candidate.head.filter(|head| Some(head) != checkpoint.head.as_ref()) {
+    // A branch that was set back has no commits of the attempt.
+    let made = |head: &Oid| match &checkpoint.head {
+        Some(base) => head != base && !site.git.is_part_of(head, base).unwrap_or(false),
+        None => true,
+    };
+    if let Some(head) = candidate.head.filter(made) {
         let text = format!("commits made during the attempt were taken off the branch; they are kept: git log {}", head.short());
         reporter.report(Update::Notice { text: &text });
     }

@@ -458,7 +458,7 @@ fn parse_index(bytes: &[u8]) -> Vec<(Path, Entry)> {
     let mut at = 12;
     (0..number(8))
         .map(|_| {
-            let id = bytes[at + 40..at + 60].iter().map(|byte| format!("{byte:02x}")).collect();
+            let id = verdone_core::id::hex(&bytes[at + 40..at + 60]);
             let extended = flags(at + 60) & 0x4000 != 0;
             let name_at = at + if extended { 64 } else { 62 };
             let length = bytes[name_at..].iter().position(|byte| *byte == 0).unwrap();
@@ -524,8 +524,18 @@ fn play(born: bool, ops: &[Op]) {
     world.take(&Op::Undo);
 }
 
+/// A failure shows the seed, and the variable of that name plays it again.
+#[expect(clippy::print_stderr, reason = "shown only when the test fails")]
+fn config() -> ProptestConfig {
+    let given = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64);
+    eprintln!("PROPTEST_RNG_SEED={seed}");
+    let rng_seed = proptest::test_runner::RngSeed::Fixed(seed);
+    ProptestConfig { cases: 40, max_shrink_iters: 150, failure_persistence: None, rng_seed, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn every_history_comes_back_as_the_model_says(born in prop::bool::weighted(0.8), ops in prop::collection::vec(op(), 1..40)) {

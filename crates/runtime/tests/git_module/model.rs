@@ -84,7 +84,7 @@ impl Model {
 
     /// The content that a file has in HEAD, in the index and, for git's eyes, in the work tree.
     fn clean(&self, path: &[u8]) -> Option<&Staged> {
-        let committed = self.trees.get(self.commit()?)?.get(path)?;
+        let committed = self.committed(path)?;
         let node = self.files.get(path)?;
         (self.index.get(path) == Some(committed) && *committed == node.staged(path)).then_some(committed)
     }
@@ -108,9 +108,13 @@ impl Model {
         self.index.insert(path.to_vec(), staged);
     }
 
-    /// Not in the index, and a rule of `.gitignore` hides it.
+    /// Neither in HEAD nor in the index, and a rule of `.gitignore` hides it.
     pub(crate) fn ignores(&self, path: &[u8]) -> bool {
-        !self.index.contains_key(path) && hides(&self.rules(), path)
+        !self.index.contains_key(path) && self.committed(path).is_none() && hides(&self.rules(), path)
+    }
+
+    fn committed(&self, path: &[u8]) -> Option<&Staged> {
+        self.trees.get(self.commit()?)?.get(path)
     }
 
     fn rules(&self) -> Vec<Path> {

@@ -1,3 +1,5 @@
+use verdone_runtime::git::RefsMoved;
+
 use crate::repo::Repo;
 
 #[test]
@@ -8,7 +10,7 @@ fn what_happens_to_other_refs_and_the_stash_is_told_and_the_lost_is_kept() {
         repo.git(&["add", "-A"]);
         repo.git(&["commit", "-qm", "start"]);
         let first = repo.head();
-        for name in ["moved", "gone", "same"] {
+        for name in ["moved", "gone", "same", "50%off"] {
             repo.git(&["branch", name]);
         }
         repo.git(&["tag", "v1"]);
@@ -16,9 +18,9 @@ fn what_happens_to_other_refs_and_the_stash_is_told_and_the_lost_is_kept() {
             repo.write("a.txt", text);
             repo.git(&["stash", "-q"]);
         }
-        repo.git(&["pack-refs", "--all"]);
         let before = repo.git.refs().unwrap();
-        assert_eq!(before.moved(&repo.git.refs().unwrap(), Some("main")), Default::default());
+        repo.git(&["pack-refs", "--all"]);
+        assert_eq!(before.moved(&repo.git.refs().unwrap(), Some("main")), RefsMoved::default());
 
         let dropped = repo.git(&["rev-parse", "stash@{1}"]);
         repo.git(&["stash", "drop", "-q", "stash@{1}"]);
@@ -47,4 +49,14 @@ fn what_happens_to_other_refs_and_the_stash_is_told_and_the_lost_is_kept() {
         assert_eq!(repo.git(&["show", "stash@{0}:a.txt"]), "older");
         assert!(repo.git.chain(&repo.run).unwrap().is_empty(), "it is no checkpoint");
     }
+}
+
+#[test]
+fn a_branch_moves_with_the_work_tree_that_is_on_it_and_that_is_not_told() {
+    let repo = Repo::new();
+    let other = repo.home().join("other");
+    repo.git(&["worktree", "add", "-q", "-b", "side", other.to_str().unwrap()]);
+    let before = repo.git.refs().unwrap();
+    repo.git(&["-C", other.to_str().unwrap(), "commit", "-q", "--allow-empty", "-m", "there"]);
+    assert_eq!(before.moved(&repo.git.refs().unwrap(), Some("main")), RefsMoved::default());
 }

@@ -1,6 +1,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use verdone_runtime::git::{GitError, PathSet, RestoreRules};
+
 use crate::repo::{Repo, odd_names};
 
 /// Takes a checkpoint, lets `attempt` loose, restores, and compares everything that must be the same.
@@ -404,7 +406,7 @@ fn a_lock_of_the_index_is_taken_over_only_from_a_dead_process_of_ours() {
     let ours = git_dir.join(format!("verdone-index.{}", dead.id()));
     fs::write(&ours, "half").unwrap();
     fs::hard_link(&ours, git_dir.join("index.lock")).unwrap();
-    let rules = || verdone_runtime::git::RestoreRules { skip: Default::default(), aside: repo.home().join("aside") };
+    let rules = || RestoreRules { skip: PathSet::default(), aside: repo.home().join("aside") };
     repo.git.restore(&checkpoint, &rules()).unwrap();
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert!(!ours.exists() && !git_dir.join("index.lock").exists());
@@ -413,6 +415,24 @@ fn a_lock_of_the_index_is_taken_over_only_from_a_dead_process_of_ours() {
     repo.git(&["add", "a.txt"]);
     fs::write(git_dir.join("index.lock"), "").unwrap();
     let error = repo.git.restore(&checkpoint, &rules()).unwrap_err();
-    assert!(matches!(error, verdone_runtime::git::GitError::Locked { .. }), "{error}");
+    assert!(matches!(error, GitError::Locked { .. }), "{error}");
     fs::remove_file(git_dir.join("index.lock")).unwrap();
+}
+
+#[test]
+fn what_a_dead_run_left_in_the_git_directory_is_swept_and_nothing_else() {
+    let repo = Repo::new();
+    let git_dir = repo.git.git_dir();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let (gone, living) =
+        (git_dir.join(format!("verdone-index.{}", dead.id())), git_dir.join(format!("verdone-index.{}", std::process::id())));
+    fs::create_dir(git_dir.join("verdone-index-x7Kd")).unwrap();
+    fs::write(git_dir.join("verdone-index-x7Kd/index"), "").unwrap();
+    for path in [&gone, &living, &git_dir.join("index.lock"), &git_dir.join("verdone.lock")] {
+        fs::write(path, "").unwrap();
+    }
+    repo.git.sweep().unwrap();
+    assert!(!gone.exists() && !git_dir.join("verdone-index-x7Kd").exists());
+    assert!(living.exists() && git_dir.join("index.lock").exists() && git_dir.join("verdone.lock").exists());
 }

@@ -28,9 +28,10 @@ fn a_signing_program_that_fails_blocks_the_story() {
 fn a_signing_program_that_waits_for_a_terminal_is_ended_at_the_deadline() {
     let settings = Settings { tables: "[commit]\ntimeout = \"1s\"", ..Settings::default() };
     let world = World::with(ONE, HONEST, &settings);
-    let program = world
-        .sandbox
-        .add_script("signer", "#!/bin/sh\nif : < /dev/tty; then echo has-a-terminal >&2; exit 3; fi\nexec sleep 60\n");
+    let program = world.sandbox.add_script(
+        "signer",
+        "#!/bin/sh\nif (: < /dev/tty) 2> /dev/null; then echo has-a-terminal >&2; exit 3; fi\nexec sleep 60\n",
+    );
     world.git(&["config", "commit.gpgSign", "true"]);
     world.git(&["config", "gpg.program", program.to_str().unwrap()]);
     assert_blocked(&world, "no answer within 1 s");
@@ -64,7 +65,7 @@ fn history_that_an_agent_moves_is_put_back_kept_and_fed_back() {
         ("amend", "{ create = \"a\" }, { amend = \"rewritten\" }", "is no longer part of the branch"),
         (
             "rebase",
-            "{ run = \"git rebase --quiet --force-rebase --root\" }, { create = \"a\" }",
+            "{ run = \"GIT_COMMITTER_NAME=Agent git rebase --quiet --force-rebase --root\" }, { create = \"a\" }",
             "is no longer part of the branch",
         ),
         ("switch", "{ create = \"a\" }, { switch = \"elsewhere\" }", "HEAD went from main to elsewhere"),
@@ -84,10 +85,11 @@ fn history_that_an_agent_moves_is_put_back_kept_and_fed_back() {
         let rejected = &world.all("attempt_rejected")[0];
         assert_eq!(text(&rejected["rejection"]), "history_moved", "{name}");
         assert!(text(&rejected["reason"]).contains(reason), "{name}: {rejected}");
-        assert!(output.stdout.to_lowercase().contains("history"), "{name}: {}", output.stdout);
+        assert!(output.stdout.contains("The branch was moved or rewritten: "), "{name}: {}", output.stdout);
         assert!(world.tree_files(&world.kept()).contains(&"a".to_owned()), "{name}: the work is kept");
         assert_eq!(world.git(&["rev-parse", "main^"]), base, "{name}: the second attempt is built on the old history");
         assert_eq!(world.git(&["symbolic-ref", "HEAD"]), "refs/heads/main", "{name}");
+        assert_eq!(output.stdout.contains("commits made during the attempt"), ["amend", "rebase"].contains(&name), "{name}");
         assert!(world.prompt(2).contains(reason), "{name}: {}", world.prompt(2));
         world.assert_clean();
     }

@@ -32,7 +32,7 @@ fn assert_works(options: &[&str]) {
     let world = made_with(options, &always(steps));
     let base = world.head();
     let output = world.run(4);
-    assert!(output.stdout.contains("Branch other was made at"), "{}", output.stdout);
+    assert!(output.stdout.contains("Left as it is: branch other was made at"), "{}", output.stdout);
     assert_eq!(world.head(), base);
     assert!(world.tree_files(&world.kept()).contains(&"x".to_owned()));
     world.assert_clean();
@@ -57,14 +57,22 @@ fn refs_in_tables_work_where_git_knows_them() {
         world.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
         assert_refused(&world.verdone(&["run"]), "a merge is in progress", "git merge --abort");
     } else {
-        // An older git says itself that it cannot read such a repository.
-        world.sandbox.write("PLAN.md", ONE);
-        world.git(&["init", "--quiet"]);
-        world.git(&["config", "core.repositoryFormatVersion", "1"]);
-        world.git(&["config", "extensions.refStorage", "reftable"]);
-        let output = world.run(1);
-        assert!(output.stderr.contains("refstorage"), "{}", output.stderr);
+        assert_unreadable("refStorage");
     }
+}
+
+#[test]
+fn a_format_that_this_git_does_not_know_is_refused_with_a_hint() {
+    assert_unreadable("somethingNew");
+}
+
+#[track_caller]
+fn assert_unreadable(extension: &str) {
+    let world = World::new(ONE, HONEST);
+    world.git(&["config", "core.repositoryFormatVersion", "1"]);
+    world.git(&["config", &format!("extensions.{extension}"), "x"]);
+    let message = format!("git cannot read this repository: unknown repository extension found: {}", extension.to_lowercase());
+    assert_refused(&world.verdone(&["run"]), &message, "install a newer git");
 }
 
 #[test]
@@ -137,9 +145,8 @@ fn a_required_filter_without_its_program_is_named_at_the_start() {
         "files here need the filter \"store\", whose program no-such-store is not there",
         "install no-such-store",
     );
-    world.git(&["config", "filter.store.required", "false"]);
     world.git(&["config", "--unset", "filter.store.process"]);
-    world.git(&["config", "--unset", "filter.store.clean"]);
+    world.git(&["config", "filter.store.clean", "tr a-z A-Z"]);
     world.run(0);
 
     let world = World::new(ONE, HONEST);

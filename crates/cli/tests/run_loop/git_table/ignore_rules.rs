@@ -78,3 +78,17 @@ fn a_file_of_the_users_that_new_rules_hide_is_put_back() {
         }
     }
 }
+
+#[test]
+fn work_that_rules_outside_of_the_repository_hide_is_not_called_verified() {
+    for hide in ["echo a >> ../home/ignore", "mkdir -p ../home/.config/git; echo a >> ../home/.config/git/ignore"] {
+        let world = with_secrets(&always(&format!("{{ run = '{hide}' }}, {{ create = \"a\" }}, {{ create = \"b\" }}")));
+        if !hide.starts_with("echo") {
+            world.git(&["config", "--unset", "core.excludesFile"]);
+            std::fs::remove_file(world.sandbox.path("global-secret")).unwrap();
+        }
+        let output = world.run(0);
+        assert!(output.stdout.contains("does not have as it is: a"), "{hide}: {}", output.stdout);
+        assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven", "{hide}");
+    }
+}

@@ -9,12 +9,12 @@ use crate::world::{HONEST, ONE, PATIENCE, Settings, VERDONE, World, always, text
 fn no_repository_and_a_bare_one_say_what_to_do() {
     let world = World::folder(HONEST, &Settings::default());
     world.sandbox.write("PLAN.md", ONE);
-    assert_refused(&world.verdone(&["run"]), "is not in a git repository", "run `git init` first, or change into a repository");
+    assert_refused(&world.verdone(&["run"]), "is not inside a git repository", "hint: git init");
     world.git(&["init", "--quiet", "--bare", "bare.git"]);
     assert_refused(
         &world.verdone(&["-C", "bare.git", "run"]),
-        "is a bare repository",
-        "change into a work tree: `git worktree add ../work`",
+        "is a bare git repository: there is no work tree",
+        "work in a clone: git clone REPOSITORY DIR",
     );
 }
 
@@ -91,9 +91,10 @@ fn without_settings_checks_run_where_the_run_was_started_and_the_whole_tree_is_c
     let world = World { sandbox: verdone_testkit::Sandbox::new() };
     world.sandbox.write("sub/PLAN.md", "# Plan\n\n- [ ] US-001: Write a\n");
     world.sandbox.repo();
-    let output = world
-        .sandbox
-        .verdone(VERDONE, ["-C", "sub", "run", "--agent-command", "touch a; echo top > ../top", "--check", "test -f a"]);
+    let output = world.sandbox.verdone(
+        VERDONE,
+        ["-C", "sub", "run", "--agent-command", "touch a; echo top > ../top", "--check", "test -f a", "--red-baseline"],
+    );
     output.assert_code(0);
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "sub/PLAN.md\nsub/a\ntop");
 }

@@ -21,10 +21,10 @@ fn what_an_agent_does_to_other_refs_is_told_and_left_so() {
     let (dropped, head) = (world.git(&["rev-parse", "stash@{1}"]), world.head());
     let output = world.run(0);
     let told = [
-        format!("Branch mine was deleted; it was at {head}; it is left so"),
-        format!("Branch made was made at {}; it is left so", &head[..7]),
-        format!("Tag v1 was deleted; it was at {head}; it is left so"),
-        format!("A stash entry is gone; to have it back: git stash store {dropped}; it is left so"),
+        format!("Left as it is: branch mine was deleted; it was at {head}"),
+        format!("Left as it is: branch made was made at {}", &head[..10]),
+        format!("Left as it is: tag v1 was deleted; it was at {head}"),
+        format!("Left as it is: a stash entry is gone; to have it back: git stash store {dropped}"),
     ];
     for line in &told {
         assert!(output.stdout.contains(line), "{line}\n{}", output.stdout);
@@ -42,7 +42,7 @@ fn what_an_agent_does_to_other_refs_is_told_and_left_so() {
 
 #[test]
 fn what_a_crashed_turn_did_to_other_refs_is_told_at_its_rollback() {
-    let world = with_refs(&always("{ run = 'git branch --quiet -D mine' }, { exit = 3 }"));
+    let world = with_refs(&always("{ run = 'git branch --quiet -D mine' }, { crash = 3 }"));
     let output = world.verdone(&["run"]);
     assert!(output.stdout.contains("branch mine was deleted; it was at"), "{}", output.transcript());
 }
@@ -57,7 +57,7 @@ fn the_users_stash_and_branches_are_the_same_after_a_run_and_its_undo() {
         };
         let before = mine();
         let output = world.run(code);
-        assert!(!output.stdout.contains("it is left so"), "{}", output.stdout);
+        assert!(!output.stdout.contains("Left as it is"), "{}", output.stdout);
         assert_eq!(mine(), before);
         world.verdone(&["undo"]).assert_code(0);
         assert_eq!(mine(), before);
