@@ -140,9 +140,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
         }
-        // What it had to say was shown already; the log has it.
-        Event::ScriptRan { exit: ScriptExit::Code(0), .. } => Vec::new(),
-        Event::ScriptRan { script, exit, meaning, .. } => {
+        Event::ScriptRan { script, exit, meaning, .. } if *exit != ScriptExit::Code(0) => {
             vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
         }
         Event::IterationSkipped { place } => {
@@ -160,6 +158,8 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         | Event::Checkpointed { .. }
         | Event::CommitStarted { .. }
         | Event::PutBackStarted { .. }
+        // What it had to say was shown already; the log has it.
+        | Event::ScriptRan { .. }
         | Event::RunStopped { .. } => Vec::new(),
     }
 }

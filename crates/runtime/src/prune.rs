@@ -41,7 +41,9 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
     for id in ids.iter().rev().skip(keep) {
         let mut state = State::default();
         let journal = store.read(id)?.journal;
-        journal.iter().for_each(|recorded| apply(&mut state, recorded));
+        for recorded in &journal {
+            apply(&mut state, recorded);
+        }
         if !matches!(state.phase, Phase::Stopped { .. }) {
             continue;
         }

@@ -81,6 +81,7 @@ impl Git {
                 submodules: paths_of(&status, |kind| matches!(kind, Kind::Submodule { .. })),
                 ignored: paths_of(&status, |kind| *kind == Kind::Ignored),
                 hidden: hidden.iter().cloned().collect(),
+                only: None,
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));

@@ -42,6 +42,9 @@ pub(super) struct Manifest {
     /// Tracked files that git was told not to look at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) hidden: Vec<RepoPath>,
+    /// The only paths that a restore may touch, beside the index; all of them where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) only: Option<BTreeSet<RepoPath>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -87,6 +90,11 @@ impl Snapshot {
     /// The user's, not the attempt's: untracked, ignored or a nested repository when the checkpoint was taken.
     pub(super) fn protects(&self, path: &RepoPath) -> bool {
         self.entries.get(path).is_some_and(|kept| kept.untracked) || self.ignored.contains(path) || self.nested.contains(path)
+    }
+
+    /// Whether a restore may touch this path.
+    pub(super) fn covers(&self, path: &RepoPath) -> bool {
+        self.manifest.only.as_ref().is_none_or(|only| only.contains(path))
     }
 
     /// Whether a file is the one that was kept. A file that was young at the checkpoint is not trusted by its times.
@@ -204,6 +212,7 @@ mod tests {
             submodules: Vec::new(),
             ignored: Vec::new(),
             hidden: Vec::new(),
+            only: None,
         };
         let snapshot = Snapshot::new("a".into(), manifest);
         let changed_at = |ctime_ns| Stat { dev: 1, ino: 2, size: 3, mode: 0o644, mtime_ns: 0, ctime_ns };
