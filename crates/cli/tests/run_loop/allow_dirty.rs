@@ -305,18 +305,41 @@ fn a_clean_tree_sets_nothing_aside() {
 
 #[test]
 fn before_the_first_commit_what_is_staged_comes_back() {
-    let world = World::folder(HONEST, &Settings::default());
-    world.sandbox.write("PLAN.md", ONE);
-    world.git(&["init", "--quiet"]);
-    world.sandbox.write("one.txt", "staged\n");
-    world.sandbox.write("two.txt", "staged\n");
-    world.git(&["add", "one.txt", "two.txt"]);
-    world.sandbox.write("two.txt", "and more\n");
-    let before = seen(&world);
-    run(&world, 0);
-    assert_eq!(world.git(&["ls-tree", "-r", "--name-only", "HEAD"]), "a", "the plan is not tracked");
-    let after = seen(&world);
-    assert_eq!((after.1, after.2), (before.1, before.2));
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    for (script, code) in [(HONEST.to_owned(), 0), (always("{ create = \"x\" }, { commit = \"mine\" }"), 4)] {
+        let world = World::folder(&script, &settings);
+        world.sandbox.write("PLAN.md", ONE);
+        world.git(&["init", "--quiet"]);
+        world.sandbox.write("one.txt", "staged\n");
+        world.sandbox.write("two.txt", "staged\n");
+        world.git(&["add", "one.txt", "two.txt"]);
+        world.sandbox.write("two.txt", "and more\n");
+        let before = seen(&world);
+        run(&world, code);
+        let after = seen(&world);
+        assert_eq!((after.1, after.2), (before.1, before.2));
+        let head = world.sandbox.run("git", ["ls-tree", "-r", "--name-only", "HEAD"]);
+        assert_eq!((head.code == 0, head.stdout.as_str()), (code == 0, if code == 0 { "a\n" } else { "" }));
+    }
+}
+
+#[test]
+fn an_undone_rollback_comes_beside_the_users_own_changes() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    let world = world(&always("{ create = \"half\", text = \"work\" }"), &settings);
+    everything(&world);
+    let mine = |world: &World| (seen(world).1, seen(world).2);
+    let before = mine(&world);
+    run(&world, 4);
+    assert_eq!(mine(&world), before);
+    for _ in 1..=2 {
+        world.verdone(&["undo"]).assert_code(0);
+        assert_eq!(world.sandbox.read("half"), "work");
+        assert_eq!(mine(&world), before);
+        world.verdone(&["undo"]).assert_code(0);
+        assert!(!world.has("half"));
+        assert_eq!(mine(&world), before);
+    }
 }
 
 #[test]

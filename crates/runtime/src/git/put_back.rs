@@ -57,6 +57,9 @@ impl Git {
         }
         let (source, present) = (self.snapshot(&from.id)?, self.snapshot(&now.id)?);
         let changes: BTreeMap<&RepoPath, &Kept> = paths.iter().filter_map(|path| source.entries.get_key_value(path)).collect();
+        if changes.is_empty() {
+            return Ok(Return::Done { files: 0 });
+        }
         let overlap = self.overlap(from.head.as_ref(), now.head.as_ref(), &changes)?;
         if !overlap.is_empty() {
             return Ok(Return::Overlap(overlap));

@@ -48,6 +48,7 @@ fn comes_back(repo: &Repo) {
     assert_eq!(put_back(repo, &kept), Return::Done { files: kept.paths.len() as u32 });
     assert_eq!(seen(repo), before, "a second time changes nothing");
 
+    let kept = keep(repo).unwrap().unwrap();
     clear(repo, &kept);
     repo.write("story/file", "from the story\n");
     repo.git(&["add", "story/file"]);
