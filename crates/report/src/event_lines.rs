@@ -93,14 +93,11 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             vec![Line::top(Mark::Back, format!("Your changes are back: {}", plural(*files as usize, "file", "files")))]
         }
         Event::ChangesKept { reason, overlap, command } => {
-            let place = view
-                .run
-                .as_ref()
-                .map_or_else(String::new, |run| format!(" under refs/verdone/{}", encode_component(run.as_str())));
-            vec![
-                Line::top(Mark::Warn, not_put_back(reason, overlap)),
-                Line::top(Mark::Warn, format!("They are kept{}; to get them: {}", clean(&place), clean(command))),
-            ]
+            let mut lines = vec![Line::top(Mark::Warn, not_put_back(reason, overlap))];
+            let place = view.run.as_ref().map(|run| format!("They are kept under refs/verdone/{}", encode_component(run.as_str())));
+            lines.extend(place.map(|place| Line::top(Mark::Warn, clean(&place))));
+            lines.push(Line::top(Mark::Warn, format!("To get them: {}", clean(command))));
+            lines
         }
         Event::BaselineChecked { green, runs } => baseline(*green, runs, dot),
         Event::StorySelected { place, title, number, of, .. } => vec![selected(place, title, *number, *of, dot)],
@@ -140,9 +137,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
         }
-        // What it had to say was shown already; the log has it.
-        Event::ScriptRan { exit: ScriptExit::Code(0), .. } => Vec::new(),
-        Event::ScriptRan { script, exit, meaning, .. } => {
+        Event::ScriptRan { script, exit, meaning, .. } if *exit != ScriptExit::Code(0) => {
             vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
         }
         Event::IterationSkipped { place } => {
@@ -160,6 +155,8 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         | Event::Checkpointed { .. }
         | Event::CommitStarted { .. }
         | Event::PutBackStarted { .. }
+        // What it had to say was shown already; the log has it.
+        | Event::ScriptRan { .. }
         | Event::RunStopped { .. } => Vec::new(),
     }
 }

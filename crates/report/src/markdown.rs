@@ -8,7 +8,8 @@ use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
 
 use crate::event_lines::{name, not_put_back};
-use crate::summary::{false_claims, tally, work};
+use crate::style::Tone;
+use crate::summary::{aside, false_claims, tally, work};
 use crate::width::clean;
 use crate::words::{checks, duration, given_up, moment, plural, red, sentence, usage};
 use escape::{code, text};
@@ -89,6 +90,7 @@ fn head(view: &RunView, extra: &Extra, now: u64) -> String {
         facts.push(("Finish", text(&format!("{} (exit code {code}). {reason}", finish.name()))));
         facts.push(("Next", text(finish.next_step())));
     }
+    facts.extend(aside(view).filter(|(tone, _)| *tone != Tone::Warn).map(|(_, said)| ("Changes", text(&said))));
     facts.extend(extra.run_dir.as_ref().map(|dir| ("Files", code(dir))));
     for (name, value) in facts {
         put!(out, "- {name}: {value}\n");

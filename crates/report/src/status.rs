@@ -5,7 +5,7 @@ use verdone_core::view::RunView;
 
 use crate::event_lines::name;
 use crate::style::{Style, Tone};
-use crate::summary::{aside, false_claims, tally, work};
+use crate::summary::{aside, false_claims, tally, way_back, work};
 use crate::width::{clean, wrap};
 use crate::words::{duration, sentence, usage};
 
@@ -27,6 +27,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     rows.extend(usage(view.cost_usd, view.tokens).map(|used| ("Cost", used)));
     rows.extend(false_claims(view.false_claims).map(|text| ("Claims", text)));
     rows.extend(aside(view).map(|(_, text)| ("Changes", text)));
+    rows.extend(way_back(view).map(|command| ("Get them", command)));
     if let Some(finish) = view.finish.filter(|_| view.ended.is_some()) {
         rows.push(("Next", finish.next_step().to_owned()));
     }

@@ -88,9 +88,14 @@ pub(crate) fn aside(view: &RunView) -> Option<(Tone, String)> {
         AsideState::PutBack => (Tone::Plain, format!("Your changes to {count} are back")),
         AsideState::Kept => {
             let why = not_put_back(aside.reason.as_deref().unwrap_or_default(), &aside.overlap);
-            (Tone::Warn, format!("{why}; to get them: {}", clean(&aside.command)))
+            (Tone::Warn, why)
         }
     })
+}
+
+/// What brings the user's changes back by hand, where nothing else did. A line of its own, so that it can be copied.
+pub(crate) fn way_back(view: &RunView) -> Option<String> {
+    view.aside.as_ref().filter(|aside| aside.state == AsideState::Kept).map(|aside| clean(&aside.command))
 }
 
 fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
@@ -114,6 +119,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
         ));
     }
     rows.extend(aside(view).filter(|(tone, _)| *tone == Tone::Warn));
+    rows.extend(way_back(view).map(|command| (Tone::Warn, format!("To get them: {command}"))));
     if let Some(finish) = view.finish {
         let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
         let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));

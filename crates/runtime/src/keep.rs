@@ -63,6 +63,12 @@ impl Keep<'_> {
         }))
     }
 
+    /// Takes the kept changes out of the work tree and the index.
+    pub fn set_aside(&self, aside: &Aside) -> Result<(), GitError> {
+        let rules = RestoreRules { skip: self.home(), aside: self.aside() };
+        self.git.clear_changes(&aside.checkpoint, &aside.clean, &rules)
+    }
+
     /// Brings the user's changes back, or says why not; then the work tree is as it was before.
     pub fn bring_back(&self, aside: &Aside, extra: &[PathBuf]) -> PutBack {
         let refused = |error: GitError| PutBack::Refused { reason: error.to_string(), overlap: Vec::new() };

@@ -25,6 +25,9 @@ use crate::store::{Journal, JournalError, Store, StoredRun, When};
 /// Long enough for a process to get from its start to its own environment.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
 
+/// How many names a message lists; the journal has all of them.
+const SHOWN: usize = 8;
+
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     #[error("the last run cannot be put in order: {0}")]
@@ -124,11 +127,13 @@ fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn R
 
 fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
     if let Event::ChangesPutBack { files } = &recorded.event {
-        let text = format!("your changes that it had set aside are back ({files} files)");
+        let count = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+        let text = format!("your changes that it had set aside are back ({count})");
         reporter.report(Update::Notice { text: &text });
     }
     if let Event::ChangesKept { reason, overlap, command } = &recorded.event {
-        let overlap = if overlap.is_empty() { String::new() } else { format!(": {}", overlap.join(", ")) };
+        let names: Vec<&str> = overlap.iter().map(String::as_str).take(SHOWN).collect();
+        let overlap = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         let text = format!("your changes that it had set aside were not put back ({reason}{overlap}); get them with: {command}");
         reporter.report(Update::Notice { text: &text });
     }

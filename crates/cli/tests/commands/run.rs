@@ -65,3 +65,19 @@ fn colour_is_for_terminals_unless_it_is_asked_for() {
     assert!(coloured.stdout.contains("\u{1b}[32m✓\u{1b}[0m"), "{}", coloured.stdout);
     assert!(!coloured.stdout.contains('\r'), "colour is not a live line");
 }
+
+#[test]
+fn uncommitted_changes_are_set_aside_and_come_back_or_the_way_to_them_is_told() {
+    let sandbox = project();
+    sandbox.write("README.md", "my own words\n");
+    let commands: [&[&str]; 3] = [&["run", "--allow-dirty", "--max-iterations", "1"], &["status"], &["log"]];
+    transcript("run-allow-dirty", &sandbox, &commands)[0].assert_code(3);
+    assert_eq!(sandbox.read("README.md"), "my own words\n");
+
+    let sandbox = project();
+    sandbox.write("greeting.txt", "good morning\n");
+    sandbox.git(["add", "greeting.txt"]);
+    let commands: [&[&str]; 3] = [&["run", "--allow-dirty", "--max-iterations", "1"], &["status"], &["report"]];
+    transcript("run-allow-dirty-overlap", &sandbox, &commands)[0].assert_code(3);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+}

@@ -105,20 +105,23 @@ fn everything(world: &World) {
 /// What the story itself changes.
 const OF_THE_STORY: [&str; 3] = ["a", "PLAN.md", "half"];
 
+/// Mode and bytes, or a link's target.
+type Files = BTreeMap<PathBuf, (u32, Vec<u8>)>;
+
 /// What git says, what the index holds and every file, but for what belongs to the story.
-fn seen(world: &World) -> (Vec<String>, Vec<String>, BTreeMap<PathBuf, (u32, Vec<u8>)>) {
+fn seen(world: &World) -> (Vec<String>, Vec<String>, Files) {
     let lines = |arguments: &[&str]| -> Vec<String> {
         let of_the_story = |line: &str| OF_THE_STORY.iter().any(|name| line.ends_with(&format!("\t{name}")));
         let output = world.git(arguments);
         output.split('\0').filter(|line| !of_the_story(line)).map(str::to_owned).collect()
     };
-    let mut files = BTreeMap::new();
+    let mut files = Files::new();
     collect(&world.sandbox.work(), &world.sandbox.work(), &mut files);
-    OF_THE_STORY.iter().for_each(|name| drop(files.remove(Path::new(name))));
+    files.retain(|path, _| !OF_THE_STORY.iter().any(|name| path == Path::new(name)));
     (lines(&["status", "--porcelain=v2", "-z", "--untracked-files=all"]), lines(&["ls-files", "-s", "-z"]), files)
 }
 
-fn collect(top: &Path, dir: &Path, out: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
+fn collect(top: &Path, dir: &Path, out: &mut Files) {
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let (path, meta) = (entry.path(), entry.metadata().unwrap());
         let name = path.strip_prefix(top).unwrap().to_owned();
@@ -184,20 +187,18 @@ fn a_failed_run_and_an_interrupted_one_leave_everything_as_it_was() {
 
 #[test]
 fn however_a_run_ends_the_changes_come_back() {
-    let started = ("started", "exit 2");
-    let endings: [(&str, i32, &str, &str, Option<(&str, &str)>); 5] = [
-        ("a script ends it", 4, "", "", Some(started)),
-        ("red before any work", 4, "", "[[gate]]\nname = \"no\"\ncommand = \"false\"\n", None),
-        ("a limit", 3, "max_iterations = 1\nattempts = 3\nturns = 1", "", None),
-        ("the agent crashes", 1, "crashes = 1", "", None),
-        ("the script at the end fails", 4, "attempts = 1\nturns = 1", "", Some(("finished", "exit 1"))),
+    let gate = "[[gate]]\nname = \"no\"\ncommand = \"false\"\n";
+    let endings = [
+        ("a script ends it", 4, "", "", "started", "exit 2"),
+        ("red before any work", 4, "", gate, "started", "exit 0"),
+        ("a limit", 3, "max_iterations = 1\nattempts = 3\nturns = 1", "", "started", "exit 0"),
+        ("the agent crashes", 1, "crashes = 1", "", "started", "exit 0"),
+        ("the script at the end fails", 4, "attempts = 1\nturns = 1", "", "finished", "exit 1"),
     ];
-    for (name, code, limits, tables, script) in endings {
+    for (name, code, limits, tables, script, body) in endings {
         let agent = if code == 1 { always("{ crash = 3 }") } else { always("{ create = \"x\" }") };
         let world = world(&agent, &Settings { limits, tables, ..Settings::default() });
-        if let Some((script, body)) = script {
-            world.sandbox.write_script(format!(".verdone/hooks/{script}"), &format!("#!/bin/sh\n{body}\n"));
-        }
+        world.sandbox.write_script(format!(".verdone/hooks/{script}"), &format!("#!/bin/sh\n{body}\n"));
         everything(&world);
         let before = seen(&world);
         run(&world, code);
@@ -304,18 +305,41 @@ fn a_clean_tree_sets_nothing_aside() {
 
 #[test]
 fn before_the_first_commit_what_is_staged_comes_back() {
-    let world = World::folder(HONEST, &Settings::default());
-    world.sandbox.write("PLAN.md", ONE);
-    world.git(&["init", "--quiet"]);
-    world.sandbox.write("one.txt", "staged\n");
-    world.sandbox.write("two.txt", "staged\n");
-    world.git(&["add", "one.txt", "two.txt"]);
-    world.sandbox.write("two.txt", "and more\n");
-    let before = seen(&world);
-    run(&world, 0);
-    assert_eq!(world.git(&["ls-tree", "-r", "--name-only", "HEAD"]), "a", "the plan is not tracked");
-    let after = seen(&world);
-    assert_eq!((after.1, after.2), (before.1, before.2));
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    for (script, code) in [(HONEST.to_owned(), 0), (always("{ create = \"x\" }, { commit = \"mine\" }"), 4)] {
+        let world = World::folder(&script, &settings);
+        world.sandbox.write("PLAN.md", ONE);
+        world.git(&["init", "--quiet"]);
+        world.sandbox.write("one.txt", "staged\n");
+        world.sandbox.write("two.txt", "staged\n");
+        world.git(&["add", "one.txt", "two.txt"]);
+        world.sandbox.write("two.txt", "and more\n");
+        let before = seen(&world);
+        run(&world, code);
+        let after = seen(&world);
+        assert_eq!((after.1, after.2), (before.1, before.2));
+        let head = world.sandbox.run("git", ["ls-tree", "-r", "--name-only", "HEAD"]);
+        assert_eq!((head.code == 0, head.stdout.as_str()), (code == 0, if code == 0 { "a\n" } else { "" }));
+    }
+}
+
+#[test]
+fn an_undone_rollback_comes_beside_the_users_own_changes() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    let world = world(&always("{ create = \"half\", text = \"work\" }"), &settings);
+    everything(&world);
+    let mine = |world: &World| (seen(world).1, seen(world).2);
+    let before = mine(&world);
+    run(&world, 4);
+    assert_eq!(mine(&world), before);
+    for _ in 1..=2 {
+        world.verdone(&["undo"]).assert_code(0);
+        assert_eq!(world.sandbox.read("half"), "work");
+        assert_eq!(mine(&world), before);
+        world.verdone(&["undo"]).assert_code(0);
+        assert!(!world.has("half"));
+        assert_eq!(mine(&world), before);
+    }
 }
 
 #[test]
@@ -424,7 +448,7 @@ fn killed_and_run_again(at: &str, wait: impl Fn(&World, &Running)) {
 
 #[test]
 fn killed_after_any_event_the_next_run_brings_the_changes_through() {
-    for events in 1..25 {
+    for events in 1..24 {
         killed_and_run_again(&format!("after {events} events"), |world, running| wait_for_events(world, running, events));
     }
 }
@@ -432,7 +456,7 @@ fn killed_after_any_event_the_next_run_brings_the_changes_through() {
 #[test]
 fn killed_while_the_changes_leave_or_come_back_nothing_of_them_is_lost() {
     for name in ["changes_set_aside", "put_back_started"] {
-        for delay in [1, 3, 6, 10, 15, 21, 28, 40] {
+        for delay in [1, 5, 12, 20, 35] {
             killed_and_run_again(&format!("{delay} ms after {name}"), |world, running| {
                 while !journals(world).contains(name) && !running.has_ended() {
                     std::thread::yield_now();
@@ -441,6 +465,28 @@ fn killed_while_the_changes_leave_or_come_back_nothing_of_them_is_lost() {
                 std::thread::sleep(Duration::from_millis(delay));
             });
         }
+    }
+}
+
+#[test]
+fn a_recovery_that_is_killed_too_is_finished_by_the_next_one() {
+    for delay in [60, 115, 130, 150, 180] {
+        let world = world(HANGS_ONCE, &Settings::default());
+        everything(&world);
+        let before = seen(&world);
+        let running = start(&world);
+        running.wait_for("\u{2502} in-the-turn", PATIENCE);
+        running.signal(Signal::KILL);
+        drop(running.wait(PATIENCE));
+        let running = start(&world);
+        running.wait_for("did not end properly", PATIENCE);
+        std::thread::sleep(Duration::from_millis(delay));
+        running.signal(Signal::KILL);
+        drop(running.wait(PATIENCE));
+        world.verdone(&["run", "--allow-dirty"]).assert_code(0);
+        assert_eq!(seen(&world), before, "killed {delay} ms into the recovery");
+        assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"], "killed {delay} ms into the recovery");
+        world.sandbox.assert_no_survivors(PATIENCE);
     }
 }
 

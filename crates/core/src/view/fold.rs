@@ -22,7 +22,6 @@ impl RunView {
                 let (files, state) = (files.clone(), AsideState::SetAside);
                 self.aside = Some(AsideView { files, command, state, reason: None, overlap: Vec::new() });
             }
-            Event::PutBackStarted { .. } => {}
             Event::ChangesPutBack { .. } => {
                 if let Some(aside) = &mut self.aside {
                     aside.state = AsideState::PutBack;
@@ -84,7 +83,7 @@ impl RunView {
                 Request::Resume | Request::StopAfterStory => self.paused = false,
                 Request::Skip { .. } | Request::Retry { .. } | Request::Note { .. } => {}
             },
-            Event::ScriptRan { .. } | Event::IterationSkipped { .. } => {}
+            Event::ScriptRan { .. } | Event::IterationSkipped { .. } | Event::PutBackStarted { .. } => {}
             Event::RunStopping { finish, reason } => {
                 self.finish = Some(*finish);
                 self.reason = Some(reason.clone());

@@ -14,9 +14,10 @@ use super::chain::one_line;
 use super::checkpoint::CheckpointRequest;
 use super::derived::Part;
 use super::error::GitError;
-use super::files;
+use super::files::{self, Stat};
 use super::index::IndexFile;
 use super::path::{PathSet, RepoPath};
+use super::restore::RestoreRules;
 use super::snapshot::{Kept, Snapshot, State};
 use super::status::{Blob, Kind, Status};
 
@@ -98,7 +99,9 @@ impl Git {
         }
         let work_tree = self.write_tree(&index, &work)?;
         let mut untracked = Plan::like(id);
-        loose.iter().for_each(|path| untracked.take(path));
+        for path in loose {
+            untracked.take(path);
+        }
         let loose_tree = if loose.is_empty() { None } else { Some(self.write_tree(&self.temp_index(None)?, &untracked)?) };
         let label = one_line(request.label);
         let whole = |tree: &Oid| [(tree.0.clone(), String::new())];
@@ -130,14 +133,37 @@ impl Git {
     ) -> Result<Checkpoint, GitError> {
         let index = self.temp_index(self.index_of(snapshot)?.as_ref())?;
         let mut plan = Plan::like(&snapshot.checkpoint.id);
-        changed.iter().for_each(|(path, head)| plan.set(path, head.as_ref()));
+        for (path, head) in changed {
+            plan.set(path, head.as_ref());
+        }
         self.update_index(&index, &plan)?;
-        let mut parts: Vec<Part> = self.parts(snapshot)?;
-        parts.retain(|(kept, _)| !changed.contains_key(&kept.path));
-        let gone = changed.iter().filter(|(_, head)| head.is_none());
-        parts.extend(gone.map(|(path, _)| (Kept { path: path.clone(), untracked: false, state: State::Absent }, None)));
+        let gone = changed.iter().filter(|(_, head)| head.is_none()).map(|(path, _)| path.clone());
+        let parts: Vec<Part> = gone.map(|path| (Kept { path, untracked: false, state: State::Absent }, None)).collect();
         let index = IndexFile::read(&index.path())?;
-        self.derive(chain, "without the user's changes", snapshot, index.as_ref(), parts)
+        self.derive(chain, "without the user's changes", snapshot, index.as_ref(), changed.keys().cloned(), parts)
+    }
+
+    /// Takes kept changes out of the work tree and the index. An error, and nothing is touched, where somebody went on changing
+    /// them since: that is in no checkpoint.
+    pub fn clear_changes(&self, kept: &Checkpoint, clean: &Checkpoint, rules: &RestoreRules) -> Result<(), GitError> {
+        let (before, after) = (self.snapshot(&kept.id)?, self.snapshot(&clean.id)?);
+        let mut younger = Vec::new();
+        for kept in before.entries.values().filter(|kept| after.covers(&kept.path)) {
+            let now = files::stat(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
+            let same = match (&kept.state, now.filter(|meta| !meta.is_dir())) {
+                (State::File { stat, .. }, Some(meta)) => *stat == Stat::of(&meta),
+                (State::Symlink { .. }, Some(meta)) => meta.is_symlink(),
+                (State::Absent, None) => true,
+                (State::File { .. } | State::Symlink { .. }, None) | (State::Absent, Some(_)) => false,
+            };
+            if !same {
+                younger.push(kept.path.clone());
+            }
+        }
+        if !younger.is_empty() {
+            return Err(GitError::CannotSetAside { paths: younger, what: "changed meanwhile" });
+        }
+        self.restore(clean, rules).map(|_| ())
     }
 }
 

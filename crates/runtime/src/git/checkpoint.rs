@@ -95,6 +95,7 @@ impl Git {
                 nested_states: nested_states.clone(),
                 limits: request.limits,
                 user_rules: user_rules.clone(),
+                only: None,
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));

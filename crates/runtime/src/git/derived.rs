@@ -1,6 +1,7 @@
-//! Checkpoints of states that no work tree was in yet: put together from parts of others, so that [`Git::restore`] can go there.
+//! Checkpoints of states that no work tree was in yet: an index and a few files, for [`Git::restore`] to go there. A restore of
+//! one touches those files and no other, whatever happens to the others meanwhile.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId};
@@ -9,14 +10,15 @@ use super::Git;
 use super::chain::one_line;
 use super::error::GitError;
 use super::index::IndexFile;
+use super::path::RepoPath;
 use super::snapshot::{Kept, Manifest, Snapshot, State, VERSION, nanoseconds};
 
 /// What is kept of one path, and the blob of its content.
 pub(super) type Part = (Kept, Option<Oid>);
 
 impl Git {
-    /// Everything that a checkpoint keeps of the work tree.
-    pub(super) fn parts(&self, snapshot: &Snapshot) -> Result<Vec<Part>, GitError> {
+    /// What a checkpoint keeps of these paths.
+    pub(super) fn parts<'a>(&self, snapshot: &Snapshot, kept: impl IntoIterator<Item = &'a Kept>) -> Result<Vec<Part>, GitError> {
         let id = &snapshot.checkpoint.id;
         let listed = self.plumbing("ls-tree").args(["-r", "-z", "--full-tree", id.as_str()]).run()?;
         let blobs: HashMap<&[u8], Oid> = listed.split(|byte| *byte == 0).filter_map(read_record).collect();
@@ -29,22 +31,23 @@ impl Git {
             let blob = blob.ok_or_else(|| GitError::NotACheckpoint { id: id.0.clone() })?;
             Ok((kept.clone(), Some(blob.clone())))
         };
-        snapshot.entries.values().map(part).collect()
+        kept.into_iter().map(part).collect()
     }
 
-    /// A checkpoint that is `like` another but for its index and its files.
+    /// A checkpoint with the HEAD and the rules of another, for these `paths` alone. Those without a part are as the index has them.
     pub(super) fn derive(
         &self,
         chain: &RunId,
         label: &str,
         like: &Snapshot,
         index: Option<&IndexFile>,
+        paths: impl IntoIterator<Item = RepoPath>,
         parts: Vec<Part>,
     ) -> Result<Checkpoint, GitError> {
         let mut tree = Vec::new();
         let entries: Vec<Kept> = parts.into_iter().map(|part| renumber(part, &mut tree)).collect();
         let subject = format!("checkpoint: {}", one_line(label));
-        let like = &like.manifest;
+        let (like, only) = (&like.manifest, Some(paths.into_iter().collect::<BTreeSet<_>>()));
         let (id, manifest) = self.append(chain, |stream, previous| {
             let mut tree = tree.clone();
             if let Some(index) = index {
@@ -65,6 +68,8 @@ impl Git {
                 hidden: like.hidden.clone(),
                 limits: like.limits,
                 nested_states: like.nested_states.clone(),
+                user_rules: like.user_rules.clone(),
+                only: only.clone(),
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));

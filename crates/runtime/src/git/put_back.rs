@@ -11,7 +11,6 @@ use verdone_core::id::{Oid, RunId};
 
 use super::Git;
 use super::candidate::{History, Plan};
-use super::derived::Part;
 use super::error::GitError;
 use super::files::{self, Found};
 use super::index::{IndexFile, TempIndex};
@@ -58,6 +57,9 @@ impl Git {
         }
         let (source, present) = (self.snapshot(&from.id)?, self.snapshot(&now.id)?);
         let changes: BTreeMap<&RepoPath, &Kept> = paths.iter().filter_map(|path| source.entries.get_key_value(path)).collect();
+        if changes.is_empty() {
+            return Ok(Return::Done { files: 0 });
+        }
         let overlap = self.overlap(from.head.as_ref(), now.head.as_ref(), &changes)?;
         if !overlap.is_empty() {
             return Ok(Return::Overlap(overlap));
@@ -163,11 +165,13 @@ impl Git {
     ) -> Result<BTreeSet<RepoPath>, GitError> {
         let index = self.copy_index()?;
         let mut plan = Plan::like(like);
-        changes.keys().for_each(|path| plan.set(path, in_head.get(*path)));
+        for path in changes.keys() {
+            plan.set(path, in_head.get(*path));
+        }
         self.update_index(&index, &plan)?;
         let entries = self.status_by(&index)?.entries.into_iter();
-        let changed = entries.filter(|entry| matches!(&entry.kind, Kind::Tracked { work, .. } if *work != Change::None));
-        Ok(changed.map(|entry| entry.path).collect())
+        let differs = entries.filter(|entry| matches!(&entry.kind, Kind::Tracked { work, .. } if *work != Change::None));
+        Ok(differs.map(|entry| entry.path).collect())
     }
 
     /// The present state with the changes in it.
@@ -190,12 +194,9 @@ impl Git {
         if !plan.is_empty() {
             self.update_index(&index, &plan)?;
         }
-        let changed = |(kept, _): &Part| changes.contains_key(&kept.path);
-        let mut parts = self.parts(present)?;
-        parts.retain(|part| !changed(part));
-        parts.extend(self.parts(source)?.into_iter().filter(changed));
-        let index = IndexFile::read(&index.path())?;
-        self.derive(chain, "with the user's changes again", present, index.as_ref(), parts)
+        let parts = self.parts(source, changes.values().copied())?;
+        let (index, paths) = (IndexFile::read(&index.path())?, changes.keys().copied().cloned());
+        self.derive(chain, "with the user's changes again", present, index.as_ref(), paths, parts)
     }
 
     /// The entries of an index; of the user's where none is named.

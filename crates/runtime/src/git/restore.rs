@@ -169,7 +169,7 @@ impl Work<'_> {
 
     fn remove_new(&mut self, status: &Status, repaired: &mut BTreeSet<RepoPath>) -> Result<(), GitError> {
         for Entry { path, kind } in &status.entries {
-            if self.snapshot.protects(path) || self.snapshot.entries.contains_key(path) || self.rules.skip.contains(path) {
+            if self.snapshot.protects(path) || self.snapshot.entries.contains_key(path) || self.is_not_ours(path) {
                 continue;
             }
             match kind {
@@ -194,7 +194,7 @@ impl Work<'_> {
         let (mut attributes, mut others) = (Vec::new(), Vec::new());
         for Entry { path, kind } in &status.entries {
             let differs = matches!(kind, Kind::Tracked { work, .. } if *work != Change::None);
-            if !differs || self.snapshot.entries.contains_key(path) || self.rules.skip.contains(path) {
+            if !differs || self.snapshot.entries.contains_key(path) || self.is_not_ours(path) {
                 continue;
             }
             let times = self.checked_out.entry(path.clone()).or_default();
@@ -285,6 +285,10 @@ impl Work<'_> {
             Ok(())
         })?;
         Ok(written)
+    }
+
+    fn is_not_ours(&self, path: &RepoPath) -> bool {
+        self.rules.skip.contains(path) || !self.snapshot.covers(path)
     }
 
     /// Removes a file whose content is saved, moves any other aside.

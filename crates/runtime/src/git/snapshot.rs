@@ -51,6 +51,9 @@ pub(super) struct Manifest {
     /// What tells that the user's own ignore rules, outside of the repository, were changed since.
     #[serde(default)]
     pub(super) user_rules: Vec<Option<Stat>>,
+    /// The only paths that a restore may touch, beside the index; all of them where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) only: Option<BTreeSet<RepoPath>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -96,6 +99,11 @@ impl Snapshot {
     /// The user's, not the attempt's: untracked, ignored or a nested repository when the checkpoint was taken.
     pub(super) fn protects(&self, path: &RepoPath) -> bool {
         self.entries.get(path).is_some_and(|kept| kept.untracked) || self.ignored.contains(path) || self.nested.contains(path)
+    }
+
+    /// Whether a restore may touch this path.
+    pub(super) fn covers(&self, path: &RepoPath) -> bool {
+        self.manifest.only.as_ref().is_none_or(|only| only.contains(path))
     }
 
     /// Whether a file is the one that was kept. A file that was young at the checkpoint is not trusted by its times.
@@ -216,6 +224,7 @@ mod tests {
             nested_states: BTreeMap::new(),
             limits: SnapshotLimits::default(),
             user_rules: Vec::new(),
+            only: None,
         };
         let snapshot = Snapshot::new("a".into(), manifest);
         let changed_at = |ctime_ns| Stat { dev: 1, ino: 2, size: 3, mode: 0o644, mtime_ns: 0, ctime_ns };

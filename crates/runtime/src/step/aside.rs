@@ -14,7 +14,7 @@ pub fn keep_changes(site: &Site) -> Result<Input, StepError> {
 /// Takes the kept changes out of the work tree and the index.
 pub fn set_aside(site: &Site, state: &State) -> Result<Input, StepError> {
     if let Some(aside) = &state.aside {
-        site.keep().restore(&aside.clean)?;
+        site.keep().set_aside(aside)?;
     }
     Ok(Input::SetAside)
 }
