@@ -251,9 +251,10 @@ fn tidy_up(git: &Git, ours: &Ours, remove: bool, landed: &mut Landed) -> Result<
     Ok(())
 }
 
-/// What is left of `.verdone/runs/` when the runs are gone.
+/// What is left of `.verdone/runs/` when the runs are gone: its ignore file, and a copy of it that a killed process did not finish.
 fn is_only_ours(path: &Path, runs: &Path) -> bool {
-    path == runs || path == runs.join(".gitignore")
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path == runs || (path.parent() == Some(runs) && (name == ".gitignore" || name.starts_with(".verdone-")))
 }
 
 fn names<'e>(entries: impl Iterator<Item = &'e Entry>) -> Vec<String> {

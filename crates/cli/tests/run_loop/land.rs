@@ -32,6 +32,7 @@ fn assert_refused(world: &World, arguments: &[&str], code: i32, words: &[&str]) 
 fn the_commits_and_the_runs_come_over_and_the_worktree_goes() {
     let world = ended(TWO, HONEST);
     let (there, tip) = (place(&world), git_there(&world, &["rev-parse", "HEAD"]));
+    fs::write(there.join(".verdone/runs/.verdone-1a2b3c"), "of a killed write").unwrap();
     let output = world.verdone(&["land"]);
     output.assert_code(0);
     assert_eq!(world.head(), tip);
