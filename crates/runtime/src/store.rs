@@ -320,9 +320,16 @@ mod tests {
     }
 
     fn run_of(store: &Store, events: Vec<Event>) -> StoredRun {
-        let (id, dir) = store.create(Timestamp::UNIX_EPOCH).unwrap();
-        Journal::create(&dir).unwrap().append(events, Timestamp::UNIX_EPOCH).unwrap();
+        let (id, dir) = store.create(&store.runs, Timestamp::UNIX_EPOCH).unwrap();
+        let when = When { at: Timestamp::UNIX_EPOCH, active_ms: Some(7) };
+        Journal::create(&dir).unwrap().append(events, when).unwrap();
         store.run(id)
+    }
+
+    fn set_aside() -> Event {
+        let checkpoint = Checkpoint { id: Oid::from("all"), head: None, branch: None };
+        let clean = Checkpoint { id: Oid::from("clean"), ..checkpoint.clone() };
+        Event::ChangesSetAside { checkpoint, clean, stash: Oid::from("stash"), files: vec!["mine".to_owned()] }
     }
 
     #[test]
@@ -330,14 +337,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::of(dir.path());
         let stories: Vec<String> = (0..200).map(|n| format!("US-{n}")).collect();
-        let mut events = vec![started("plan.md")];
+        let mut events = vec![started("plan.md"), set_aside()];
         stories.iter().for_each(|story| events.extend(attempt(story, StoryVerdict::Verified)));
-        for cut in [0, 1, 2, 3, 4, 5, 6, 900, 998, 999, 1000, 1001] {
+        events.push(Event::ChangesPutBack { files: 1 });
+        for cut in [0, 1, 2, 3, 4, 5, 6, 7, 900, 998, 999, 1000, 1001, 1002, 1003] {
             let run = run_of(&store, events[..cut].to_vec());
             let mut whole = State::default();
             read_journal(&run.journal()).unwrap().0.iter().for_each(|recorded| apply(&mut whole, recorded));
             let found = run.last_state().unwrap();
             assert_eq!((&found.phase, &found.attempt), (&whole.phase, &whole.attempt), "{cut}");
+            assert_eq!(found.aside, whole.aside, "{cut}: what the user is owed is never forgotten");
             let (brief, damage) = run.brief_view().unwrap();
             let whole = run.view().unwrap().0;
             assert_eq!((brief.phase, brief.counts, brief.current, damage), (whole.phase, whole.counts, whole.current, None));
