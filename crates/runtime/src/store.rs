@@ -338,7 +338,9 @@ mod tests {
         let store = Store::of(dir.path());
         let stories: Vec<String> = (0..200).map(|n| format!("US-{n}")).collect();
         let mut events = vec![started("plan.md"), set_aside()];
-        stories.iter().for_each(|story| events.extend(attempt(story, StoryVerdict::Verified)));
+        for story in &stories {
+            events.extend(attempt(story, StoryVerdict::Verified));
+        }
         events.push(Event::ChangesPutBack { files: 1 });
         for cut in [0, 1, 2, 3, 4, 5, 6, 7, 900, 998, 999, 1000, 1001, 1002, 1003] {
             let run = run_of(&store, events[..cut].to_vec());

@@ -10,6 +10,8 @@ pub struct Brief {
     view: RunView,
     /// The lines of the attempt that may be the last.
     attempt: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
 }
 
 impl Brief {
@@ -20,25 +22,31 @@ impl Brief {
             self.add_up()?;
         }
         self.attempt.extend_from_slice(line);
+        self.ends.push(self.attempt.len());
         Some(())
     }
 
     pub fn finish(mut self) -> Option<RunView> {
-        for line in self.attempt.split_inclusive(|byte| *byte == b'\n') {
+        let mut start = 0;
+        for end in self.ends {
+            let line = &self.attempt[start..end];
             // Without what was forgotten it cannot be said what an undo took back.
             if kind(line)? == b"undone" {
                 return None;
             }
             self.view.apply(&serde_json::from_slice::<Recorded>(line).ok()?);
+            start = end;
         }
         Some(self.view)
     }
 
     /// Another attempt began: of the lines before it only the sums matter.
     fn add_up(&mut self) -> Option<()> {
-        let mut story = None;
-        for line in self.attempt.split_inclusive(|byte| *byte == b'\n') {
-            let Light::Counted(recorded) = light(line)? else { continue };
+        let (mut story, mut start) = (None, 0);
+        for end in self.ends.drain(..) {
+            let seen = light(&self.attempt[start..end])?;
+            start = end;
+            let Light::Counted(recorded) = seen else { continue };
             self.view.apply(&recorded);
             if let Event::StorySelected { place, .. } = recorded.event {
                 story = Some(place.story);
