@@ -113,7 +113,7 @@ pub struct Aside {
     pub stash: Oid,
     /// As the journal spells them.
     pub files: Vec<String>,
-    /// The branch that the run works on: the changes come back on no other.
+    /// The branch that the run works on: the changes come back on no other. A run that switches branches by itself says so here.
     pub branch: Option<String>,
 }
 

@@ -428,6 +428,28 @@ fn what_cannot_be_set_aside_is_refused() {
     assert_eq!(world.sandbox.read("two.txt"), "mine\n");
 }
 
+#[test]
+fn an_index_that_somebody_else_holds_costs_nothing() {
+    let world = world(HONEST, &Settings::default());
+    everything(&world);
+    let before = seen(&world);
+    world.sandbox.write(".git/index.lock", "");
+    run(&world, 1);
+    fs::remove_file(world.sandbox.path(".git/index.lock")).unwrap();
+    assert_eq!(seen(&world), before, "nothing could leave, so nothing did");
+    assert!(text(&world.last("run_stopping")["reason"]).contains("index.lock"));
+    assert_eq!(world.all("changes_put_back").len(), 1);
+
+    world.sandbox.write_script(".verdone/hooks/finished", "#!/bin/sh\n: > .git/index.lock\n");
+    let output = run(&world, 0);
+    fs::remove_file(world.sandbox.path(".git/index.lock")).unwrap();
+    assert!(output.stdout.contains("Your changes were not put back: another git process holds"), "{}", output.stdout);
+    assert_eq!(world.git(&["status", "--porcelain", "--untracked-files=no"]), "", "all of them or none");
+    let command = text(&world.last("changes_kept")["command"]);
+    world.git(&command.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(world.sandbox.read("one.txt"), "staged\nand more\n");
+}
+
 /// Kills a run and lets the next one put things in order: in the end everything is as without the kill.
 fn killed_and_run_again(at: &str, wait: impl Fn(&World, &Running)) {
     let script = "[[turn]]\nattempt = 1\nsteps = [{ create = \"x\" }, { run = \"test -f ../tmp/again\" }]\n\

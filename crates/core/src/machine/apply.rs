@@ -43,9 +43,6 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::Checkpointed { checkpoint, .. } => {
             state.skips = 0;
-            if let Some(aside) = &mut state.aside {
-                aside.branch.clone_from(&checkpoint.branch);
-            }
             with_attempt(state, |attempt| attempt.checkpoint = Some(checkpoint.clone()));
             state.phase = Phase::RedChecking;
         }

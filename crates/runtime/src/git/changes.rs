@@ -17,7 +17,7 @@ use super::error::GitError;
 use super::files::{self, Stat};
 use super::index::IndexFile;
 use super::path::{PathSet, RepoPath};
-use super::restore::RestoreRules;
+use super::restore::{Repair, RestoreRules};
 use super::snapshot::{Kept, Snapshot, State};
 use super::status::{Blob, Kind, Status};
 
@@ -147,12 +147,15 @@ impl Git {
     /// them since: that is in no checkpoint.
     pub fn clear_changes(&self, kept: &Checkpoint, clean: &Checkpoint, rules: &RestoreRules) -> Result<(), GitError> {
         let (before, after) = (self.snapshot(&kept.id)?, self.snapshot(&clean.id)?);
-        let mut younger = Vec::new();
+        let (mut younger, mut links) = (Vec::new(), Vec::new());
         for kept in before.entries.values().filter(|kept| after.covers(&kept.path)) {
             let now = files::stat(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
             let same = match (&kept.state, now.filter(|meta| !meta.is_dir())) {
                 (State::File { stat, .. }, Some(meta)) => *stat == Stat::of(&meta),
-                (State::Symlink { .. }, Some(meta)) => meta.is_symlink(),
+                (State::Symlink { file }, Some(_)) => {
+                    links.push((kept, *file, 0));
+                    true
+                }
                 (State::Absent, None) => true,
                 (State::File { .. } | State::Symlink { .. }, None) | (State::Absent, Some(_)) => false,
             };
@@ -160,6 +163,13 @@ impl Git {
                 younger.push(kept.path.clone());
             }
         }
+        self.each_kept(&before.checkpoint.id, links, |kept, target| {
+            let now = files::read(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
+            if Repair::of(kept, &now, &target) != Repair::Nothing {
+                younger.push(kept.path.clone());
+            }
+            Ok(())
+        })?;
         if !younger.is_empty() {
             return Err(GitError::CannotSetAside { paths: younger, what: "changed meanwhile" });
         }

@@ -1,6 +1,6 @@
 //! The user's changes leave the work tree and come back: the same files, the same index, byte for byte, or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -278,15 +278,29 @@ fn what_cannot_be_set_aside_is_refused_before_anything_is_touched() {
 
 #[test]
 fn what_somebody_goes_on_changing_is_left_to_them() {
-    let repo = Repo::new();
-    repo.write("a.txt", "mine");
-    repo.write("dir/b.txt", "mine");
-    let kept = keep(&repo).unwrap().unwrap();
-    repo.write("dir/b.txt", "mine, and more");
-    let before = (seen(&repo), repo.index());
-    let error = repo.git.clear_changes(&kept.checkpoint, &kept.clean, &rules(&repo)).unwrap_err();
-    assert!(error.to_string().contains("dir/b.txt changed meanwhile"), "{error}");
-    assert_eq!((seen(&repo), repo.index()), before);
+    let ways: [fn(&Repo); 4] = [
+        |repo| repo.write("dir/b.txt", "mine, and more"),
+        |repo| repo.remove("a.txt"),
+        |repo| repo.write("run.sh", "there again"),
+        |repo| {
+            repo.remove("link");
+            symlink("somewhere else", repo.path("link")).unwrap();
+        },
+    ];
+    for (number, change) in ways.iter().enumerate() {
+        let repo = Repo::new();
+        repo.write("a.txt", "mine");
+        repo.write("dir/b.txt", "mine");
+        repo.remove("run.sh");
+        repo.remove("link");
+        symlink("elsewhere", repo.path("link")).unwrap();
+        let kept = keep(&repo).unwrap().unwrap();
+        change(&repo);
+        let before = (seen(&repo), repo.index());
+        let error = repo.git.clear_changes(&kept.checkpoint, &kept.clean, &rules(&repo)).unwrap_err();
+        assert!(error.to_string().ends_with("changed meanwhile"), "{number}: {error}");
+        assert_eq!((seen(&repo), repo.index()), before, "{number}");
+    }
 }
 
 #[test]
@@ -325,9 +339,9 @@ fn work_of_others_beside_the_changes_stays() {
 
 /// The contents of a mixed state: each path either as it is at one side or at the other, as a crash can leave it.
 fn mix(repo: &Repo, from: &WorkTree, to: &WorkTree, choice: u64) {
-    let names: BTreeMap<_, ()> = from.keys().chain(to.keys()).map(|name| (name, ())).collect();
-    for (at, name) in names.keys().enumerate() {
-        let wanted = if choice >> (at % 64) & 1 == 0 { from.get(*name) } else { to.get(*name) };
+    let names: BTreeSet<_> = from.keys().chain(to.keys()).collect();
+    for (at, name) in names.into_iter().enumerate() {
+        let wanted = if choice >> (at % 64) & 1 == 0 { from.get(name) } else { to.get(name) };
         let place = repo.path(name);
         if fs::symlink_metadata(&place).is_ok_and(|meta| !meta.is_dir()) {
             fs::remove_file(&place).unwrap();
