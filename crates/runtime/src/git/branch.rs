@@ -55,12 +55,16 @@ impl Git {
         if matches!(name, "main" | "master" | "trunk") {
             return Ok(true);
         }
-        let configured = self.plumbing("config").args(["--get", "init.defaultBranch"]).answer()?;
-        let remote = self.plumbing("symbolic-ref").args(["-q", "refs/remotes/origin/HEAD"]).answer()?;
+        // Two processes that do not wait for each other.
+        let (configured, remote) = std::thread::scope(|scope| {
+            let remote = scope.spawn(|| self.plumbing("symbolic-ref").args(["-q", "refs/remotes/origin/HEAD"]).answer());
+            let configured = self.plumbing("config").args(["--get", "init.defaultBranch"]).answer();
+            (configured, remote.join().unwrap_or(Err(GitError::Missing)))
+        });
         let says = |stdout: &[u8], prefix: &str| {
             String::from_utf8_lossy(stdout).trim_end().strip_prefix(prefix).is_some_and(|said| said == name)
         };
-        Ok(says(&configured.stdout, "") || says(&remote.stdout, "refs/remotes/origin/"))
+        Ok(says(&configured?.stdout, "") || says(&remote?.stdout, "refs/remotes/origin/"))
     }
 
     /// Switches the work tree to a branch; `create` makes it at HEAD. The name has to be one that [`Self::is_branch_name`] takes.
