@@ -7,6 +7,7 @@ use verdone_core::event::{Event, Recorded};
 use verdone_core::machine::{Effect, Input, Phase, Rules, State, apply, decide};
 use verdone_core::update::{Reporter, Update};
 
+use crate::fault::{self, Point};
 use crate::inbox::Inbox;
 use crate::site::Site;
 use crate::step::{self, StepError};
@@ -101,6 +102,8 @@ impl<'a> Driver<'a> {
     fn perform(&mut self, effect: &Effect) -> Input {
         let (site, state) = (&mut self.site, &self.state);
         let reporter = &mut *self.reporter;
+        fault::tell(effect);
+        fault::pass(Point::StepBegin);
         let done: Result<Input, StepError> = match effect {
             Effect::Script(script) => step::script(site, state, *script, reporter),
             Effect::Prepare => step::prepare(site, reporter),
@@ -113,6 +116,7 @@ impl<'a> Driver<'a> {
             Effect::RollBack => step::roll_back(site, state, reporter),
             Effect::Finish => step::finish(site, state, reporter),
         };
+        fault::pass(Point::StepDone);
         done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
     }
 }

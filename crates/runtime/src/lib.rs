@@ -6,6 +6,7 @@ pub mod atomic;
 pub mod check_runner;
 pub mod config_file;
 pub mod driver;
+pub mod fault;
 pub mod git;
 pub mod inbox;
 pub mod init;

@@ -85,7 +85,7 @@ impl WorkTree {
         refuse_pipes(&project.git_top)?;
         let git = Git::open(&project.root)?;
         let lock = RunLock::take(git.git_dir())?;
-        recover::recover(&git, project, signals, reporter)?;
+        recover::recover(project, signals, reporter)?;
         Ok(Self { lock })
     }
 }

@@ -20,7 +20,7 @@ use crate::git::{GitError, PathSet};
 use crate::plan_file::PlanFileError;
 use crate::site::Site;
 
-pub use commit::commit;
+pub use commit::{commit, entry};
 pub use finish::finish;
 pub use prepare::prepare;
 pub use red_check::red_check;

@@ -15,8 +15,9 @@ use verdone_core::id::{RunId, StoryId};
 use verdone_core::verdict::StoryVerdict;
 
 use crate::atomic::write_atomically;
+use crate::fault::{self, Point};
 
-pub use journal::{Journal, JournalError, read_journal};
+pub use journal::{Journal, JournalError, read_journal, readable_lines};
 pub use lock::{Holder, LockError, RunLock};
 
 /// All runs of a project.
@@ -41,6 +42,11 @@ impl Store {
         Self { runs: root.join(".verdone").join("runs") }
     }
 
+    /// The directory of all runs.
+    pub fn path(&self) -> &Path {
+        &self.runs
+    }
+
     pub fn dir(&self, run: &RunId) -> PathBuf {
         self.runs.join(run.as_str())
     }
@@ -62,8 +68,12 @@ impl Store {
         loop {
             let id = new_id(now, last.as_ref())?;
             let dir = self.dir(&id);
+            fault::point(Point::RunDir)?;
             match fs::create_dir(&dir) {
-                Ok(()) => return Ok((id, dir)),
+                Ok(()) => {
+                    fault::pass(Point::RunDirMade);
+                    return Ok((id, dir));
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -123,6 +133,19 @@ impl Store {
         Ok(StoredRun { id: id.clone(), dir, journal, damage })
     }
 
+    /// The events of a run, without the lines that are broken: an old run must not stop a new one.
+    pub fn readable(&self, id: &RunId) -> Result<Vec<Recorded>, JournalError> {
+        match self.read(id) {
+            Ok(stored) => Ok(stored.journal),
+            Err(JournalError::Broken { path, .. }) => {
+                let bytes = fs::read(&path).map_err(|source| JournalError::Io { path, source })?;
+                let lines = readable_lines(&bytes);
+                Ok(lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+            }
+            Err(error @ (JournalError::Io { .. } | JournalError::Newer { .. })) => Err(error),
+        }
+    }
+
     /// The run that was started last.
     pub fn latest(&self) -> Result<Option<StoredRun>, JournalError> {
         let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
@@ -134,7 +157,7 @@ impl Store {
 pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdict>, JournalError> {
     let mut proven = BTreeMap::new();
     for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
-        let journal = store.read(&id)?.journal;
+        let journal = store.readable(&id)?;
         if !journal.iter().any(|line| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan)) {
             continue;
         }

@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::GitError;
+use crate::fault;
 
 /// Between TERM and KILL, so that git can remove its lock files.
 const GRACE: Duration = Duration::from_secs(2);
@@ -92,6 +93,7 @@ impl Call {
         for name in SCRUBBED {
             command.env_remove(name);
         }
+        command.env_remove(fault::VARIABLE);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":");
         Self { what: subcommand.to_owned(), command, stdin: Vec::new(), deadline }
     }

@@ -2,9 +2,12 @@
 //!
 //! The modification time travels with the bytes. Git compares it with the entries' times to find files that were changed in
 //! the same instant; a copy with a younger time would hide such a change.
+//!
+//! The lock is a hard link to a draft of ours: where we are killed, the next one sees whose lock it is and may remove it.
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,9 +16,14 @@ use tempfile::TempDir;
 
 use super::Git;
 use super::error::GitError;
+use crate::fault::{self, Point};
 
 /// An editor's `git status` holds the lock for moments.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+/// The index that is about to be put in place.
+const DRAFT: &str = "verdone-index";
+/// Begins the names of the directories with copies of the index.
+const COPY: &str = "verdone-copy-";
 
 /// The bytes of an index file and its modification time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +75,8 @@ impl Git {
 
     /// A copy of the user's index to work on.
     pub(super) fn copy_index(&self) -> Result<TempIndex, GitError> {
-        let dir = tempfile::Builder::new().prefix("verdone-").tempdir_in(&self.git_dir).map_err(GitError::io(&self.git_dir))?;
+        fault::point(Point::IndexCopy).map_err(GitError::io(&self.git_dir))?;
+        let dir = tempfile::Builder::new().prefix(COPY).tempdir_in(&self.git_dir).map_err(GitError::io(&self.git_dir))?;
         let copy = TempIndex { dir };
         if let Some(index) = IndexFile::read(&self.index_path())? {
             let path = copy.path();
@@ -79,37 +88,81 @@ impl Git {
 
     /// Puts an index in the user's place, or takes it away.
     pub(super) fn install_index(&self, index: Option<&IndexFile>) -> Result<(), GitError> {
-        let (path, lock) = (self.index_path(), self.git_dir.join("index.lock"));
-        let mut file = take_lock(&lock)?;
-        let mut install = || -> io::Result<()> {
-            if let Some(index) = index {
-                index.write(&mut file)?;
-                return fs::rename(&lock, &path);
-            }
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-            fs::remove_file(&lock)
+        let (path, lock, draft) = (self.index_path(), self.lock_path(), self.git_dir.join(DRAFT));
+        let write = || -> io::Result<()> {
+            // Never truncated: a run that was killed may have left it as a second name of the index itself.
+            remove(&draft)?;
+            fault::point(Point::IndexWrite)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).open(&draft)?;
+            index.map_or(Ok(()), |index| index.write(&mut file))
         };
-        let done = install();
-        if done.is_err() {
-            let _ = fs::remove_file(&lock);
+        let done = write().map_err(GitError::io(&draft)).and_then(|()| take_lock(&draft, &lock)).and_then(|()| {
+            let done = fault::point(Point::IndexLocked).and_then(|()| match index {
+                Some(_) => fs::rename(&lock, &path),
+                None => remove(&path).and_then(|()| fs::remove_file(&lock)),
+            });
+            if done.is_err() {
+                let _ = fs::remove_file(&lock);
+            }
+            done.map_err(GitError::io(&path))
+        });
+        let _ = fs::remove_file(&draft);
+        fault::pass(Point::IndexInstalled);
+        done
+    }
+
+    /// Removes what one of us left in the git directory when it was killed: its lock on the index, and copies of the index. Only
+    /// for who holds the run lock.
+    pub fn remove_leftovers(&self) -> Result<(), GitError> {
+        let (lock, draft) = (self.lock_path(), self.git_dir.join(DRAFT));
+        let same = |a: &Path, b: &Path| -> io::Result<bool> {
+            let (a, b) = (fs::symlink_metadata(a)?, fs::symlink_metadata(b)?);
+            Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
+        };
+        if same(&lock, &draft).unwrap_or(false) {
+            remove(&lock).map_err(GitError::io(&lock))?;
         }
-        done.map_err(GitError::io(&path))
+        remove(&draft).map_err(GitError::io(&draft))?;
+        let entries = fs::read_dir(&self.git_dir).map_err(GitError::io(&self.git_dir))?;
+        for entry in entries.flatten().filter(|entry| entry.file_name().as_encoded_bytes().starts_with(COPY.as_bytes())) {
+            fs::remove_dir_all(entry.path()).map_err(GitError::io(&entry.path()))?;
+        }
+        Ok(())
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.git_dir.join("index.lock")
     }
 }
 
-fn take_lock(lock: &Path) -> Result<File, GitError> {
+/// Makes the draft the lock as well.
+fn take_lock(draft: &Path, lock: &Path) -> Result<(), GitError> {
     let until = Instant::now() + LOCK_PATIENCE;
     loop {
-        match OpenOptions::new().write(true).create_new(true).open(lock) {
-            Ok(file) => return Ok(file),
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(GitError::Io { path: lock.to_owned(), source: error });
+        match fs::hard_link(draft, lock) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // No hard links on this file system: then the lock cannot be told from another's.
+            Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) => {
+                use rustix::fs::{CWD, RenameFlags, renameat_with};
+                match renameat_with(CWD, draft, CWD, lock, RenameFlags::NOREPLACE) {
+                    Ok(()) => return Ok(()),
+                    Err(rustix::io::Errno::EXIST) => {}
+                    Err(_) => return Err(GitError::Io { path: lock.to_owned(), source: error }),
+                }
             }
-            Err(_) if Instant::now() >= until => return Err(GitError::Locked { lock: lock.to_owned() }),
-            Err(_) => thread::sleep(Duration::from_millis(10)),
+            Err(source) => return Err(GitError::Io { path: lock.to_owned(), source }),
         }
+        if Instant::now() >= until {
+            return Err(GitError::Locked { lock: lock.to_owned() });
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
 }

@@ -1,5 +1,7 @@
 //! The story's commit: exactly the verified tree, the user's git hooks included.
 
+use std::path::Path;
+
 use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
 use verdone_core::machine::{Input, Phase, State};
@@ -75,22 +77,24 @@ fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u
         let text = format!("the evidence note could not be written (the journal has it): {error}");
         reporter.report(Update::Notice { text: &text });
     }
-    if let Err(error) = site.plan.record_story(&entry(site, evidence, &commit)) {
+    let (run_dir, root) = (&site.run_dir, &site.root);
+    let entry = entry(run_dir, root, evidence, &commit, &evidence.subject(&site.config.commit.subject));
+    if let Err(error) = site.plan.record_story(&entry) {
         reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
     }
     Input::Committed { commit, tree, files, noted: noted.is_ok() }
 }
 
 /// The story's entry in a progress file.
-fn entry(site: &Site, evidence: &Evidence, commit: &Oid) -> StoryEntry {
+pub fn entry(run_dir: &Path, root: &Path, evidence: &Evidence, commit: &Oid, subject: &str) -> StoryEntry {
     StoryEntry {
         at: jiff::Zoned::now().strftime("%Y-%m-%d %H:%M").to_string(),
         story: evidence.story.clone(),
         title: evidence.title.clone(),
         thread: None,
-        run: site.run.to_string(),
-        run_log: Some(crate::site::shown(&site.run_dir.join("journal.jsonl"), &site.root)),
-        commit: Some(format!("{} {}", commit.short(), evidence.subject(&site.config.commit.subject))),
+        run: evidence.run.to_string(),
+        run_log: Some(crate::site::shown(&run_dir.join("journal.jsonl"), root)),
+        commit: Some(format!("{} {subject}", commit.short())),
         verification: evidence.after.iter().map(|proof| (proof.command.display(), proof.outcome.passed())).collect(),
     }
 }

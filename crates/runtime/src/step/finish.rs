@@ -12,6 +12,7 @@ use super::StepError;
 use super::script::run_script;
 use crate::git::PathSet;
 use crate::process;
+use crate::recover;
 use crate::signal::Stop;
 use crate::site::Site;
 use crate::store::{Store, proven};
@@ -66,7 +67,8 @@ fn all_proven(site: &Site, plan: &Plan) -> bool {
 /// Progress that came after the last story commit gets one commit of its own, if git knows the files and nothing else changed.
 fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
     let ours: PathSet = site.plan.progress_paths().iter().filter_map(|path| site.git.repo_path(path)).collect();
-    if ours.is_empty() || state.commits == 0 || state.attempt.is_some() {
+    let owed = || recover::owes_progress(&Store::of(&site.root), &site.run).unwrap_or(false);
+    if ours.is_empty() || state.attempt.is_some() || (state.commits == 0 && !owed()) {
         return Ok(());
     }
     let checkpoint = site.checkpoint("end of the run")?;

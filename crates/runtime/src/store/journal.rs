@@ -1,7 +1,7 @@
 //! The append-only log of a run: one JSON event a line, on disk before anything is done about it. One process writes it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use verdone_core::event::{Event, Recorded, SCHEMA_VERSION};
 
 use crate::atomic::write_atomically;
+use crate::fault::{self, Point};
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -40,11 +41,13 @@ impl Journal {
     pub fn create(dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join("journal.jsonl");
         let open = || -> io::Result<File> {
+            fault::point(Point::JournalCreate)?;
             let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
             File::open(dir)?.sync_all()?;
             Ok(file)
         };
         let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        fault::pass(Point::JournalCreated);
         let stamp = stamp(&path);
         Ok(Self { file, path, seq: 0, ours: Vec::new(), stamp, put_back: 0 })
     }
@@ -54,6 +57,7 @@ impl Journal {
         let path = dir.join("journal.jsonl");
         let (events, _) = read_journal(&path)?;
         let open = || -> io::Result<(File, Vec<u8>)> {
+            fault::point(Point::JournalReopen)?;
             let mut bytes = fs::read(&path)?;
             bytes.truncate(complete_lines(&bytes, events.len()));
             let file = OpenOptions::new().append(true).open(&path)?;
@@ -78,9 +82,12 @@ impl Journal {
             recorded.push(entry);
         }
         self.keep_ours()
-            .and_then(|()| self.file.write_all(&lines))
+            .and_then(|()| fault::point(Point::JournalAppend))
+            .and_then(|()| fault::write_torn(&mut self.file, &lines, Point::JournalTorn))
+            .and_then(|()| fault::point(Point::JournalWritten))
             .and_then(|()| self.file.sync_data())
             .map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
+        fault::pass(Point::JournalSynced);
         self.ours.extend_from_slice(&lines);
         self.stamp = stamp(&self.path);
         Ok(recorded)
@@ -141,6 +148,12 @@ pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), Jour
         }
     }
     Ok((events, None))
+}
+
+/// The lines of a journal that are events, as they stand there.
+pub fn readable_lines(bytes: &[u8]) -> Vec<u8> {
+    let is_event = |line: &&[u8]| line.ends_with(b"\n") && serde_json::from_slice::<Recorded>(line).is_ok();
+    bytes.split_inclusive(|byte| *byte == b'\n').filter(is_event).flatten().copied().collect()
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
