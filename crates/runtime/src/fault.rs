@@ -7,6 +7,7 @@
 //! - `kill@POINT:N`: SIGKILL to ourselves when POINT is reached for the N-th time
 //! - `fail=ERROR@POINT:N`: that point fails with ENOSPC, EIO or EACCES; `N+` means that from then on every point fails that can
 //! - `git-deadline=MILLISECONDS`: how long a git process may take
+//! - `any-room`: begin on a disk that is nearly full
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -122,6 +123,7 @@ static LASTING: AtomicBool = AtomicBool::new(false);
 struct Armed {
     trace: Option<File>,
     git_deadline: Option<Duration>,
+    any_room: bool,
     faults: Vec<Fault>,
 }
 
@@ -152,6 +154,7 @@ pub fn arm(value: &str) -> Result<(), FaultError> {
                 let millis = text.parse().map_err(|_| FaultError::Grammar(part.to_owned()))?;
                 armed.git_deadline = Some(Duration::from_millis(millis));
             }
+            None if part == "any-room" => armed.any_room = true,
             Some(_) | None => armed.faults.push(part.parse()?),
         }
     }
@@ -177,6 +180,11 @@ pub fn point(point: Point) -> io::Result<()> {
 /// How long a git process may take, where a test cannot wait as long as users would.
 pub fn git_deadline() -> Option<Duration> {
     if ON.load(Ordering::Relaxed) { ARMED.get()?.git_deadline } else { None }
+}
+
+/// Whether a run may begin on a disk that is nearly full.
+pub fn any_room() -> bool {
+    ON.load(Ordering::Relaxed) && ARMED.get().is_some_and(|armed| armed.any_room)
 }
 
 /// Tells the trace what is being done, on a line of its own: `# …`.

@@ -52,6 +52,7 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let stored = salvage::latest(&git, project, &store, reporter)?;
     let Some(stored) = stored else { return Ok(()) };
+    note_again(&git, &stored, reporter);
     let mut state = State::default();
     stored.journal.iter().for_each(|recorded| apply(&mut state, recorded));
     if matches!(state.phase, Phase::Stopped { .. } | Phase::New) && state.open_attempt().is_none() {
@@ -98,6 +99,26 @@ pub fn owes_progress(store: &Store, this: &RunId) -> Result<bool, JournalError> 
         }
     }
     Ok(false)
+}
+
+/// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
+fn note_again(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) {
+    let mut state = State::default();
+    for recorded in &stored.journal {
+        if let (Event::Committed { commit, tree, noted: false, .. }, Phase::Committing { tree: verified, verdict }, Some(attempt)) =
+            (&recorded.event, &state.phase, &state.attempt)
+            // What a git hook made of it was checked again, and of that the journal has only the outcome.
+            && tree == verified
+        {
+            let evidence = Evidence::of(&state, attempt, *verdict, tree, &attempt.proof);
+            let missing = git.read_note(commit).is_ok_and(|note| note.is_none());
+            if missing && git.note(commit, &evidence.to_note()).is_ok() {
+                let text = format!("the evidence note of {}, which could not be written then, is written", attempt.place.story);
+                reporter.report(Update::Notice { text: &text });
+            }
+        }
+        apply(&mut state, recorded);
+    }
 }
 
 fn end_strays(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
