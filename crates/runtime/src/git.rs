@@ -19,6 +19,7 @@ mod note;
 mod path;
 mod restore;
 mod snapshot;
+mod stale_lock;
 mod status;
 
 use std::collections::HashMap;

@@ -69,6 +69,12 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     // A recovery that is killed leaves git processes behind, too.
     let git = git.marked(RUN_VARIABLE, stored.id.as_str());
     git.remove_leftovers()?;
+    if let Some(begun) = state.started_at {
+        for lock in git.remove_stale_locks(begun.into())? {
+            let text = format!("removed {}, which a git process of that run had left", lock.display());
+            reporter.report(Update::Notice { text: &text });
+        }
+    }
     sweep(project, &stored)?;
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut events = Vec::new();

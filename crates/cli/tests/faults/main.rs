@@ -2,5 +2,6 @@
 //! journals that are broken, and a long run in which all of it happens by chance.
 
 mod crash_matrix;
+mod soak;
 mod trouble;
 mod world;

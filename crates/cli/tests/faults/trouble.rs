@@ -182,6 +182,23 @@ fn a_stale_lock_of_git_is_named_with_what_to_do() {
 }
 
 #[test]
+fn locks_that_a_killed_git_left_are_removed_in_the_run_and_in_the_recovery() {
+    for then in ["", "; kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60"] {
+        let world = World::new();
+        let locks = ".git/index.lock .git/HEAD.lock .git/refs/heads/main.lock";
+        let once = format!("test -f ../tmp/once || {{ : > ../tmp/once; touch {locks}{then}; }}; ");
+        let script = world.sandbox.read(".verdone/script.toml").replacen("{ run = \"", &format!("{{ run = \"{once}"), 1);
+        world.sandbox.write(".verdone/script.toml", script);
+        let output = world.run();
+        output.assert_code(if then.is_empty() { 0 } else { -9 });
+        let output = if then.is_empty() { output } else { world.run() };
+        output.assert_code(0);
+        assert!(output.stdout.contains(".git/refs/heads/main.lock"), "{}", output.transcript());
+        world.assert_sound();
+    }
+}
+
+#[test]
 fn git_that_disappears_in_the_middle_is_told_and_nothing_is_lost() {
     let world = World::new();
     let script = world.sandbox.read(".verdone/script.toml").replacen("{ run = \"", "{ run = \"test -f ../tmp/once || { : > ../tmp/once; mv ../bin/git ../bin/hidden; }; PATH=$PATH:../bin; ", 1);

@@ -245,3 +245,32 @@ where
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{} of {} went wrong:\n{}", failures.len(), items.len(), failures.join("\n\n"));
 }
+
+/// Numbers that look random and come again with the same seed (xorshift). `VERDONE_SEED` names one.
+pub(crate) struct Random {
+    seed: u64,
+    state: u64,
+}
+
+impl Random {
+    pub(crate) fn from_time() -> Self {
+        let named = std::env::var("VERDONE_SEED").ok().map(|text| text.parse().expect("VERDONE_SEED is a number"));
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        Self::new(named.unwrap_or(now.as_micros() as u64))
+    }
+
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 11) % limit
+    }
+}
