@@ -21,6 +21,7 @@ mod restore;
 mod snapshot;
 mod stale_lock;
 mod status;
+mod untracked;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

@@ -18,7 +18,7 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::atomic::sweep_drafts;
 use crate::fault::{self, Point};
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, PathSet};
 use crate::keep::Keep;
 use crate::plan_file::{PlanFile, PlanFileError, PlanLocation};
 use crate::process::{self, RUN_VARIABLE};
@@ -199,6 +199,9 @@ fn settle(
         // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
         let evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
         let noted = git.note(&commit, &evidence.to_note()).is_ok();
+        for path in git.put_back_deleted(checkpoint, &PathSet::default())? {
+            reporter.report(Update::Notice { text: &format!("{path} is not in git and was deleted; it was put back") });
+        }
         if let Err(error) = record_progress(git, project, stored, &evidence, &commit) {
             reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
         }

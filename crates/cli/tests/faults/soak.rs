@@ -45,12 +45,12 @@ case $draw in
   14) echo scribble > notes.txt; wrong ;;
   15) yes "$s $n" | head -c 3000000; honest ;;
   16) head -c 2000000 /dev/zero > "s-$s.bin"; honest ;;
-  17) echo 's/' >> .gitignore; honest ;;
+  17) echo "s/$s.txt" >> .gitignore; honest ;;
   18) git checkout -q -b "agent-$n"; honest ;;
   19) git stash -q -u; wrong ;;
   20) rm PLAN.md; mkdir PLAN.md; honest ;;
   21) git init -q nested; honest ;;
-  22) rm -rf .verdone/runs/*/journal.jsonl; honest ;;
+  22) echo forged >> ".verdone/runs/$VERDONE_RUN/journal.jsonl"; honest ;;
   23) : > .git/index.lock; honest ;;
   *) honest ;;
 esac
@@ -63,6 +63,7 @@ struct Tally {
     signalled: AtomicUsize,
     iterations: AtomicUsize,
     committed: AtomicUsize,
+    unproven: AtomicUsize,
     rolled_back: AtomicUsize,
     rejected_kept: AtomicUsize,
     finished: AtomicUsize,
@@ -185,6 +186,16 @@ impl World {
 
     /// What holds after every run that was not killed; at the end with the costly questions too.
     fn assert_right(&self, tally: &Tally, at_the_end: bool) {
+        let told = std::panic::AssertUnwindSafe(|| self.look(tally, at_the_end));
+        if let Err(panic) = std::panic::catch_unwind(told) {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            let log = self.sandbox.verdone(VERDONE, ["log"]).stdout;
+            panic!("{}\nthe last run:\n{log}", text.unwrap_or_default());
+        }
+    }
+
+    fn look(&self, tally: &Tally, at_the_end: bool) {
         let git = |arguments: &[&str]| self.sandbox.git(arguments);
         let history = || git(&["log", "--oneline", "--graph", "-20"]);
         self.sandbox.assert_no_survivors(PATIENCE);
@@ -202,8 +213,12 @@ impl World {
             if let Some((story, _)) = subject.strip_prefix("feat(").and_then(|rest| rest.split_once(')')) {
                 let note = git(&["notes", "--ref=verdone", "show", id]);
                 let note: Value = serde_json::from_str(&note).unwrap_or_else(|error| panic!("{subject}: {error}"));
-                assert_eq!((&note["tree"], &note["verdict"]), (&tree.into(), &"verified".into()), "{subject}\n{}", history());
-                assert_eq!(done.insert(story.to_owned(), id.to_owned()), None, "{story} was committed twice\n{}", history());
+                assert_eq!(note["tree"], tree, "{subject}\n{}", history());
+                // Unproven is said where ignore rules of the attempt, or files that git does not know, had a part in it.
+                let verified = note["verdict"] == "verified";
+                assert!(verified || note["verdict"] == "unproven", "{subject}: {note}");
+                let twice = done.insert(story.to_owned(), (id.to_owned(), verified));
+                assert_eq!(twice, None, "{story} was committed twice\n{}", history());
                 base = note["base"].as_str().map(str::to_owned);
             } else {
                 // An agent's own commit counts where the story's evidence covers it.
@@ -225,7 +240,11 @@ impl World {
             assert!(kept.contains(&blob), "{text:?} was rejected and is not kept");
         }
         git(&["clone", "--quiet", ".", "../tmp/clean"]);
-        for (story, commit) in &done {
+        for (story, (commit, verified)) in &done {
+            if !verified {
+                tally.unproven.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             git(&["-C", "../tmp/clean", "checkout", "--quiet", commit]);
             let file = fs::read_to_string(self.sandbox.root().join(format!("tmp/clean/s/{story}.txt"))).unwrap_or_default();
             assert_eq!(file, format!("done {story}\n"), "false done: the check of {story} does not pass on its commit");

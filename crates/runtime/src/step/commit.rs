@@ -4,7 +4,7 @@ use std::path::Path;
 
 use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
-use verdone_core::machine::{Input, Phase, State};
+use verdone_core::machine::{Attempt, Input, Phase, State};
 use verdone_core::plan::progress::StoryEntry;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
@@ -39,6 +39,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
                 reporter.report(Update::Notice { text: &format!("{path} was changed during the commit; it was put back") });
             }
         }
+        put_deleted_back(site, attempt, reporter);
         return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
     }
     verify_again(site, state, *verdict, commit, candidate.head.as_ref(), files, reporter)
@@ -63,12 +64,29 @@ fn verify_again(
     let honest = site.plan.marks_are_ours()?;
     if clean && honest && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
         let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
+        put_deleted_back(site, attempt, reporter);
         return Ok(record(site, &evidence, commit, tree, files, reporter));
     }
     site.git.uncommit(&commit, parent)?;
     site.plan.unmark()?;
     let failed = verdone_core::machine::Feedback::from_runs(&runs).reason;
     Ok(Input::CommitRefused { message: format!("a git hook changed files, and the result does not pass: {failed}") })
+}
+
+/// The user's own files that the attempt deleted. What the story's checks do to such files is not the agent's doing.
+fn put_deleted_back(site: &Site, attempt: &Attempt, reporter: &mut dyn Reporter) {
+    let Some(checkpoint) = &attempt.checkpoint else { return };
+    match site.git.put_back_deleted(checkpoint, &site.untracked_before) {
+        Ok(paths) => {
+            for path in paths {
+                reporter.report(Update::Notice { text: &format!("{path} is not in git and was deleted; it was put back") });
+            }
+        }
+        Err(error) => {
+            let text = format!("deleted files that are not in git could not be put back (the checkpoint has them): {error}");
+            reporter.report(Update::Notice { text: &text });
+        }
+    }
 }
 
 fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u32, reporter: &mut dyn Reporter) -> Input {
