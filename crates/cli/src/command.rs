@@ -94,7 +94,9 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     let when = if cli.no_color { ColorWhen::Never } else { cli.color };
     let terminal = Terminal::look(when, &environment);
     let faults = faults.map_err(|error| CliError::usage(error.to_string()));
-    let outcome = faults.and_then(|()| start(cli.directory)).and_then(|start| dispatch(cli.command, &Context { start, environment, terminal }));
+    let outcome = faults
+        .and_then(|()| start(cli.directory))
+        .and_then(|start| dispatch(cli.command, &Context { start, environment, terminal }));
     ExitCode::from(outcome.unwrap_or_else(|error| {
         say(&error.render(terminal.err));
         error.exit_code()

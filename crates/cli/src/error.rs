@@ -86,7 +86,9 @@ impl CliError {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => self.hint("free some space, then: verdone run"),
             io::ErrorKind::FileTooLarge => self.hint("a file may not grow that large here (ulimit -f); then: verdone run"),
-            io::ErrorKind::ReadOnlyFilesystem => self.hint("the file system is mounted read-only; make it writable, then: verdone run"),
+            io::ErrorKind::ReadOnlyFilesystem => {
+                self.hint("the file system is mounted read-only; make it writable, then: verdone run")
+            }
             io::ErrorKind::PermissionDenied => self.hint("make it writable for the user who runs verdone"),
             _ => self,
         }

@@ -273,8 +273,17 @@ mod tests {
         assert_eq!(fault, expected);
         assert_eq!("kill@step-begin:1".parse::<Fault>().unwrap().action, Action::Kill);
         for refused in [
-            "", "kill", "kill@", "kill@nowhere:1", "kill@step-begin", "kill@step-begin:0", "kill@step-begin:x",
-            "kill@step-begin:1+", "fail=EPIPE@journal-append:1", "fail=EIO@step-begin:1", "explode@journal-append:1",
+            "",
+            "kill",
+            "kill@",
+            "kill@nowhere:1",
+            "kill@step-begin",
+            "kill@step-begin:0",
+            "kill@step-begin:x",
+            "kill@step-begin:1+",
+            "fail=EPIPE@journal-append:1",
+            "fail=EIO@step-begin:1",
+            "explode@journal-append:1",
         ] {
             assert!(refused.parse::<Fault>().is_err(), "{refused}");
         }

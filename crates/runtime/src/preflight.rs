@@ -6,8 +6,8 @@ use verdone_core::check::Check;
 use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
 
-use crate::fault;
 use crate::approval::Approvals;
+use crate::fault;
 use crate::git::{Git, GitError, Status as GitStatus};
 use crate::process::{check_program, program_exists};
 

@@ -239,7 +239,8 @@ impl Ready {
         self.tell_claims(&store, reporter)?;
         process::adopt_orphans();
         let now = Timestamp::now();
-        let (run, run_dir) = store.create(now).map_err(io_error(&format!("making a run's directory in {}", store.path().display())))?;
+        let (run, run_dir) =
+            store.create(now).map_err(io_error(&format!("making a run's directory in {}", store.path().display())))?;
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
         let journal = Journal::create(&run_dir)?;

@@ -107,7 +107,8 @@ impl World {
             format!("### {id}: Story {number}\n\n- [ ] Write it\n  - Verification: `grep -qx 'done {id}' s/{id}.txt`\n\n")
         };
         sandbox.write("PLAN.md", format!("# Plan\n\n{}", (1..=STORIES).map(story).collect::<String>()));
-        let limits = "[limits]\ngrace = \"100ms\"\nturns = 1\nturn_time = \"1s\"\ncrashes = 0\nconsecutive_failures = 0\nno_changes = 0\n";
+        let limits =
+            "[limits]\ngrace = \"100ms\"\nturns = 1\nturn_time = \"1s\"\ncrashes = 0\nconsecutive_failures = 0\nno_changes = 0\n";
         sandbox.write(
             ".verdone/config.toml",
             format!("[agent]\nname = \"command\"\n[agent.command]\nrun = [{:?}]\n{limits}", agent.display().to_string()),
@@ -226,7 +227,8 @@ impl World {
             }
         }
         let plan = self.sandbox.read("PLAN.md");
-        let ticked: BTreeSet<String> = plan.split("### ").filter(|part| part.contains("- [x]")).map(|part| part[..6].to_owned()).collect();
+        let ticked: BTreeSet<String> =
+            plan.split("### ").filter(|part| part.contains("- [x]")).map(|part| part[..6].to_owned()).collect();
         assert_eq!(ticked, done.keys().cloned().collect(), "ticked is not what is committed");
         if !at_the_end {
             return;

@@ -35,7 +35,8 @@ fn a_write_that_fails_anywhere_is_told_costs_nothing_and_the_next_run_goes_on() 
     for (number, point) in Point::ALL.iter().filter(|point| point.can_fail()).enumerate() {
         let reached = all.iter().filter(|moment| moment.point == point.name()).count();
         // The middle one is in the thick of it; only recovery reopens a journal.
-        let (error, words) = [("ENOSPC", "No space left on device"), ("EIO", "Input/output error"), ("EACCES", "Permission denied")][number % 3];
+        let (error, words) =
+            [("ENOSPC", "No space left on device"), ("EIO", "Input/output error"), ("EACCES", "Permission denied")][number % 3];
         let lasting = if number % 2 == 0 { "+" } else { "" };
         if reached > 0 {
             cases.push((format!("fail={error}@{}:{}{lasting}", point.name(), reached.div_ceil(2)), words));
@@ -57,8 +58,21 @@ fn a_write_that_fails_anywhere_is_told_costs_nothing_and_the_next_run_goes_on() 
 
 #[test]
 fn trouble_in_the_recovery_is_told_and_the_next_run_recovers() {
-    let cases = ["journal-reopen:1", "chain-append:1", "chain-append:2", "restore-head:1", "restore-index:1", "restore-write:1",
-        "restore-rename:1", "restore-checkout:1", "restore-extra:1", "index-write:1", "index-locked:1", "protected-keep:1", "protected-remove:1"];
+    let cases = [
+        "journal-reopen:1",
+        "chain-append:1",
+        "chain-append:2",
+        "restore-head:1",
+        "restore-index:1",
+        "restore-write:1",
+        "restore-rename:1",
+        "restore-checkout:1",
+        "restore-extra:1",
+        "index-write:1",
+        "index-locked:1",
+        "protected-keep:1",
+        "protected-remove:1",
+    ];
     in_parallel(&cases, THREADS, |place| {
         let world = World::new();
         // After the first turn, which did all that has to be undone.
@@ -88,7 +102,10 @@ fn faults_are_not_passed_on_to_children() {
     let saves = "#!/bin/sh\nenv > ../tmp/seen-by-\"${0##*/}\"\n";
     world.sandbox.write_script(".git/hooks/post-commit", saves);
     world.sandbox.write_script(".verdone/hooks/finished", saves);
-    world.sandbox.write(".verdone/script.toml", "[[turn]]\nsteps = [{ run = 'env > ../tmp/seen-by-agent; echo one > a; echo two > b' }]\n");
+    world.sandbox.write(
+        ".verdone/script.toml",
+        "[[turn]]\nsteps = [{ run = 'env > ../tmp/seen-by-agent; echo one > a; echo two > b' }]\n",
+    );
     world.git(&["commit", "--quiet", "--all", "--message", "initial"]);
     world.run_with_fault("trace=../tmp/trace");
     for child in ["agent", "post-commit", "finished"] {
@@ -114,13 +131,16 @@ fn a_full_disk_at_any_time_is_told_and_loses_nothing() {
     let free_kilobytes = [0, 8, 24, 48, 80, 120, 200, 320];
     in_parallel(&free_kilobytes, THREADS, |free| {
         let world = World::new();
-        let output = in_namespace(&world, &format!(
-            "mkdir ../small; mount -t tmpfs -o size=8m none ../small; cp -a . ../small/work; cd ../small/work
+        let output = in_namespace(
+            &world,
+            &format!(
+                "mkdir ../small; mount -t tmpfs -o size=8m none ../small; cp -a . ../small/work; cd ../small/work
              size=$((8192 - {free})); used=$(stat -f -c '%b %f' . | {{ read all left; echo $(( (all - left) * 4 )); }})
              dd if=/dev/zero of=../filler bs=1024 count=$((size - used)) 2>/dev/null
              code=0; VERDONE_FAULT=any-room {VERDONE} run || code=$?
              rm ../filler; rm -rf ../../work/* ../../work/.[a-z]*; cp -a . ../../work; exit $code"
-        ));
+            ),
+        );
         assert!([0, 1].contains(&output.code), "{}", output.transcript());
         if output.code == 1 {
             let said = output.stdout.contains("No space left on device") || output.stderr.contains("No space left on device");
@@ -137,7 +157,10 @@ fn what_is_mounted_read_only_is_named_and_nothing_is_touched() {
     let cases = [(".verdone", ".verdone"), (".", "work"), (".git", ".git"), (".ralph/PRD-1", "PRD-1")];
     in_parallel(&cases, THREADS, |(dir, named)| {
         let world = World::new();
-        let output = in_namespace(&world, &format!("mount --bind {dir} {dir}; mount -o remount,ro,bind {dir}; cd \"$PWD\"; exec {VERDONE} run"));
+        let output = in_namespace(
+            &world,
+            &format!("mount --bind {dir} {dir}; mount -o remount,ro,bind {dir}; cd \"$PWD\"; exec {VERDONE} run"),
+        );
         output.assert_code(1);
         let said = format!("{}{}", output.stdout, output.stderr);
         assert!(said.contains("Read-only file system") && said.contains(named), "{}", output.transcript());
@@ -201,7 +224,11 @@ fn locks_that_a_killed_git_left_are_removed_in_the_run_and_in_the_recovery() {
 #[test]
 fn git_that_disappears_in_the_middle_is_told_and_nothing_is_lost() {
     let world = World::new();
-    let script = world.sandbox.read(".verdone/script.toml").replacen("{ run = \"", "{ run = \"test -f ../tmp/once || { : > ../tmp/once; mv ../bin/git ../bin/hidden; }; PATH=$PATH:../bin; ", 1);
+    let script = world.sandbox.read(".verdone/script.toml").replacen(
+        "{ run = \"",
+        "{ run = \"test -f ../tmp/once || { : > ../tmp/once; mv ../bin/git ../bin/hidden; }; PATH=$PATH:../bin; ",
+        1,
+    );
     world.sandbox.write(".verdone/script.toml", script.replace("git init -q nested", "mkdir nested"));
     let output = world.run();
     output.assert_code(1);
@@ -219,7 +246,10 @@ fn git_that_hangs_is_ended_and_told() {
     let git = world.sandbox.root().join("bin/git");
     let real = std::fs::read_link(&git).unwrap();
     std::fs::remove_file(&git).unwrap();
-    let wrapper = format!("#!/bin/sh\ncase \"$*\" in *fast-import*) [ -f ../tmp/well ] || exec sleep 600;; esac\nexec {} \"$@\"\n", real.display());
+    let wrapper = format!(
+        "#!/bin/sh\ncase \"$*\" in *fast-import*) [ -f ../tmp/well ] || exec sleep 600;; esac\nexec {} \"$@\"\n",
+        real.display()
+    );
     world.sandbox.add_script("git", &wrapper);
     let output = world.run_with_fault("git-deadline=2000");
     output.assert_code(1);
@@ -262,12 +292,20 @@ fn a_journal_with_broken_lines_is_set_aside_and_what_can_be_read_of_it_is_used()
         });
         for command in ["status", "log"] {
             let output = world.sandbox.verdone(VERDONE, [command]);
-            assert!(output.code == 0 || (output.stderr.contains("journal.jsonl:") && output.stderr.contains("verdone run")), "{}", output.transcript());
+            assert!(
+                output.code == 0 || (output.stderr.contains("journal.jsonl:") && output.stderr.contains("verdone run")),
+                "{}",
+                output.transcript()
+            );
         }
         let (dir, output) = (world.run_dir(), world.run());
         output.assert_code(0);
         if number < 3 {
-            assert!(output.stdout.contains("not a journal line") && output.stdout.contains("is kept as"), "{}", output.transcript());
+            assert!(
+                output.stdout.contains("not a journal line") && output.stdout.contains("is kept as"),
+                "{}",
+                output.transcript()
+            );
             assert!(dir.join("journal-broken-1.jsonl").exists());
         }
         world.assert_sound();
@@ -284,7 +322,10 @@ fn without_a_readable_journal_the_tree_is_kept_as_found_and_the_user_decides() {
             let text = std::fs::read_to_string(dir.join("journal.jsonl")).unwrap();
             std::fs::write(dir.join("journal.jsonl"), text.replace("story_selected", "story_forgotten")).unwrap();
         },
-        |dir| std::fs::write(dir.join("journal.jsonl"), vec![0xfe; 1_000_000].chunks(1000).collect::<Vec<_>>().join(&b'\n')).unwrap(),
+        |dir| {
+            std::fs::write(dir.join("journal.jsonl"), vec![0xfe; 1_000_000].chunks(1000).collect::<Vec<_>>().join(&b'\n'))
+                .unwrap();
+        },
         |dir| std::fs::write(dir.join("journal.jsonl"), "").unwrap(),
         |dir| std::fs::remove_file(dir.join("journal.jsonl")).unwrap(),
         |dir| std::fs::remove_dir_all(dir).unwrap(),

@@ -168,8 +168,15 @@ impl World {
             all.lines().filter(|line| !line.ends_with("progress.md")).collect::<Vec<_>>().join("\n")
         };
         let names = [
-            ".ralph/PRD-1/plan.md", ".ralph/PRD-1/prd.md", ".verdone/config.toml", "notes.txt", "draft.txt", "key.secret",
-            "kept.txt", "gone.txt", ".git/hooks/pre-commit",
+            ".ralph/PRD-1/plan.md",
+            ".ralph/PRD-1/prd.md",
+            ".verdone/config.toml",
+            "notes.txt",
+            "draft.txt",
+            "key.secret",
+            "kept.txt",
+            "gone.txt",
+            ".git/hooks/pre-commit",
         ];
         Final {
             trees: ids.iter().map(tree).collect(),
@@ -205,7 +212,8 @@ impl World {
             for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
                 let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
                 let kept = ["verdone.lock", "verdone-notes.lock"].contains(&&*name);
-                let ours = name.starts_with(".verdone-") || (path.parent().unwrap().ends_with(".git") && name.starts_with("verdone"));
+                let ours =
+                    name.starts_with(".verdone-") || (path.parent().unwrap().ends_with(".git") && name.starts_with("verdone"));
                 if (ours && !kept) || name == "index.lock" {
                     found.push(path.display().to_string());
                 } else if entry.file_type().unwrap().is_dir() && !is_history(&path) {
@@ -222,10 +230,7 @@ fn is_history(path: &Path) -> bool {
 }
 
 /// Calls `each` for every item on a few threads; panics with all that went wrong.
-pub(crate) fn in_parallel<T: Sync>(items: &[T], threads: usize, each: impl Fn(&T) + Sync)
-where
-    T: std::fmt::Debug,
-{
+pub(crate) fn in_parallel<T: Sync + std::fmt::Debug>(items: &[T], threads: usize, each: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

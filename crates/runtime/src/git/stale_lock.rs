@@ -41,7 +41,8 @@ impl Git {
     fn locks(&self) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = ["index.lock", "HEAD.lock"].iter().map(|name| self.git_dir.join(name)).collect();
         found.extend(["packed-refs.lock", "config.lock"].iter().map(|name| self.common_dir.join(name)));
-        let mut open: Vec<PathBuf> = ["heads", "verdone", "notes"].iter().map(|name| self.common_dir.join("refs").join(name)).collect();
+        let mut open: Vec<PathBuf> =
+            ["heads", "verdone", "notes"].iter().map(|name| self.common_dir.join("refs").join(name)).collect();
         while let Some(dir) = open.pop() {
             for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -4,11 +4,11 @@ use std::fs;
 
 use verdone_core::event::Checkpoint;
 
+use super::Git;
 use super::error::GitError;
 use super::files;
 use super::path::{PathSet, RepoPath};
 use super::snapshot::State;
-use super::Git;
 
 impl Git {
     /// Writes files that were untracked at the checkpoint and are gone now, but not those in `but`; says which.
@@ -23,9 +23,10 @@ impl Git {
             };
             let is_gone = fs::symlink_metadata(self.top.join(kept.path.as_path())).is_err();
             // Something else may stand where a folder was; then the checkpoint has it, and nothing is overwritten.
-            let has_way = kept.path.parents().all(|parent| {
-                fs::symlink_metadata(self.top.join(parent.as_path())).map_or(true, |meta| meta.is_dir())
-            });
+            let has_way = kept
+                .path
+                .parents()
+                .all(|parent| fs::symlink_metadata(self.top.join(parent.as_path())).map_or(true, |meta| meta.is_dir()));
             if is_gone && has_way {
                 gone.push((kept, file, size));
             }

@@ -44,13 +44,13 @@ fn tell_of_lost_run(
     git: &Git,
     project: &Project,
     store: &Store,
-    last: Option<&RunId>,
+    newest: Option<&RunId>,
     reporter: &mut dyn Reporter,
 ) -> Result<(), RecoverError> {
     let Some(lost) = git.runs_with_refs()?.into_iter().max().map(RunId) else { return Ok(()) };
     let is_empty = || fs::metadata(store.dir(&lost).join("journal.jsonl")).is_ok_and(|meta| meta.len() == 0);
-    let gone = last.is_none_or(|last| lost > *last) || (last == Some(&lost) && is_empty());
-    if !gone || is_told(git, &lost)? {
+    let gone = newest.is_none_or(|newest| lost > *newest) || (newest == Some(&lost) && is_empty());
+    if !gone || !worked_and_is_not_told(git, &lost)? {
         return Ok(());
     }
     let kept = snapshot(git, project, store, &lost)?;
@@ -64,8 +64,11 @@ fn tell_of_lost_run(
 
 const FOUND: &str = "as found, without a journal to say what was under way";
 
-fn is_told(git: &Git, run: &RunId) -> Result<bool, RecoverError> {
-    Ok(git.chain(run)?.first().is_some_and(|entry| entry.label == FOUND))
+/// Planning keeps a checkpoint, too, and has no journal and no attempts.
+fn worked_and_is_not_told(git: &Git, run: &RunId) -> Result<bool, RecoverError> {
+    let kept = git.chain(run)?;
+    let told = kept.first().is_some_and(|entry| entry.label == FOUND);
+    Ok(!told && kept.iter().any(|entry| entry.label.contains(" attempt ")))
 }
 
 fn snapshot(git: &Git, project: &Project, store: &Store, run: &RunId) -> Result<String, RecoverError> {
@@ -79,8 +82,8 @@ fn set_aside(run_dir: &Path) -> Result<String, RecoverError> {
     let path = run_dir.join("journal.jsonl");
     let failed = || io_error("setting the journal aside");
     let bytes = fs::read(&path).map_err(failed())?;
-    let aside = (1..).map(|number| run_dir.join(format!("journal-broken-{number}.jsonl"))).find(|place| !place.exists());
-    let aside = aside.unwrap_or_else(|| run_dir.join("journal-broken.jsonl"));
+    let named = |number: u32| run_dir.join(format!("journal-broken-{number}.jsonl"));
+    let aside = named((1..u32::MAX).find(|number| !named(*number).exists()).unwrap_or(0));
     write_atomically(&aside, &bytes).map_err(failed())?;
     write_atomically(&path, &readable_lines(&bytes)).map_err(failed())?;
     Ok(aside.display().to_string())

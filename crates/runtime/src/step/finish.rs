@@ -5,7 +5,7 @@ use verdone_core::lifecycle::Script;
 use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
 use verdone_core::plan::{Plan, Status};
-use verdone_core::update::Reporter;
+use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
@@ -22,6 +22,9 @@ pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     site.scripts.end_background(grace, &site.signals);
     process::end_leftovers(&[], grace, &site.signals);
     let order = put_in_order(site, state);
+    if let Err(error) = &order {
+        reporter.report(Update::Notice { text: &format!("the end of the run could not be recorded: {error}") });
+    }
     // Whatever went wrong: the script that tells the user runs.
     let script = run_script(site, state, Script::Finished, reporter);
     order?;
