@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use verdone_runtime::agent::scripted;
 use verdone_runtime::config_file::{self, Environment, Flags, Settings};
+use verdone_runtime::fault;
 use verdone_runtime::plan_file::PlanRequest;
 use verdone_runtime::project::{Project, find_git_top};
 use verdone_runtime::watchdog;
@@ -90,6 +91,7 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|name| name == watchdog::ARGUMENT) {
         return watchdog::main(&arguments[2..]);
     }
+    let faults = std::env::var_os(fault::VARIABLE).map_or(Ok(()), |value| fault::arm(&lossy(&value)));
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -101,7 +103,10 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     let environment = std::env::vars_os().map(|(name, value)| (lossy(&name), lossy(&value))).collect();
     let when = if cli.no_color { ColorWhen::Never } else { cli.color };
     let terminal = Terminal::look(when, &environment);
-    let outcome = start(cli.directory).and_then(|start| dispatch(cli.command, &Context { start, environment, terminal }));
+    let faults = faults.map_err(|error| CliError::usage(error.to_string()));
+    let outcome = faults
+        .and_then(|()| start(cli.directory))
+        .and_then(|start| dispatch(cli.command, &Context { start, environment, terminal }));
     ExitCode::from(outcome.unwrap_or_else(|error| {
         say(&error.render(terminal.err));
         error.exit_code()

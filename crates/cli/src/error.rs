@@ -80,6 +80,20 @@ impl CliError {
         self
     }
 
+    /// What to do about trouble of the machine.
+    #[must_use]
+    fn advice(self, source: &io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => self.hint("free some space, then: verdone run"),
+            io::ErrorKind::FileTooLarge => self.hint("a file may not grow that large here (ulimit -f); then: verdone run"),
+            io::ErrorKind::ReadOnlyFilesystem => {
+                self.hint("the file system is mounted read-only; make it writable, then: verdone run")
+            }
+            io::ErrorKind::PermissionDenied => self.hint("make it writable for the user who runs verdone"),
+            _ => self,
+        }
+    }
+
     pub(crate) fn exit_code(&self) -> u8 {
         if self.silent { 0 } else { self.kind.exit_code() }
     }

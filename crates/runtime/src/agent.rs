@@ -5,7 +5,7 @@
 mod command;
 pub mod scripted;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use verdone_core::id::RunId;
 use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
 
+use crate::fault::{self, Point};
+use crate::git::REFLOG_MARK;
 use crate::output::create_fresh;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
@@ -57,7 +59,7 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
     let prompt_file = format!("turns/{}-prompt.md", request.number);
     let output_file = format!("turns/{}-output.txt", request.number);
     let prompt_path = request.run_dir.join(&prompt_file);
-    create_fresh(&prompt_path)?.write_all(request.prompt.as_bytes())?;
+    fault::write_torn(&mut create_fresh(&prompt_path)?, request.prompt.as_bytes(), Point::PromptWrite)?;
     let mut result = TurnResult {
         outcome: TurnOutcome::Ended,
         usage: Usage::default(),
@@ -121,6 +123,7 @@ fn environment(request: &TurnRequest<'_>, prompt_path: &Path) -> EnvPlan {
     let place = request.place;
     EnvPlan::default()
         .with(process::RUN_VARIABLE, request.run.as_str())
+        .with("GIT_REFLOG_ACTION", format!("{REFLOG_MARK} agent"))
         .with("VERDONE_STORY", place.story.as_str().replace('\0', "\u{fffd}"))
         .with("VERDONE_ATTEMPT", place.attempt.to_string())
         .with("VERDONE_TURN", place.turn.to_string())

@@ -4,6 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
+use crate::fault::{self, Point};
+
 /// Writes beside the file, syncs, renames. The file's mode is kept; a link is written through to where it points.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_atomically_with(path, |file| file.write_all(bytes))
@@ -13,15 +17,47 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn write_atomically_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".verdone-").tempfile_in(parent)?;
+    fault::point(Point::AtomicWrite)?;
+    let mut file = draft_in(parent)?;
     write(file.as_file_mut())?;
     match fs::metadata(&target) {
         Ok(meta) => file.as_file().set_permissions(meta.permissions())?,
         Err(_) => file.as_file().set_permissions(default_mode())?,
     }
     file.as_file().sync_all()?;
+    fault::point(Point::AtomicRename)?;
     file.persist(&target)?;
+    fault::point(Point::AtomicRenamed)?;
     File::open(parent)?.sync_all()
+}
+
+/// A temporary file of ours, gone when dropped. Its name tells [`sweep_drafts`] that it is one.
+pub(crate) fn draft_in(dir: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(DRAFT.0).suffix(DRAFT.1).rand_bytes(RANDOM).tempfile_in(dir)
+}
+
+/// Removes drafts that a process which was killed left in a directory. Only for who holds the run lock: nobody else writes any.
+pub(crate) fn sweep_drafts(dir: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(is_draft) && !entry.file_type()?.is_dir() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+const DRAFT: (&str, &str) = (".verdone-", ".tmp");
+const RANDOM: usize = 6;
+
+fn is_draft(name: &str) -> bool {
+    let random = name.strip_prefix(DRAFT.0).and_then(|rest| rest.strip_suffix(DRAFT.1));
+    random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 fn default_mode() -> fs::Permissions {
@@ -44,6 +80,18 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn only_drafts_are_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(draft_in(dir.path()).unwrap().keep().unwrap());
+        for name in [".verdone-backup", ".verdone-mynotes.tmp", "a.tmp"] {
+            fs::write(dir.path().join(name), "mine").unwrap();
+        }
+        sweep_drafts(dir.path()).unwrap();
+        sweep_drafts(&dir.path().join("missing")).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
     }
 
     #[test]

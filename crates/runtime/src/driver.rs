@@ -7,6 +7,7 @@ use verdone_core::event::{Event, Recorded};
 use verdone_core::machine::{Effect, Input, Phase, Rules, State, apply, decide};
 use verdone_core::update::{Reporter, Update};
 
+use crate::fault::{self, Point};
 use crate::inbox::Inbox;
 use crate::site::Site;
 use crate::step::{self, StepError};
@@ -105,6 +106,8 @@ impl<'a> Driver<'a> {
     fn perform(&mut self, effect: &Effect) -> Input {
         let (site, state) = (&mut self.site, &self.state);
         let reporter = &mut *self.reporter;
+        fault::tell(effect);
+        fault::pass(Point::StepBegin);
         let done: Result<Input, StepError> = match effect {
             Effect::KeepChanges => step::keep_changes(site),
             Effect::SetAside => step::set_aside(site, state),
@@ -120,6 +123,7 @@ impl<'a> Driver<'a> {
             Effect::Finish => step::finish(site, state, reporter),
             Effect::PutBack => step::bring_back(site, state),
         };
+        fault::pass(Point::StepDone);
         done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
     }
 }

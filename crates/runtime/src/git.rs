@@ -28,7 +28,9 @@ mod refs;
 mod restore;
 mod rules;
 mod snapshot;
+mod stale_lock;
 mod status;
+mod untracked;
 mod worktree;
 
 use std::collections::HashMap;
@@ -48,6 +50,7 @@ pub use checkpoint::{CheckpointRequest, SnapshotLimits};
 pub use commit::Commit;
 pub use error::{CommitError, GitError};
 pub use filter::RequiredFilter;
+pub use head::REFLOG_MARK;
 pub use path::{PathSet, RepoPath};
 pub use put_back::Return;
 pub use refs::{Refs, RefsMoved};
@@ -55,6 +58,7 @@ pub use restore::{RestoreRules, Restored};
 pub use status::{Blob, Change, Entry, Kind, Status};
 pub use worktree::WorkTreeEntry;
 
+use crate::fault;
 use command::Call;
 use snapshot::Snapshot;
 
@@ -93,7 +97,8 @@ impl Git {
     /// As [`Self::open`]; every git process gets these variables on top of the inherited ones.
     pub fn open_with(dir: &Path, environment: &[(OsString, OsString)]) -> Result<Self, GitError> {
         let questions = ["--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
-        let answer = Call::plumbing(dir, "rev-parse", DEADLINE).envs(environment).args(questions).answer()?;
+        let deadline = fault::git_deadline().unwrap_or(DEADLINE);
+        let answer = Call::plumbing(dir, "rev-parse", deadline).envs(environment).args(questions).answer()?;
         let lines: Vec<&[u8]> = answer.stdout.split(|byte| *byte == b'\n').collect();
         // Git before 2.31 does not know the option and repeats it.
         if lines.first().is_some_and(|line| line.starts_with(b"--path-format")) {
@@ -115,7 +120,7 @@ impl Git {
                 git_dir: path(git_dir),
                 common_dir: path(common_dir),
                 environment: environment.to_vec(),
-                deadline: DEADLINE,
+                deadline,
                 tips: Mutex::default(),
                 last: Mutex::default(),
                 user_rules: OnceLock::new(),

@@ -7,6 +7,7 @@ pub mod check_runner;
 pub mod clock;
 pub mod config_file;
 pub mod driver;
+pub mod fault;
 pub mod git;
 pub mod home;
 pub mod inbox;

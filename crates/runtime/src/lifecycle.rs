@@ -13,6 +13,7 @@ use verdone_core::lifecycle::{Script, ScriptExit};
 use verdone_core::machine::ScriptRun;
 use verdone_core::redact::Redactor;
 
+use crate::fault::{self, Point};
 use crate::process::{self, Background, EnvPlan, Exit, Moment, SHELL, Spawn, SpawnError, Stdin, redactor_from_environment};
 use crate::signal::Signals;
 
@@ -95,12 +96,14 @@ impl Scripts {
             keep: Some(keep.clone()),
             redactor: request.redactor,
         };
+        fault::pass(Point::ScriptBegin);
         let mut started = self.start(request, &spawn, signals, on);
         // As a shell does: a script that does not say who runs it is the shell's.
         if matches!(&started, Err(SpawnError::Failed { source, .. }) if source.raw_os_error() == Some(NO_FORMAT)) {
             spawn.argv.insert(0, SHELL.into());
             started = self.start(request, &spawn, signals, on);
         }
+        fault::pass(Point::ScriptDone);
         let (exit, duration) = match started {
             Ok(ended) => ended,
             Err(SpawnError::Keep { source, .. }) => return Err(source),

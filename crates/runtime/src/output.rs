@@ -13,6 +13,8 @@ pub use verdone_core::update::Stream;
 
 pub(crate) use lines::Lines;
 
+use crate::fault::{self, Point};
+
 /// What is left of an output when its process has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
@@ -47,6 +49,7 @@ pub fn tail(text: &str, bytes: usize) -> &str {
 
 /// Makes a new file, never following a link that lies in its place.
 pub(crate) fn create_fresh(path: &Path) -> io::Result<File> {
+    fault::point(Point::OutputCreate)?;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }

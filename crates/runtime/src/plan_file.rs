@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use verdone_core::check::CommandSpec;
-use verdone_core::id::StoryId;
+use verdone_core::id::{Oid, StoryId};
 use verdone_core::plan::progress::{self, LoopStatus, StoryEntry};
 use verdone_core::plan::{Document, Plan, PlanError, Status, Story, Undo};
 
@@ -266,6 +266,12 @@ impl PlanFile {
     pub fn record_story(&mut self, entry: &StoryEntry) -> Result<(), PlanFileError> {
         let Some(file) = &mut self.progress_md else { return Ok(()) };
         file.replace(|text| progress::append_entry(text, entry))
+    }
+
+    /// Whether `progress.md` has the entry of a commit already, or there is none to write.
+    pub fn progress_names(&self, commit: &Oid) -> bool {
+        let text = |file: &ProgressFile| file.text.as_ref().is_some_and(|text| text.contains(commit.short()));
+        self.progress_md.as_ref().is_none_or(text)
     }
 
     /// Sets the header lines of `progress.txt`, where the plan has one.

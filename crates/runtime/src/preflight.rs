@@ -7,6 +7,7 @@ use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
 
 use crate::approval::Approvals;
+use crate::fault;
 use crate::git::{Entry, Git, GitError, Kind, Status as GitStatus};
 use crate::process::{check_program, program_exists};
 
@@ -202,7 +203,7 @@ fn room(top: &Path) -> Finding {
         Ok(stat) => {
             let free = stat.f_bavail.saturating_mul(stat.f_frsize);
             let message = format!("{} MB free", free / 1024 / 1024);
-            if free < ROOM {
+            if free < ROOM && !fault::any_room() {
                 return Finding::bad("disk", message, ["make room: a run needs at least 200 MB"]);
             }
             Finding::good("disk", message)

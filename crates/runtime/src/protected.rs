@@ -8,6 +8,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::atomic::draft_in;
+use crate::fault::{self, Point};
+
 /// A larger file is none of ours; config, prompts and scripts are small.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
@@ -101,6 +104,7 @@ impl Protected {
         }
         changed.extend(self.files.keys().filter(|path| !now.contains_key(*path)).cloned());
         for path in changed.iter().filter(|path| now.contains_key(*path)) {
+            fault::point(Point::ProtectedRemove)?;
             fs::remove_file(self.dir.join(path))?;
         }
         for path in &changed {
@@ -166,6 +170,7 @@ fn settings_that_count(config: &[u8]) -> Vec<String> {
 
 /// Keeps a file of a turn under its own name.
 fn keep(aside: &Path, path: &Path, found: &Held) -> io::Result<()> {
+    fault::point(Point::ProtectedKeep)?;
     let target = aside.join(path);
     if let Some(parent) = target.parent() {
         fs::create_dir_all(parent)?;
@@ -179,6 +184,7 @@ fn keep(aside: &Path, path: &Path, found: &Held) -> io::Result<()> {
 
 fn write(target: &Path, held: &Held) -> io::Result<()> {
     let parent = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fault::point(Point::ProtectedWrite)?;
     fs::create_dir_all(parent)?;
     // A directory put in a file's place is empty by now: its files were none of ours.
     if fs::symlink_metadata(target).is_ok_and(|meta| meta.is_dir()) {
@@ -189,10 +195,11 @@ fn write(target: &Path, held: &Held) -> io::Result<()> {
         Held::Link(to) => return std::os::unix::fs::symlink(to, target),
         Held::Special => return Ok(()),
     };
-    let mut file = tempfile::NamedTempFile::new_in(parent)?;
+    let mut file = draft_in(parent)?;
     io::Write::write_all(&mut file, bytes)?;
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
+    fault::point(Point::ProtectedRename)?;
     file.persist(target)?;
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! A run that died is put in order before the next one begins: what it left in the work tree is kept, and the tree goes back to
-//! the attempt's checkpoint, or the story's commit is recorded where it was made already.
+//! the attempt's checkpoint, or the story's commit is recorded where it was made already. Killed halfway, it is done again.
+
+mod salvage;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,23 +12,28 @@ use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
 use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
-use verdone_core::id::RunId;
+use verdone_core::id::{Oid, RunId};
 use verdone_core::machine::{Attempt, Phase, PutBack, State, apply};
 use verdone_core::update::{Reporter, Update};
 
-use crate::git::{Git, GitError};
+use crate::atomic::sweep_drafts;
+use crate::fault::{self, Point};
+use crate::git::{Git, GitError, PathSet};
 use crate::keep::Keep;
-use crate::process;
+use crate::plan_file::{PlanFile, PlanFileError, PlanLocation};
+use crate::process::{self, RUN_VARIABLE};
 use crate::project::Project;
 use crate::protected::Protected;
 use crate::signal::Signals;
-use crate::store::{Journal, JournalError, Store, StoredRun, When};
+use crate::step;
+use crate::store::{Journal, JournalError, JournalReader, Store, StoredRun, When};
 
 /// Long enough for a process to get from its start to its own environment.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
-
 /// How many names a message lists; the journal has all of them.
 const SHOWN: usize = 8;
+/// What the journal of a run that died says about its end.
+const DIED: &str = "the run died; found and put in order by the next one";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
@@ -34,8 +41,8 @@ pub enum RecoverError {
     Journal(#[from] JournalError),
     #[error("the last run cannot be put in order: {0}")]
     Git(#[from] GitError),
-    #[error("the last run cannot be put in order: {0}")]
-    Io(#[from] io::Error),
+    #[error("the last run cannot be put in order: {doing}: {source}")]
+    Io { doing: String, source: io::Error },
 }
 
 /// The last run of a project, where it died and was not put in order yet.
@@ -50,37 +57,48 @@ fn ended(state: &State) -> bool {
 
 /// Puts the last run in order where it died. Nothing of the project is read before: the dead run's agent may have changed the
 /// plan, the settings or both.
-pub fn recover(git: &Git, project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
-    let Some(stored) = Store::of(&project.root).latest()? else { return Ok(()) };
+pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
+    let git = Git::open(&project.root)?;
+    git.remove_leftovers()?;
+    let store = Store::of(&project.root);
+    sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
+    let Some(salvaged) = salvage::latest(&git, project, &store, reporter)? else { return Ok(()) };
+    let stored = salvaged.stored;
+    note_again(&git, &stored, reporter)?;
     let mut state = stored.last_state()?;
-    if ended(&state) {
+    // A journal with a hole may only seem to have left an attempt open: a run that said it had ended is believed.
+    if ended(&state) || (salvaged.mended && matches!(state.phase, Phase::Stopped { .. })) {
         return Ok(());
     }
+    fault::pass(Point::RecoverBegin);
     let text = format!("run {} did not end properly; putting things in order", stored.id);
     reporter.report(Update::Notice { text: &text });
-    let mut strays = process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
-    // A process that was only just started shows no environment for a moment, so it is not found at the first look.
-    std::thread::sleep(SECOND_LOOK);
-    strays += process::end_strays(&stored.id, Limits::default().grace.duration(), signals);
-    if strays > 0 {
-        reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
+    end_strays(&stored.id, signals, reporter);
+    // A recovery that is killed leaves git processes behind, too.
+    let git = git.marked(RUN_VARIABLE, stored.id.as_str());
+    git.remove_leftovers()?;
+    if let Some(begun) = state.started_at {
+        for lock in git.remove_stale_locks(begun.into())? {
+            let text = format!("removed {}, which a git process of that run had left", lock.display());
+            reporter.report(Update::Notice { text: &text });
+        }
     }
-    git.sweep()?;
+    sweep(project, &stored)?;
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut left = false;
     if let Some(attempt) = state.open_attempt() {
         put_settings_back(project, &stored, reporter)?;
-        let events = settle(git, &project.root, &stored, &state, attempt)?;
+        let events = settle(&git, project, &stored, &state, attempt, reporter)?;
         left = events.iter().any(|event| matches!(event, Event::AttemptLeft { .. }));
         record(&mut journal, &mut state, events, reporter)?;
     }
-    let mut events: Vec<Event> = bring_back(git, &project.root, &stored, &state, left).into_iter().collect();
+    fault::pass(Point::RecoverSettled);
+    let mut events: Vec<Event> = bring_back(&git, &project.root, &stored, &state, left).into_iter().collect();
     let (mut finish, mut code) = (Finish::Error, Finish::Error.exit_code());
     if let Phase::PuttingBack { finish: reached, exit_code } = state.phase {
         (finish, code) = (reached, exit_code);
     } else {
-        let reason = "the run died; found and put in order by the next one".to_owned();
-        events.push(Event::RunStopping { finish, reason });
+        events.push(Event::RunStopping { finish, reason: DIED.to_owned() });
     }
     events.push(Event::RunStopped { finish, exit_code: code, duration_ms: state.active.ms() });
     Ok(record(&mut journal, &mut state, events, reporter)?)
@@ -112,11 +130,84 @@ fn bring_back(git: &Git, root: &Path, stored: &StoredRun, state: &State, left: b
     })
 }
 
+/// Whether runs that died before this one left progress of committed stories for it to commit.
+pub fn owes_progress(store: &Store, this: &RunId) -> Result<bool, JournalError> {
+    let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
+    let died = |events: &[Recorded]| {
+        events.iter().rev().find_map(|line| match &line.event {
+            Event::RunStopping { reason, .. } => Some(reason == DIED),
+            _ => None,
+        })
+    };
+    for id in ids.into_iter().rev().filter(|id| id < this) {
+        let stored = store.run(id);
+        if stored.find_from_end(died)? != Some(true) {
+            return Ok(false);
+        }
+        if stored.has(b"committed", |_| true)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
+fn note_again(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
+    if !stored.has(b"committed", |line| line.ends_with(b"\"noted\":false}\n"))? {
+        return Ok(());
+    }
+    let mut state = State::default();
+    for recorded in JournalReader::open(&stored.journal())? {
+        let recorded = recorded?;
+        if let (Event::Committed { commit, tree, noted: false, .. }, Phase::Committing { tree: verified, verdict }, Some(attempt)) =
+            (&recorded.event, &state.phase, &state.attempt)
+            // What a git hook made of it was checked again, and of that the journal has only the outcome.
+            && tree == verified
+        {
+            let evidence = Evidence::of(&state, attempt, *verdict, tree, &attempt.proof);
+            let missing = git.read_note(commit).is_ok_and(|note| note.is_none());
+            if missing && git.note(commit, &evidence.to_note()).is_ok() {
+                let text = format!("the evidence note of {}, which could not be written then, is written", attempt.place.story);
+                reporter.report(Update::Notice { text: &text });
+            }
+        }
+        apply(&mut state, &recorded);
+    }
+    Ok(())
+}
+
+fn end_strays(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
+    let mut strays = process::end_strays(run, Limits::default().grace.duration(), signals);
+    // A process that was only just started shows no environment for a moment, so it is not found at the first look.
+    std::thread::sleep(SECOND_LOOK);
+    strays += process::end_strays(run, Limits::default().grace.duration(), signals);
+    if strays > 0 {
+        reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
+    }
+}
+
+/// Half-written files: beside the plan, and in our own folder.
+fn sweep(project: &Project, stored: &StoredRun) -> Result<(), RecoverError> {
+    let home = project.root.join(".verdone");
+    let beside = plan_of(project, stored)?.and_then(|plan| Some(plan.parent()?.to_owned()));
+    let dirs = [Some(home.clone()), Some(home.join("runs")), Some(home.join("hooks")), Some(stored.dir.clone()), beside];
+    dirs.into_iter().flatten().try_for_each(|dir| sweep_drafts(&dir).map_err(io_error(&format!("tidying {}", dir.display()))))
+}
+
+/// The plan that the run worked on.
+fn plan_of(project: &Project, stored: &StoredRun) -> Result<Option<PathBuf>, JournalError> {
+    Ok(stored.beginning()?.iter().find_map(|line| match &line.event {
+        Event::RunStarted { plan, .. } => Some(project.root.join(plan)),
+        _ => None,
+    }))
+}
+
 /// The settings as the run began with them; what is there now is kept beside the run.
 fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
-    let Some(protected) = Protected::saved(&project.root, &stored.dir)? else { return Ok(()) };
+    let failed = || io_error("putting .verdone/ back");
+    let Some(protected) = Protected::saved(&project.root, &stored.dir).map_err(failed())? else { return Ok(()) };
     let aside = stored.dir.join("undone/as-found");
-    let changed = protected.put_back(&aside)?;
+    let changed = protected.put_back(&aside).map_err(failed())?;
     if !changed.is_empty() {
         let text =
             format!("put back as it was when that run began: {}; what was there is in {}", changed.join(", "), aside.display());
@@ -152,7 +243,14 @@ fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
 }
 
 /// What became of the attempt that was under way.
-fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &Attempt) -> Result<Vec<Event>, RecoverError> {
+fn settle(
+    git: &Git,
+    project: &Project,
+    stored: &StoredRun,
+    state: &State,
+    attempt: &Attempt,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<Event>, RecoverError> {
     let Some(checkpoint) = &attempt.checkpoint else { return Ok(Vec::new()) };
     if let Phase::Committing { tree, verdict } = &state.phase
         && let Some(commit) = git.commit_made_since(checkpoint, tree)?
@@ -161,17 +259,26 @@ fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &A
         // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
         let evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
         let noted = git.note(&commit, &evidence.to_note()).is_ok();
+        for path in git.put_back_deleted(checkpoint, &PathSet::default())? {
+            reporter.report(Update::Notice { text: &format!("{path} is not in git and was deleted; it was put back") });
+        }
+        if let Err(error) = record_progress(git, project, stored, &evidence, &commit) {
+            reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
+        }
         let (tree, verdict) = (tree.clone(), *verdict);
         return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, noted }]);
     }
     let place = attempt.place.clone();
     let extra = git.extra_paths(checkpoint)?;
     let limits = git.limits_of(checkpoint)?;
-    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits };
+    let keep = Keep { git, root: &project.root, run: &stored.id, run_dir: &stored.dir, limits };
     let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
     let before = keep.checkpoint_before_restore(&label, &extra)?;
+    fault::pass(Point::RecoverSaved);
     let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &keep.candidate_rules())?, &label)?;
-    if (&before.head, &before.branch) != (&checkpoint.head, &checkpoint.branch) {
+    fault::pass(Point::RecoverKept);
+    let moved = (&before.head, &before.branch) != (&checkpoint.head, &checkpoint.branch);
+    if moved && !git.moved_by_us(checkpoint.head.as_ref(), before.head.as_ref())? {
         let reason = "the branch has moved since the run began this attempt".to_owned();
         return Ok(vec![Event::AttemptLeft { place, kept, reason }]);
     }
@@ -181,4 +288,34 @@ fn settle(git: &Git, root: &Path, stored: &StoredRun, state: &State, attempt: &A
         Event::AttemptRejected { place: place.clone(), rejection, reason: "the run died".to_owned() },
         Event::RolledBack { place, kept, before, files: restored.files },
     ])
+}
+
+/// The entry that the run would have written after the commit, if it did not get to it.
+fn record_progress(
+    git: &Git,
+    project: &Project,
+    stored: &StoredRun,
+    evidence: &Evidence,
+    commit: &Oid,
+) -> Result<(), RecordError> {
+    let Some(plan) = plan_of(project, stored)? else { return Ok(()) };
+    let mut plan = PlanFile::open(PlanLocation::of(plan))?;
+    if plan.progress_names(commit) {
+        return Ok(());
+    }
+    Ok(plan.record_story(&step::entry(&stored.dir, &project.root, evidence, commit, &git.subject(commit)?))?)
+}
+
+#[derive(Debug, thiserror::Error)]
+enum RecordError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Plan(#[from] PlanFileError),
+}
+
+fn io_error(doing: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ {
+    move |source| RecoverError::Io { doing: doing.to_owned(), source }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 use verdone_core::check::Check;
@@ -93,7 +94,7 @@ impl WorkTree {
         refuse_pipes(&project.git_top)?;
         let git = Git::open(&project.root)?;
         let lock = RunLock::take(git.git_dir())?;
-        recover::recover(&git, project, signals, reporter)?;
+        recover::recover(project, signals, reporter)?;
         Ok(Self { lock })
     }
 }
@@ -242,6 +243,7 @@ impl Ready {
             only: self.request.only,
             signals,
             clock: Stopwatch::start(),
+            attempt_since: SystemTime::now(),
             redactor: process::redactor_from_environment(&self.request.exports),
             protected,
             home,
@@ -280,7 +282,8 @@ impl Ready {
         }
         self.tell_claims(&store, reporter)?;
         let now = Timestamp::now();
-        let (run, run_dir) = store.create(self.git.common_dir(), now).map_err(io_error("making the run's directory"))?;
+        let created = store.create(self.git.common_dir(), now);
+        let (run, run_dir) = created.map_err(io_error(&format!("making a run's directory in {}", store.path().display())))?;
         let watchdog = watch(watchdog, &run, reporter);
         process::adopt_orphans();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };

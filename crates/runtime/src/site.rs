@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec};
 use verdone_core::config::Config;
@@ -42,6 +43,8 @@ pub struct Site {
     pub signals: Signals,
     /// Active time of the run.
     pub clock: Stopwatch,
+    /// When the attempt began, as the file system dates it.
+    pub attempt_since: SystemTime,
     pub redactor: Redactor,
     pub protected: Protected,
     /// The run's own directories, and which of them had to be put back since that was last told.

@@ -12,6 +12,7 @@ mod turn;
 mod verify;
 
 use std::io;
+use std::time::SystemTime;
 
 use verdone_core::machine::{Attempt, Input, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
@@ -22,7 +23,7 @@ use crate::plan_file::PlanFileError;
 use crate::site::Site;
 
 pub use aside::{bring_back, keep_changes, set_aside};
-pub use commit::commit;
+pub use commit::{commit, entry};
 pub use finish::finish;
 pub use prepare::prepare;
 pub use red_check::red_check;
@@ -54,6 +55,7 @@ pub enum StepError {
 pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "checkpoint")?;
     (site.candidate, site.before_turn) = (None, None);
+    site.attempt_since = SystemTime::now();
     site.untracked_before = PathSet::default();
     site.debris.clear();
     tell_iteration(site, state)?;

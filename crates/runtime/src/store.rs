@@ -21,12 +21,13 @@ use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{Brief, RunView};
 
 use crate::atomic::write_atomically;
+use crate::fault::{self, Point};
 
 use given::Given;
 
 pub use journal::{Journal, JournalError, When};
 pub use lock::{Holder, LockError, RunLock};
-pub use reader::{JournalReader, read_journal};
+pub use reader::{JournalReader, read_journal, readable_lines};
 
 /// All runs of a project.
 #[derive(Debug, Clone)]
@@ -79,7 +80,8 @@ impl StoredRun {
         let state = self.find_from_end(|events| {
             let begins = |recorded: &Recorded| matches!(recorded.event, Event::RunStarted { .. } | Event::StorySelected { .. });
             let at = events.iter().rposition(begins)?;
-            let mut state = State { run: Some(self.id.clone()), aside: began.aside.clone(), ..State::default() };
+            let (started_at, aside) = (began.started_at, began.aside.clone());
+            let mut state = State { run: Some(self.id.clone()), started_at, aside, ..State::default() };
             events[at..].iter().for_each(|recorded| apply(&mut state, recorded));
             Some(state)
         })?;
@@ -101,6 +103,17 @@ impl StoredRun {
         Ok(self.find_from_end(settled)?.unwrap_or(true))
     }
 
+    /// Whether a line of this kind is in the journal, by what `look` says about the line itself.
+    pub fn has(&self, name: &[u8], look: impl Fn(&[u8]) -> bool) -> Result<bool, JournalError> {
+        let mut reader = JournalReader::open(&self.journal())?;
+        while let Some(line) = reader.line()? {
+            if kind(line) == Some(name) && look(line) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// What happened before the first story was chosen.
     pub fn beginning(&self) -> Result<Vec<Recorded>, JournalError> {
         let before = |recorded: &Result<Recorded, JournalError>| {
@@ -119,6 +132,11 @@ impl Store {
     /// The store of the project whose `.verdone/` lies in `root`.
     pub fn of(root: &Path) -> Self {
         Self { runs: root.join(".verdone").join("runs") }
+    }
+
+    /// The directory of all runs.
+    pub fn path(&self) -> &Path {
+        &self.runs
     }
 
     pub fn dir(&self, run: &RunId) -> PathBuf {
@@ -148,8 +166,12 @@ impl Store {
         loop {
             let id = new_id(now, last)?;
             let dir = self.dir(&id);
+            fault::point(Point::RunDir)?;
             match fs::create_dir(&dir) {
-                Ok(()) => return Ok((id, dir)),
+                Ok(()) => {
+                    fault::pass(Point::RunDirMade);
+                    return Ok((id, dir));
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -230,9 +252,12 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
             };
             let event = match seen {
                 Some(Light::Counted(recorded)) => recorded.event,
-                Some(Light::Nothing) | None => match reader.event()? {
-                    Some(recorded) => recorded.event,
-                    None => break,
+                Some(Light::Nothing) | None => match reader.event() {
+                    Ok(Some(recorded)) => recorded.event,
+                    Ok(None) => break,
+                    // An old run with a broken line must not stop a new one; the line proves nothing.
+                    Err(JournalError::Broken { .. }) => continue,
+                    Err(error @ (JournalError::Io { .. } | JournalError::Newer { .. })) => return Err(error),
                 },
             };
             if let Event::RunStarted { plan: of, .. } = &event {

@@ -58,6 +58,7 @@ struct Target {
 
 pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
+    git.remove_leftovers()?;
     let store = Store::of(root);
     let stored = store.latest()?.ok_or(UndoError::Nothing)?;
     let state = stored.last_state()?;

@@ -35,7 +35,7 @@ impl From<RunError> for CliError {
             RunError::Approval(error) => error.into(),
             RunError::Recover(error) => error.into(),
             RunError::Place(error) => error.into(),
-            RunError::Io { .. } => Self::caused(Kind::Error, error),
+            RunError::Io { ref source, .. } => Self::error(error.to_string()).advice(source),
         }
     }
 }
@@ -114,7 +114,10 @@ impl From<GitError> for CliError {
             | GitError::Io { .. } => Kind::Error,
         };
         let hint = error.hint();
-        let made = Self::new(kind, error.to_string());
+        let mut made = Self::new(kind, error.to_string());
+        if let GitError::Io { source, .. } = &error {
+            made = made.advice(source);
+        }
         hint.into_iter().fold(made, Self::hint)
     }
 }
@@ -134,7 +137,7 @@ impl From<PlanFileError> for CliError {
             | PlanFileError::NotAFile { .. }
             | PlanFileError::TooLarge { .. }
             | PlanFileError::NoSuchStory(_) => Self::usage(error.to_string()),
-            PlanFileError::Write { .. } => Self::error(error.to_string()),
+            PlanFileError::Write { ref source, .. } => Self::error(error.to_string()).advice(source),
         }
     }
 }
@@ -168,7 +171,9 @@ impl From<LockError> for CliError {
     fn from(error: LockError) -> Self {
         match &error {
             LockError::Held { .. } => Self::error(error.to_string()).hint("wait for it (verdone log --follow), or stop it first"),
-            LockError::Io { .. } => Self::error(error.to_string()).hint("a run has to be able to write to the repository"),
+            LockError::Io { source, .. } => {
+                Self::error(error.to_string()).advice(source).hint("a run has to be able to write to the repository")
+            }
         }
     }
 }
@@ -178,9 +183,9 @@ impl From<JournalError> for CliError {
         match &error {
             JournalError::Newer { .. } => Self::error(error.to_string()).hint("use the newer verdone that wrote it"),
             JournalError::Broken { .. } => {
-                Self::error(error.to_string()).hint("mend the line, or move the run's folder away to go on without its history")
+                Self::error(error.to_string()).hint("verdone run sets it aside and goes on with what can be read of it")
             }
-            JournalError::Io { .. } => Self::error(error.to_string()),
+            JournalError::Io { source, .. } => Self::error(error.to_string()).advice(source),
         }
     }
 }
@@ -190,8 +195,13 @@ impl From<RecoverError> for CliError {
         let message = error.to_string();
         match error {
             RecoverError::Journal(error) => Self { message, ..error.into() },
-            RecoverError::Git(_) | RecoverError::Io(_) => {
-                Self::error(message).hint("nothing is lost; verdone checkpoints lists what is kept")
+            RecoverError::Git(error) => {
+                let hints = Self::from(error).hints;
+                let made = hints.into_iter().fold(Self::error(message), Self::hint);
+                made.hint("nothing is lost; verdone checkpoints lists what is kept, verdone run tries again")
+            }
+            RecoverError::Io { source, .. } => {
+                Self::error(message).advice(&source).hint("nothing is lost; verdone run tries again")
             }
         }
     }

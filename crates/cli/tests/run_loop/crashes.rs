@@ -1,9 +1,9 @@
-//! A run that was killed in the middle of something is put in order by the next one.
+//! A run that was killed in the middle of something is put in order by the next one. The `faults` test kills at every point.
 
 use verdone_testkit::{Running, Signal};
 
 use crate::signals::{HANGS_ONCE, wait_for_file};
-use crate::world::{ONE, PATIENCE, Settings, TWO, World, always, text};
+use crate::world::{ONE, PATIENCE, World, always, text};
 
 /// Does `steps` and hangs; at the second try it does what the story wants.
 fn once(steps: &str) -> String {
@@ -91,38 +91,6 @@ fn undo_waits_until_a_dead_run_is_in_order() {
     undo.assert_code(2);
     assert!(undo.stderr.contains("verdone run"), "{}", undo.stderr);
     assert!(world.has("half"));
-}
-
-#[test]
-fn killed_after_any_event_the_next_run_completes_with_each_story_committed_once() {
-    // The first attempt at the first story fails, so that a rollback is among the moments.
-    let script = "[[turn]]\nstory = \"US-001\"\nattempt = 1\nsteps = [{ create = \"x\" }, { run = \"test -f ../tmp/again\" }]\n\
-                  [[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\" }]\n\
-                  [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\" }]\n";
-    let settings = Settings { limits: "turns = 1", ..Settings::default() };
-    for events in 1..28 {
-        let world = World::with(TWO, script, &settings);
-        world.sandbox.write("notes.txt", "the user's own\n");
-        let run = world.start();
-        wait_for_events(&world, &run, events);
-        run.signal(Signal::KILL);
-        drop(run.wait(PATIENCE));
-        world.run(0);
-        let mut subjects = world.subjects();
-        subjects.sort();
-        assert_eq!(subjects, ["feat(US-001): Write a", "feat(US-002): Write b", "initial"], "after {events} events");
-        for commit in ["HEAD", "HEAD^"] {
-            let digest = world.trailer(commit, "Verdone-Evidence");
-            let blob = world.git(&["notes", "--ref=verdone", "list", commit]);
-            world.sandbox.write("../tmp/note", format!("{}\n", world.git(&["cat-file", "blob", &blob])));
-            let seen = world.sandbox.run("sha256sum", ["../tmp/note"]).stdout;
-            assert_eq!(digest, format!("sha256:{}", &seen[..64]), "after {events} events");
-        }
-        assert_eq!(world.plan(), TWO.replace("[ ]", "[x]"), "after {events} events");
-        assert_eq!(world.git(&["status", "--porcelain"]), "?? notes.txt", "after {events} events");
-        assert_eq!(world.sandbox.read("notes.txt"), "the user's own\n");
-        world.sandbox.assert_no_survivors(PATIENCE);
-    }
 }
 
 /// Until the journal has this many lines or the run is over. Where exactly the run is then does not matter.

@@ -15,6 +15,7 @@ use verdone_core::id::{Oid, RunId, encode_component};
 use super::candidate::Candidate;
 use super::error::GitError;
 use super::{Git, is_object_id};
+use crate::fault::{self, Point};
 
 pub(super) const IDENTITY_NAME: &str = "Verdone";
 pub(super) const IDENTITY_MAIL: &str = "verdone@localhost";
@@ -113,6 +114,7 @@ impl Git {
         mut write: impl FnMut(&mut Stream<'_>, &str) -> Result<T, GitError> + Send,
     ) -> Result<(Oid, T), GitError> {
         let name = ref_name(run);
+        fault::point(Point::ChainAppend).map_err(GitError::io(Path::new(&name)))?;
         for again in [true, false] {
             let tip = self.tip(&name)?;
             let call = self.plumbing("fast-import").args(["--quiet", "--done"]);
@@ -130,6 +132,7 @@ impl Git {
                 Ok(value)
             })?;
             if answer.status.success() {
+                fault::pass(Point::ChainAppended);
                 let text = String::from_utf8_lossy(&answer.stdout);
                 let ids: Vec<Oid> = text.lines().map(Oid::from).collect();
                 let [asked, last] = ids.as_slice() else {

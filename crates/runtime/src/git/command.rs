@@ -18,6 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::GitError;
 use crate::clock::Stopwatch;
+use crate::fault;
 
 /// Between TERM and KILL, so that git can remove its lock files.
 const GRACE: Duration = Duration::from_secs(2);
@@ -95,6 +96,7 @@ impl Call {
         for name in SCRUBBED {
             command.env_remove(name);
         }
+        command.env_remove(fault::VARIABLE);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":");
         Self { what: subcommand.to_owned(), command, stdin: Vec::new(), deadline }
     }

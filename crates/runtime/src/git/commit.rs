@@ -9,7 +9,9 @@ use super::Git;
 use super::candidate::Candidate;
 use super::command::{Outcome, tail_of};
 use super::error::{CommitError, GitError};
+use super::head::REFLOG_MARK;
 use super::index::IndexFile;
+use crate::fault::{self, Point};
 
 /// As much of a git hook's output as a message may hold.
 const MOST_OUTPUT: u64 = 8 * 1024;
@@ -56,11 +58,14 @@ impl Git {
     ) -> Result<Commit, CommitError> {
         let io = |source| GitError::Io { path: Path::new("git commit").to_owned(), source };
         let mut output = tempfile::tempfile().map_err(io)?;
+        fault::point(Point::CommitBegin).map_err(io)?;
         let outcome = self
             .of_the_user("commit", deadline)
             .args(["-q", "-F", "-", "--cleanup=verbatim", "--allow-empty"])
+            .env("GIT_REFLOG_ACTION", REFLOG_MARK)
             .stdin(message.as_bytes().to_vec())
             .answer_through(&output, called_off)?;
+        fault::pass(Point::CommitDone);
         let said = tail_of(&mut output, MOST_OUTPUT).map_err(io)?;
         // HEAD decides: a commit can exist although a hook that runs after it hangs, and a hook can undo one.
         let made = self.head_commit()?.filter(|(id, _)| Some(id) != candidate.head.as_ref());

@@ -29,7 +29,7 @@ pub enum GitError {
     Unexpected { what: &'static str, detail: String },
     #[error("too large to snapshot: {}", list(files))]
     TooLarge { files: Vec<(RepoPath, u64)> },
-    #[error("another git process holds {}", lock.display())]
+    #[error("another git process holds {}; if there is none, remove that file", lock.display())]
     Locked { lock: PathBuf },
     #[error("{id} is not a checkpoint of this repository")]
     NotACheckpoint { id: String },

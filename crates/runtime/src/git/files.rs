@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::path::RepoPath;
+use crate::atomic::draft_in;
+use crate::fault::{self, Point};
 
 /// What tells that a file was not touched. The change time cannot be set back, so equal means equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,9 +99,11 @@ fn read_at(place: &Path, meta: &Metadata) -> io::Result<Found> {
 
 /// Replaces a file in one step. Its parents must be there.
 pub(super) fn write_file(place: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = tempfile::Builder::new().prefix(".verdone-").tempfile_in(parent_of(place))?;
+    fault::point(Point::RestoreWrite)?;
+    let mut file = draft_in(parent_of(place))?;
     file.write_all(bytes)?;
     file.as_file().set_permissions(Permissions::from_mode(mode & 0o7777))?;
+    fault::point(Point::RestoreRename)?;
     file.persist(place).map_err(|error| error.error)?;
     Ok(())
 }
@@ -117,7 +121,10 @@ pub(super) fn set_mode(place: &Path, mode: u32) -> io::Result<()> {
 /// Removes a file or link, then the directories that this left empty.
 pub(super) fn remove(top: &Path, path: &RepoPath) -> io::Result<bool> {
     match stat(top, path)? {
-        Some(meta) if !meta.is_dir() => fs::remove_file(top.join(path.as_path()))?,
+        Some(meta) if !meta.is_dir() => {
+            fault::point(Point::RestoreRemove)?;
+            fs::remove_file(top.join(path.as_path()))?;
+        }
         Some(_) | None => return Ok(false),
     }
     prune(top, path);
@@ -186,6 +193,7 @@ pub(super) fn clear_way(top: &Path, path: &RepoPath, aside: &Path) -> io::Result
 
 /// Moves whatever is at `path` under `aside`, to a name that is free there.
 pub(super) fn set_aside(top: &Path, path: &RepoPath, aside: &Path) -> io::Result<PathBuf> {
+    fault::point(Point::RestoreAside)?;
     let wanted = aside.join(path.as_path());
     fs::create_dir_all(parent_of(&wanted))?;
     let mut target = wanted.clone();

@@ -7,6 +7,10 @@ use verdone_core::id::{Oid, RunId};
 
 use super::error::GitError;
 use super::{Git, RepoPath};
+use crate::fault::{self, Point};
+
+/// How the reflog tells moves of HEAD by us, and by the agents that we start, from the user's own.
+pub const REFLOG_MARK: &str = "verdone";
 
 impl Git {
     /// A path below the top level as git names it; none for one outside.
@@ -16,6 +20,7 @@ impl Git {
 
     /// Takes back a commit that we made a moment ago: the branch points to its parent again, files and index stay.
     pub fn uncommit(&self, commit: &Oid, parent: Option<&Oid>) -> Result<(), GitError> {
+        fault::point(Point::Uncommit).map_err(GitError::io(Path::new("HEAD")))?;
         let call = self.plumbing("update-ref").args(["-m", "verdone: take the commit back"]);
         match parent {
             Some(parent) => call.args(["HEAD", parent.as_str(), commit.as_str()]).line().map(|_| ()),
@@ -36,6 +41,26 @@ impl Git {
     /// The commit at HEAD, if it is new since the checkpoint and has exactly this tree.
     pub fn commit_made_since(&self, checkpoint: &Checkpoint, tree: &Oid) -> Result<Option<Oid>, GitError> {
         Ok(self.head_commit()?.filter(|(id, of)| Some(id) != checkpoint.head.as_ref() && of == tree).map(|(id, _)| id))
+    }
+
+    /// Whether HEAD got from `since` to where it is by moves of ours and of our agent's alone, as the reflog tells. Without a
+    /// reflog nothing is certain, so the answer is no.
+    pub fn moved_by_us(&self, since: Option<&Oid>, head: Option<&Oid>) -> Result<bool, GitError> {
+        let answer = self.plumbing("reflog").args(["show", "--format=%H %gs", "HEAD", "--"]).answer()?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let entries: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+        if !answer.status.success() || entries.first().map(|(id, _)| *id) != head.map(Oid::as_str) {
+            return Ok(false);
+        }
+        let newer = entries.iter().take_while(|(id, _)| Some(*id) != since.map(Oid::as_str));
+        let count = newer.clone().count();
+        let reached = since.is_none() || count < entries.len();
+        Ok(count > 0 && reached && newer.clone().all(|(_, what)| what.starts_with(REFLOG_MARK)))
+    }
+
+    /// The first line of a commit's message.
+    pub fn subject(&self, commit: &Oid) -> Result<String, GitError> {
+        self.plumbing("log").args(["-1", "--format=%s", "--end-of-options", commit.as_str()]).line()
     }
 
     /// Whether a commit is the one that a run made after its last story, to record progress.

@@ -2,6 +2,8 @@
 //!
 //! The modification time travels with the bytes. Git compares it with the entries' times to find files that were changed in
 //! the same instant; a copy with a younger time would hide such a change.
+//!
+//! The lock is a hard link to a draft of ours: where we are killed, the next one sees whose lock it is and may remove it.
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,11 +16,14 @@ use tempfile::TempDir;
 
 use super::Git;
 use super::error::GitError;
+use crate::fault::{self, Point};
 
-/// Begins the names of our own files in the git directory.
-const OURS: &str = "verdone-index";
 /// An editor's `git status` holds the lock for moments.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+/// The index that is about to be put in place.
+const DRAFT: &str = "verdone-index";
+/// Begins the names of the directories with copies of the index.
+const COPY: &str = "verdone-copy-";
 
 /// The bytes of an index file and its modification time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,10 +80,8 @@ impl Git {
 
     /// An index of our own that begins as this one, or as none.
     pub(super) fn temp_index(&self, index: Option<&IndexFile>) -> Result<TempIndex, GitError> {
-        let dir = tempfile::Builder::new()
-            .prefix(&format!("{OURS}-"))
-            .tempdir_in(&self.git_dir)
-            .map_err(GitError::io(&self.git_dir))?;
+        fault::point(Point::IndexCopy).map_err(GitError::io(&self.git_dir))?;
+        let dir = tempfile::Builder::new().prefix(COPY).tempdir_in(&self.git_dir).map_err(GitError::io(&self.git_dir))?;
         let copy = TempIndex { dir };
         if let Some(index) = index {
             let path = copy.path();
@@ -90,104 +93,81 @@ impl Git {
 
     /// Puts an index in the user's place, or takes it away.
     pub(super) fn install_index(&self, index: Option<&IndexFile>) -> Result<(), GitError> {
-        let (path, lock) = (self.index_path(), self.git_dir.join("index.lock"));
-        // Written under a name of our own and linked to the lock: who dies in between leaves a lock that tells whose it was.
-        let ours = self.git_dir.join(format!("{OURS}.{}", std::process::id()));
+        let (path, lock, draft) = (self.index_path(), self.lock_path(), self.git_dir.join(DRAFT));
         let write = || -> io::Result<()> {
-            let mut file = File::create(&ours)?;
+            // Never truncated: a run that was killed may have left it as a second name of the index itself.
+            remove(&draft)?;
+            fault::point(Point::IndexWrite)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).open(&draft)?;
             index.map_or(Ok(()), |index| index.write(&mut file))
         };
-        write().map_err(GitError::io(&ours))?;
-        let taken = self.take_lock(&lock, &ours);
-        if taken.is_err() {
-            let _ = fs::remove_file(&ours);
-        }
-        taken?;
-        let install = || -> io::Result<()> {
-            if index.is_some() {
-                return fs::rename(&lock, &path);
+        let done = write().map_err(GitError::io(&draft)).and_then(|()| take_lock(&draft, &lock)).and_then(|()| {
+            let done = fault::point(Point::IndexLocked).and_then(|()| match index {
+                Some(_) => fs::rename(&lock, &path),
+                None => remove(&path).and_then(|()| fs::remove_file(&lock)),
+            });
+            if done.is_err() {
+                let _ = fs::remove_file(&lock);
             }
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-            fs::remove_file(&lock)
+            done.map_err(GitError::io(&path))
+        });
+        let _ = fs::remove_file(&draft);
+        fault::pass(Point::IndexInstalled);
+        done
+    }
+
+    /// Removes what one of us left in the git directory when it was killed: its lock on the index, and copies of the index. Only
+    /// for who holds the run lock.
+    pub fn remove_leftovers(&self) -> Result<(), GitError> {
+        let (lock, draft) = (self.lock_path(), self.git_dir.join(DRAFT));
+        let same = |a: &Path, b: &Path| -> io::Result<bool> {
+            let (a, b) = (fs::symlink_metadata(a)?, fs::symlink_metadata(b)?);
+            Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
         };
-        let done = install();
-        if done.is_err() {
-            let _ = fs::remove_file(&lock);
+        if same(&lock, &draft).unwrap_or(false) {
+            remove(&lock).map_err(GitError::io(&lock))?;
         }
-        let _ = fs::remove_file(&ours);
-        done.map_err(GitError::io(&path))
-    }
-
-    /// Removes what a run that died left in the git directory. To be called by whoever holds the work tree alone.
-    pub fn sweep(&self) -> Result<(), GitError> {
-        for entry in fs::read_dir(&self.git_dir).map_err(GitError::io(&self.git_dir))? {
-            let path = entry.map_err(GitError::io(&self.git_dir))?.path();
-            let is_ours = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes()));
-            if is_ours && path.is_dir() {
-                let _ = fs::remove_dir_all(&path);
-            } else if is_ours && is_of_a_dead_process(&path) {
-                if is_same_file(&path, &self.git_dir.join("index.lock")) {
-                    let _ = fs::remove_file(self.git_dir.join("index.lock"));
-                }
-                let _ = fs::remove_file(&path);
-            }
+        remove(&draft).map_err(GitError::io(&draft))?;
+        let entries = fs::read_dir(&self.git_dir).map_err(GitError::io(&self.git_dir))?;
+        for entry in entries.flatten().filter(|entry| entry.file_name().as_encoded_bytes().starts_with(COPY.as_bytes())) {
+            fs::remove_dir_all(entry.path()).map_err(GitError::io(&entry.path()))?;
         }
         Ok(())
     }
 
-    fn take_lock(&self, lock: &Path, ours: &Path) -> Result<(), GitError> {
-        let until = Instant::now() + LOCK_PATIENCE;
-        loop {
-            let linked = match fs::hard_link(ours, lock) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => copy_to_new(ours, lock),
-                done => done,
-            };
-            match linked {
-                Ok(()) => return Ok(()),
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(GitError::Io { path: lock.to_owned(), source: error });
-                }
-                Err(_) if Instant::now() >= until => return Err(GitError::Locked { lock: lock.to_owned() }),
-                Err(_) => {
-                    self.sweep_lock(lock)?;
-                    thread::sleep(Duration::from_millis(10));
-                }
-            }
-        }
-    }
-
-    /// Removes the lock if it is one that a dead process of ours left.
-    fn sweep_lock(&self, lock: &Path) -> Result<(), GitError> {
-        for entry in fs::read_dir(&self.git_dir).map_err(GitError::io(&self.git_dir))?.flatten() {
-            let path = entry.path();
-            if is_of_a_dead_process(&path) && is_same_file(&path, lock) {
-                let _ = fs::remove_file(lock);
-                let _ = fs::remove_file(&path);
-            }
-        }
-        Ok(())
+    fn lock_path(&self) -> PathBuf {
+        self.git_dir.join("index.lock")
     }
 }
 
-/// Where the file system knows no links. Such a lock does not tell whose it is.
-fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(to)?;
-    file.write_all(&fs::read(from)?)?;
-    file.set_times(FileTimes::new().set_modified(fs::metadata(from)?.modified()?))
+/// Makes the draft the lock as well.
+fn take_lock(draft: &Path, lock: &Path) -> Result<(), GitError> {
+    let until = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match fs::hard_link(draft, lock) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // No hard links on this file system: then the lock cannot be told from another's.
+            Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) => {
+                use rustix::fs::{CWD, RenameFlags, renameat_with};
+                match renameat_with(CWD, draft, CWD, lock, RenameFlags::NOREPLACE) {
+                    Ok(()) => return Ok(()),
+                    Err(rustix::io::Errno::EXIST) => {}
+                    Err(_) => return Err(GitError::Io { path: lock.to_owned(), source: error }),
+                }
+            }
+            Err(source) => return Err(GitError::Io { path: lock.to_owned(), source }),
+        }
+        if Instant::now() >= until {
+            return Err(GitError::Locked { lock: lock.to_owned() });
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
-/// Whether the name is one of ours with the id of a process that is not there any more.
-fn is_of_a_dead_process(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let id = name.strip_prefix(OURS).and_then(|rest| rest.strip_prefix('.')).and_then(|id| id.parse().ok());
-    let pid = id.and_then(rustix::process::Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let identity = |path: &Path| fs::symlink_metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
-    identity(one).is_some_and(|id| identity(other) == Some(id))
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
 }

@@ -9,6 +9,7 @@ use verdone_core::id::Oid;
 use super::chain::{IDENTITY_MAIL, IDENTITY_NAME};
 use super::error::GitError;
 use super::{Git, is_object_id};
+use crate::fault::{self, Point};
 
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const TRIES: u32 = 5;
@@ -20,6 +21,7 @@ impl Git {
             return Err(GitError::Unexpected { what: "notes", detail: format!("{commit} is not an object id") });
         }
         let path = self.common_dir.join("verdone-notes.lock");
+        fault::point(Point::NoteWrite).map_err(GitError::io(&path))?;
         let lock = OpenOptions::new().create(true).append(true).open(&path).map_err(GitError::io(&path))?;
         let until = Instant::now() + LOCK_PATIENCE;
         loop {
@@ -55,6 +57,6 @@ impl Git {
             .env("GIT_COMMITTER_EMAIL", IDENTITY_MAIL)
             .stdin(text.as_bytes().to_vec())
             .run()
-            .map(drop)
+            .map(|_| fault::pass(Point::NoteWritten))
     }
 }

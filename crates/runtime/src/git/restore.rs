@@ -20,6 +20,7 @@ use super::path::{PathSet, RepoPath};
 use super::snapshot::{Kept, Snapshot, State, time_of};
 use super::status::{Change, Entry, Kind, Status};
 use super::{Git, is_object_id};
+use crate::fault::{self, Point};
 
 /// One pass does the work, a second one finds what an ignore rule of the attempt had hidden, a third one sees that all is well.
 const PASSES: u32 = 6;
@@ -53,7 +54,9 @@ impl Git {
         self.forget_operation()?;
         let now = self.status()?;
         let saved = self.saved_by_a_checkpoint(&now)?;
+        fault::point(Point::RestoreHead).map_err(GitError::io(Path::new("HEAD")))?;
         self.put_back_head(&snapshot.checkpoint, &now)?;
+        fault::point(Point::RestoreIndex).map_err(GitError::io(&self.index_path()))?;
         if IndexFile::read(&self.index_path())? != index {
             self.install_index(index.as_ref())?;
         }
@@ -76,7 +79,9 @@ impl Git {
         if !last.is_empty() {
             return Err(GitError::Unsettled { paths: last.into_iter().collect() });
         }
+        fault::point(Point::RestoreExtra).map_err(GitError::io(&self.top))?;
         let extra = work.put_back_extra()?;
+        fault::pass(Point::RestoreDone);
         Ok(Restored { files: work.touched.len() as u32 + extra, aside: work.aside })
     }
 
@@ -214,6 +219,7 @@ impl Work<'_> {
             repaired.insert(path.clone());
         }
         for list in [attributes, others].into_iter().filter(|list| !list.is_empty()) {
+            fault::point(Point::RestoreCheckout).map_err(GitError::io(&self.git.top))?;
             self.git.plumbing("checkout-index").args(["-f", "-q", "-z", "--stdin"]).stdin(list).run()?;
         }
         Ok(())

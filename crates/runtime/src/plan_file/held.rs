@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::{LARGEST_PLAN, PlanFileError};
+use crate::atomic::draft_in;
+use crate::fault::{self, Point};
 
 #[derive(Debug)]
 pub(super) struct Held {
@@ -116,15 +118,18 @@ impl Held {
     fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = self.target.parent().unwrap_or(Path::new("."));
+        fault::point(Point::PlanWrite)?;
         fs::create_dir_all(folder)?;
-        let mut file = tempfile::Builder::new().prefix(".verdone-").tempfile_in(folder)?;
+        let mut file = draft_in(folder)?;
         file.write_all(bytes)?;
         let mode = self.mode.unwrap_or(0o644);
         file.as_file().set_permissions(fs::Permissions::from_mode(mode & 0o7777))?;
         file.as_file().sync_all()?;
+        fault::point(Point::PlanRename)?;
         let file = file.persist(&self.target).map_err(|error| error.error)?;
         self.stamp = Some(Stamp::of(&file.metadata()?));
         self.mode = Some(mode);
+        fault::point(Point::PlanRenamed)?;
         File::open(folder)?.sync_all()
     }
 }

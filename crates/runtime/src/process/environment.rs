@@ -41,7 +41,7 @@ const KEPT: [&str; 5] = [
 ];
 
 /// They name a repository, an index or a run that the child has nothing to do with (a git hook or alias may have started us).
-const REMOVED: [&str; 20] = [
+const REMOVED: [&str; 21] = [
     "AI_AGENT",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -56,6 +56,7 @@ const REMOVED: [&str; 20] = [
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
     "VERDONE_ATTEMPT",
+    "VERDONE_FAULT",
     "VERDONE_ITERATION",
     "VERDONE_PLAN",
     "VERDONE_PROMPT_FILE",
@@ -85,6 +86,7 @@ mod tests {
             ("GIT_INDEX_FILE", true),
             ("GIT_AUTHOR_NAME", false),
             ("VERDONE_RUN", true),
+            (crate::fault::VARIABLE, true),
             ("PATH", false),
             ("LC_ALL", false),
         ] {

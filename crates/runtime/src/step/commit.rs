@@ -1,8 +1,10 @@
 //! The story's commit: exactly the verified tree, the user's git hooks included.
 
+use std::path::Path;
+
 use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
-use verdone_core::machine::{Input, Phase, State};
+use verdone_core::machine::{Attempt, Input, Phase, State};
 use verdone_core::plan::progress::StoryEntry;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
@@ -37,6 +39,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
                 reporter.report(Update::Notice { text: &format!("{path} was changed during the commit; it was put back") });
             }
         }
+        put_deleted_back(site, attempt, reporter);
         return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
     }
     verify_again(site, state, *verdict, commit, candidate.head.as_ref(), files, reporter)
@@ -61,6 +64,7 @@ fn verify_again(
     let honest = site.plan.marks_are_ours()?;
     if clean && honest && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
         let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
+        put_deleted_back(site, attempt, reporter);
         return Ok(record(site, &evidence, commit, tree, files, reporter));
     }
     site.git.uncommit(&commit, parent)?;
@@ -69,28 +73,46 @@ fn verify_again(
     Ok(Input::CommitRefused { message: format!("a git hook changed files, and the result does not pass: {failed}") })
 }
 
+/// The user's own files that the attempt deleted. What the story's checks do to such files is not the agent's doing.
+fn put_deleted_back(site: &Site, attempt: &Attempt, reporter: &mut dyn Reporter) {
+    let Some(checkpoint) = &attempt.checkpoint else { return };
+    match site.git.put_back_deleted(checkpoint, &site.untracked_before) {
+        Ok(paths) => {
+            for path in paths {
+                reporter.report(Update::Notice { text: &format!("{path} is not in git and was deleted; it was put back") });
+            }
+        }
+        Err(error) => {
+            let text = format!("deleted files that are not in git could not be put back (the checkpoint has them): {error}");
+            reporter.report(Update::Notice { text: &text });
+        }
+    }
+}
+
 fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u32, reporter: &mut dyn Reporter) -> Input {
     let noted = site.git.note(&commit, &evidence.to_note());
     if let Err(error) = &noted {
         let text = format!("the evidence note could not be written (the journal has it): {error}");
         reporter.report(Update::Notice { text: &text });
     }
-    if let Err(error) = site.plan.record_story(&entry(site, evidence, &commit)) {
+    let (run_dir, root) = (&site.run_dir, &site.root);
+    let entry = entry(run_dir, root, evidence, &commit, &evidence.subject(&site.config.commit.subject));
+    if let Err(error) = site.plan.record_story(&entry) {
         reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
     }
     Input::Committed { commit, tree, files, noted: noted.is_ok() }
 }
 
 /// The story's entry in a progress file.
-fn entry(site: &Site, evidence: &Evidence, commit: &Oid) -> StoryEntry {
+pub fn entry(run_dir: &Path, root: &Path, evidence: &Evidence, commit: &Oid, subject: &str) -> StoryEntry {
     StoryEntry {
         at: jiff::Zoned::now().strftime("%Y-%m-%d %H:%M").to_string(),
         story: evidence.story.clone(),
         title: evidence.title.clone(),
         thread: None,
-        run: site.run.to_string(),
-        run_log: Some(crate::site::shown(&site.run_dir.join("journal.jsonl"), &site.root)),
-        commit: Some(format!("{} {}", commit.short(), evidence.subject(&site.config.commit.subject))),
+        run: evidence.run.to_string(),
+        run_log: Some(crate::site::shown(&run_dir.join("journal.jsonl"), root)),
+        commit: Some(format!("{} {subject}", commit.short())),
         verification: evidence.after.iter().map(|proof| (proof.command.display(), proof.outcome.passed())).collect(),
     }
 }

@@ -5,13 +5,14 @@ use verdone_core::lifecycle::Script;
 use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
 use verdone_core::plan::{Plan, Status};
-use verdone_core::update::Reporter;
+use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
 use super::script::run_script;
 use crate::git::PathSet;
 use crate::process;
+use crate::recover;
 use crate::signal::Stop;
 use crate::site::Site;
 use crate::store::{Store, proven};
@@ -21,6 +22,9 @@ pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     site.scripts.end_background(grace, &site.signals);
     process::end_leftovers(&[], grace, &site.signals);
     let order = put_in_order(site, state);
+    if let Err(error) = &order {
+        reporter.report(Update::Notice { text: &format!("the end of the run could not be recorded: {error}") });
+    }
     // Whatever went wrong: the script that tells the user runs.
     let script = run_script(site, state, Script::Finished, reporter);
     order?;
@@ -66,7 +70,8 @@ fn all_proven(site: &Site, plan: &Plan) -> bool {
 /// Progress that came after the last story commit gets one commit of its own, if git knows the files and nothing else changed.
 fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
     let ours: PathSet = site.plan.progress_paths().iter().filter_map(|path| site.git.repo_path(path)).collect();
-    if ours.is_empty() || state.commits == 0 || state.attempt.is_some() {
+    let owed = || recover::owes_progress(&Store::of(&site.root), &site.run).unwrap_or(false);
+    if ours.is_empty() || state.attempt.is_some() || (state.commits == 0 && !owed()) {
         return Ok(());
     }
     let checkpoint = site.checkpoint("end of the run")?;

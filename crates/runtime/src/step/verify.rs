@@ -76,6 +76,9 @@ pub(super) fn put_settings_back(site: &Site, attempt: &Attempt, when: &str) -> R
         restored.extend(settings.put_back(&aside).map_err(io_error("putting settings back"))?);
     }
     restored.extend(remove_pipes(site.git.top()).map_err(io_error("removing a pipe"))?);
+    // An agent that had to be killed may have been in the middle of a commit.
+    let locks = site.git.remove_stale_locks(site.attempt_since)?;
+    restored.extend(locks.iter().map(|lock| crate::site::shown(lock, &site.root)));
     Ok(restored)
 }
 

@@ -1,7 +1,7 @@
 //! The append-only log of a run: one JSON event a line, on disk before anything is done about it. One process writes it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use verdone_core::event::{Event, Recorded, SCHEMA_VERSION};
 
 use super::reader::find_from_end;
 use super::truth::Truth;
+use crate::fault::{self, Point};
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -55,11 +56,13 @@ impl Journal {
     pub fn create(dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join("journal.jsonl");
         let open = || -> io::Result<(File, Truth)> {
+            fault::point(Point::JournalCreate)?;
             let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
             File::open(dir)?.sync_all()?;
             Ok((file, Truth::new(dir)?))
         };
         let (file, truth) = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        fault::pass(Point::JournalCreated);
         let stamp = stamp(&path);
         Ok(Self { file, path, seq: 0, truth: Some(truth), stamp, put_back: 0 })
     }
@@ -69,6 +72,7 @@ impl Journal {
         let path = dir.join("journal.jsonl");
         let (seq, length) = find_from_end(&path, |events, end| Some((events.last()?.seq, end)))?.unwrap_or_default();
         let open = || -> io::Result<File> {
+            fault::point(Point::JournalReopen)?;
             let file = OpenOptions::new().append(true).open(&path)?;
             file.set_len(length)?;
             Ok(file)
@@ -91,10 +95,13 @@ impl Journal {
             recorded.push(entry);
         }
         self.keep_ours()
-            .and_then(|()| self.file.write_all(&lines))
+            .and_then(|()| fault::point(Point::JournalAppend))
+            .and_then(|()| fault::write_torn(&mut self.file, &lines, Point::JournalTorn))
+            .and_then(|()| fault::point(Point::JournalWritten))
             .and_then(|()| self.file.sync_data())
             .and_then(|()| self.truth.as_mut().map_or(Ok(()), |truth| truth.extend(&lines)))
             .map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
+        fault::pass(Point::JournalSynced);
         self.seq += recorded.len() as u64;
         self.stamp = stamp(&self.path);
         Ok(recorded)

@@ -9,6 +9,8 @@ use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use verdone_core::id::RunId;
 
+use crate::fault::{self, Point};
+
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error("another run works in this work tree: {holder}")]
@@ -45,6 +47,7 @@ impl RunLock {
     pub fn take(git_dir: &Path) -> Result<Self, LockError> {
         let path = git_dir.join("verdone.lock");
         let failed = |source| LockError::Io { path: path.clone(), source };
+        fault::point(Point::LockTake).map_err(failed)?;
         let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { file }),
@@ -68,6 +71,7 @@ impl RunLock {
     pub fn tell(&mut self, holder: &Holder) -> io::Result<()> {
         self.file.rewind()?;
         self.file.set_len(0)?;
+        fault::point(Point::LockTell)?;
         self.file.write_all(&serde_json::to_vec(holder)?)
     }
 }

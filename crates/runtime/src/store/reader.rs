@@ -136,6 +136,12 @@ pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), Jour
     Ok((events, reader.damage()?))
 }
 
+/// The lines of a journal that are events, as they stand there.
+pub fn readable_lines(bytes: &[u8]) -> Vec<u8> {
+    let is_event = |line: &&[u8]| line.ends_with(b"\n") && serde_json::from_slice::<Recorded>(line).is_ok();
+    bytes.split_inclusive(|byte| *byte == b'\n').filter(is_event).flatten().copied().collect()
+}
+
 /// Looks at more and more of a journal's end until `find` finds something in its events, and where the
 /// last of them ends; `None` where all of it was not enough.
 ///

@@ -298,6 +298,7 @@ impl World {
         let unsaved = self.unsaved();
         if let Some(after) = killed_after {
             restore_in_a_process_that_is_killed(&self.repo, &to.checkpoint, after);
+            self.repo.git.remove_leftovers().unwrap();
         }
         self.repo.restore(&to.checkpoint);
         let (model, either) = self.model.restored(&to.model);

@@ -394,45 +394,32 @@ fn what_ignore_rules_of_the_attempt_hide_is_not_overwritten_by_a_file_that_was_c
 }
 
 #[test]
-fn a_lock_of_the_index_is_taken_over_only_from_a_dead_process_of_ours() {
+fn what_a_killed_restore_left_in_the_git_directory_is_removed_and_nothing_else() {
     let repo = Repo::new();
     let checkpoint = repo.checkpoint();
     repo.write("a.txt", "agent");
     repo.git(&["add", "a.txt"]);
     repo.checkpoint();
-    let mut dead = std::process::Command::new("true").spawn().unwrap();
-    dead.wait().unwrap();
     let git_dir = repo.git.git_dir();
-    let ours = git_dir.join(format!("verdone-index.{}", dead.id()));
-    fs::write(&ours, "half").unwrap();
-    fs::hard_link(&ours, git_dir.join("index.lock")).unwrap();
+    let (draft, lock) = (git_dir.join("verdone-index"), git_dir.join("index.lock"));
+    fs::write(&draft, "half").unwrap();
+    fs::hard_link(&draft, &lock).unwrap();
+    fs::create_dir(git_dir.join("verdone-copy-x7Kd")).unwrap();
+    fs::write(git_dir.join("verdone-copy-x7Kd/index"), "").unwrap();
+    fs::write(git_dir.join("verdone.lock"), "").unwrap();
+    repo.git.remove_leftovers().unwrap();
+    assert!(!draft.exists() && !lock.exists() && !git_dir.join("verdone-copy-x7Kd").exists());
+    assert!(git_dir.join("verdone.lock").exists());
     let rules = || RestoreRules { skip: PathSet::default(), aside: repo.home().join("aside") };
     repo.git.restore(&checkpoint, &rules()).unwrap();
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
-    assert!(!ours.exists() && !git_dir.join("index.lock").exists());
 
     repo.write("a.txt", "agent");
     repo.git(&["add", "a.txt"]);
-    fs::write(git_dir.join("index.lock"), "").unwrap();
+    fs::write(&lock, "").unwrap();
+    repo.git.remove_leftovers().unwrap();
     let error = repo.git.restore(&checkpoint, &rules()).unwrap_err();
     assert!(matches!(error, GitError::Locked { .. }), "{error}");
-    fs::remove_file(git_dir.join("index.lock")).unwrap();
-}
-
-#[test]
-fn what_a_dead_run_left_in_the_git_directory_is_swept_and_nothing_else() {
-    let repo = Repo::new();
-    let git_dir = repo.git.git_dir();
-    let mut dead = std::process::Command::new("true").spawn().unwrap();
-    dead.wait().unwrap();
-    let (gone, living) =
-        (git_dir.join(format!("verdone-index.{}", dead.id())), git_dir.join(format!("verdone-index.{}", std::process::id())));
-    fs::create_dir(git_dir.join("verdone-index-x7Kd")).unwrap();
-    fs::write(git_dir.join("verdone-index-x7Kd/index"), "").unwrap();
-    for path in [&gone, &living, &git_dir.join("index.lock"), &git_dir.join("verdone.lock")] {
-        fs::write(path, "").unwrap();
-    }
-    repo.git.sweep().unwrap();
-    assert!(!gone.exists() && !git_dir.join("verdone-index-x7Kd").exists());
-    assert!(living.exists() && git_dir.join("index.lock").exists() && git_dir.join("verdone.lock").exists());
+    assert!(lock.exists(), "the lock of somebody else stays");
+    fs::remove_file(lock).unwrap();
 }
