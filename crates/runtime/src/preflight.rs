@@ -163,27 +163,24 @@ pub fn cannot_leave(status: &GitStatus, settings: &dyn Fn(&Path) -> bool) -> Opt
 }
 
 fn names(entries: &[&Entry]) -> String {
-    let mut shown: Vec<String> = entries.iter().take(SHOWN).map(|entry| entry.path.to_string()).collect();
-    if entries.len() > SHOWN {
-        shown.push(format!("and {} more", entries.len() - SHOWN));
-    }
-    shown.join(", ")
+    some(&entries.iter().map(|entry| entry.path.to_string()).collect::<Vec<String>>())
 }
 
 fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool, dirty: Dirty) -> Vec<Finding> {
+    let files = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Submodule { .. }));
     let (untracked, changed): (Vec<_>, Vec<_>) =
-        status.entries.iter().filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
-    let (plain, special): (Vec<&Entry>, Vec<&Entry>) =
+        files.filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
+    let (plain, conflicts): (Vec<&Entry>, Vec<&Entry>) =
         changed.iter().partition(|entry| matches!(entry.kind, Kind::Tracked { .. }));
     let mut findings = vec![match dirty {
         Dirty::Refused | Dirty::SetAside if changed.is_empty() => Finding::good("work tree", "nothing uncommitted is in the way"),
-        Dirty::SetAside if special.is_empty() => {
+        Dirty::SetAside if conflicts.is_empty() => {
             Finding::good("work tree", format!("set aside until the run ends: {}", names(&plain)))
         }
         Dirty::SetAside => Finding::bad(
             "work tree",
-            format!("submodules and conflicts cannot be set aside: {}", names(&special)),
-            ["git submodule update, or git commit, and run again"],
+            format!("conflicts cannot be set aside: {}", names(&conflicts)),
+            ["settle them, then git commit, and run again"],
         ),
         Dirty::Refused => Finding::bad(
             "work tree",

@@ -74,8 +74,8 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let text = format!("run {} did not end properly; putting things in order", stored.id);
     reporter.report(Update::Notice { text: &text });
     end_strays(&stored.id, signals, reporter);
-    // A recovery that is killed leaves git processes behind, too.
-    let git = git.marked(RUN_VARIABLE, stored.id.as_str());
+    // A recovery that is killed leaves git processes behind, too. Under another name than the run's: its watchdog may still be at work.
+    let git = git.marked(RUN_VARIABLE, recovery_of(&stored.id).as_str());
     git.remove_leftovers()?;
     if let Some(begun) = state.started_at {
         for lock in git.remove_stale_locks(begun.into())? {
@@ -176,11 +176,17 @@ fn note_again(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Res
     Ok(())
 }
 
+fn recovery_of(run: &RunId) -> RunId {
+    RunId(format!("{run}-recovery"))
+}
+
 fn end_strays(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
-    let mut strays = process::end_strays(run, Limits::default().grace.duration(), signals);
+    let grace = Limits::default().grace.duration();
+    let end = || process::end_strays(run, grace, signals) + process::end_strays(&recovery_of(run), grace, signals);
+    let mut strays = end();
     // A process that was only just started shows no environment for a moment, so it is not found at the first look.
     std::thread::sleep(SECOND_LOOK);
-    strays += process::end_strays(run, Limits::default().grace.duration(), signals);
+    strays += end();
     if strays > 0 {
         reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
     }

@@ -211,7 +211,7 @@ impl World {
         while let Some(dir) = open.pop() {
             for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
                 let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-                let kept = ["verdone.lock", "verdone-notes.lock"].contains(&&*name);
+                let kept = ["verdone.lock", "verdone-notes.lock", "verdone-last-run"].contains(&&*name);
                 let ours =
                     name.starts_with(".verdone-") || (path.parent().unwrap().ends_with(".git") && name.starts_with("verdone"));
                 if (ours && !kept) || name == "index.lock" {

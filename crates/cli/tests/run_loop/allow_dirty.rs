@@ -404,7 +404,7 @@ fn what_cannot_be_set_aside_is_refused() {
     world.git(&["commit", "--quiet", "-m", "sub"]);
     world.git(&["-C", "sub", "commit", "--quiet", "--allow-empty", "-m", "two"]);
     let output = run(&world, 2);
-    assert!(output.stderr.contains("cannot be set aside: sub"), "{}", output.stderr);
+    assert!(output.stderr.contains("have changes that a checkpoint cannot keep: sub"), "{}", output.stderr);
     world.git(&["-C", "sub", "reset", "--quiet", "--hard", "HEAD^"]);
 
     fs::File::options().write(true).open(world.sandbox.path("one.txt")).unwrap().set_len(100_000_001).unwrap();

@@ -60,7 +60,7 @@ fn undone(before: &str, restored: &str) -> Event {
 fn journal(events: impl IntoIterator<Item = Event>) -> Vec<Recorded> {
     let line = |(seq, event): (u64, Event)| {
         let at = Timestamp::from_second(1_000_000 + i64::try_from(seq).unwrap()).unwrap();
-        Recorded { v: SCHEMA_VERSION, seq, at, active_ms: None, event }
+        Recorded { v: SCHEMA_VERSION, seq, at, active_ms: Some((seq - 1) * 1000), event }
     };
     (1..).zip(events).map(line).collect()
 }
