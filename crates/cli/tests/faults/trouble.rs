@@ -1,6 +1,8 @@
 //! Trouble of the machine: whatever cannot be written, the run ends with a clear message, nothing is lost, and once the trouble is
 //! over the next run ends as an undisturbed one.
 
+use std::time::Duration;
+
 use verdone_runtime::fault::Point;
 use verdone_testkit::Output;
 
@@ -194,9 +196,13 @@ fn refs_that_cannot_be_written_stop_the_run_before_any_work() {
 fn a_stale_lock_of_git_is_named_with_what_to_do() {
     let world = World::new();
     world.sandbox.write(".git/index.lock", "");
+    let lock = world.sandbox.path(".git/index.lock");
+    // Older than the run by more than a tick of the file system's clock.
+    while lock.metadata().unwrap().modified().unwrap().elapsed().unwrap() < Duration::from_millis(100) {
+        std::thread::yield_now();
+    }
     let output = world.run();
     output.assert_code(1);
-    let lock = world.sandbox.path(".git/index.lock");
     assert!(output.stdout.contains(&format!("another git process holds {}", lock.display())), "{}", output.transcript());
     assert!(output.stdout.contains("remove that file"), "{}", output.transcript());
     assert!(lock.exists(), "another's lock is not ours to remove");

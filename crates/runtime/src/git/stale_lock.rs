@@ -13,7 +13,7 @@ use super::error::GitError;
 /// Other programs than git lock for moments only.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// File times come from a coarser clock than ours.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(10);
 
 impl Git {
     /// Removes locks that appeared since then and that nobody holds; says which. Our own processes and the agent's must have
