@@ -12,6 +12,7 @@ pub mod detect;
 pub mod event;
 pub mod evidence;
 pub mod finish;
+pub mod hook;
 pub mod id;
 pub mod lifecycle;
 pub mod machine;
