@@ -1,0 +1,503 @@
+//! Expands one word of the source: quotes, escapes, variables and patterns, the way bash would.
+//!
+//! The parser says where a word begins and ends and what its substitutions print; the bytes between are read here, because the
+//! parser's own nodes for the inside of words do not keep every byte.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::scope::{Scope, Value};
+use super::word::{Origin, Piece, Word};
+use super::{ansi, brace};
+
+/// Stands for computed text in a script that is read a second time, as in `bash -c "$x"`. Private use characters.
+pub(super) const ANY: char = '\u{F8FF}';
+pub(super) const NETWORK: char = '\u{F8FE}';
+
+/// A piece of a word whose fields are not yet apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Bit {
+    Text {
+        text: String,
+        quoted: bool,
+    },
+    Any {
+        origin: Origin,
+        quoted: bool,
+    },
+    Glob,
+    One,
+    /// An unquoted `{`, `,` or `}`.
+    Brace(char),
+    /// The end of one field and the beginning of the next.
+    Split,
+}
+
+/// A substitution that the parser found, and what it prints.
+#[derive(Debug, Clone)]
+pub(super) struct Substituted {
+    pub(super) range: Range<usize>,
+    pub(super) output: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Bare,
+    /// In double quotes.
+    Double,
+    /// In a here-document: quotes are text.
+    Document,
+}
+
+pub(super) struct Lexer<'a> {
+    pub(super) source: &'a str,
+    pub(super) substituted: &'a [Substituted],
+    pub(super) scope: &'a Scope,
+    /// Which candidate of a variable with several is taken this time.
+    pub(super) choice: &'a HashMap<String, usize>,
+}
+
+impl Lexer<'_> {
+    /// The words that a word of the source becomes.
+    pub(super) fn words(&self, range: Range<usize>) -> Vec<Word> {
+        brace::expand(self.bits(range, Mode::Bare)).iter().flat_map(|bits| fields(bits)).collect()
+    }
+
+    /// The value of an assignment: no fields, no patterns, no braces.
+    pub(super) fn value(&self, range: Range<usize>) -> Value {
+        self.bits(range, Mode::Bare).into_iter().map(plain).collect()
+    }
+
+    pub(super) fn bits(&self, range: Range<usize>, mode: Mode) -> Vec<Bit> {
+        let mut out = Vec::new();
+        self.scan(range, mode, &mut out);
+        out
+    }
+
+    fn scan(&self, range: Range<usize>, mode: Mode, out: &mut Vec<Bit>) {
+        let quoted = mode != Mode::Bare;
+        let mut at = range.start;
+        if mode == Mode::Bare && self.source[range.clone()].starts_with('~') {
+            at = self.tilde(&range, out);
+        }
+        while at < range.end {
+            if let Some(found) = self.substituted.iter().find(|found| found.range.start == at && found.range.end <= range.end) {
+                extend(out, &found.output, quoted);
+                at = found.range.end;
+                continue;
+            }
+            let rest = &self.source[at..range.end];
+            let Some(c) = rest.chars().next() else { break };
+            at += match (c, mode) {
+                ('\\', _) => escape(rest, mode, out),
+                ('\'', Mode::Bare) => {
+                    let inner = rest[1..].split('\'').next().unwrap_or_default();
+                    push_marked(out, inner, true);
+                    (inner.len() + 2).min(rest.len())
+                }
+                ('"', Mode::Bare) => {
+                    let inner = closing_quote(&rest[1..]);
+                    push(out, "", true);
+                    self.scan(at + 1..at + 1 + inner, Mode::Double, out);
+                    (inner + 2).min(rest.len())
+                }
+                ('$', _) => self.dollar(at, rest, mode, out),
+                ('`', _) => {
+                    out.push(Bit::Any { origin: Origin::Unknown, quoted });
+                    rest[1..].find('`').map_or(rest.len(), |end| end + 2)
+                }
+                ('*', Mode::Bare) => {
+                    out.push(Bit::Glob);
+                    1
+                }
+                ('?', Mode::Bare) => {
+                    out.push(Bit::One);
+                    1
+                }
+                ('[', Mode::Bare) if rest[1..].find(']').is_some_and(|end| end > 0) => {
+                    out.push(Bit::One);
+                    rest[2..].find(']').map_or(rest.len(), |end| end + 3)
+                }
+                ('{' | ',' | '}', Mode::Bare) => {
+                    out.push(Bit::Brace(c));
+                    1
+                }
+                ('<' | '>', Mode::Bare) if rest[1..].starts_with('(') => {
+                    out.push(Bit::Any { origin: Origin::Unknown, quoted: true });
+                    rest.len()
+                }
+                (ANY | NETWORK, _) => {
+                    push_marked(out, &rest[..c.len_utf8()], quoted);
+                    c.len_utf8()
+                }
+                (' ' | '\t' | '\n', Mode::Bare) => {
+                    out.push(Bit::Split);
+                    1
+                }
+                _ => {
+                    push(out, &rest[..c.len_utf8()], quoted);
+                    c.len_utf8()
+                }
+            };
+        }
+    }
+
+    fn tilde(&self, range: &Range<usize>, out: &mut Vec<Bit>) -> usize {
+        let rest = &self.source[range.start + 1..range.end];
+        let name = rest.split('/').next().unwrap_or_default();
+        match (name, self.scope.candidates("HOME")) {
+            ("", [home]) => out.extend(home.iter().cloned().map(plain)),
+            ("+", _) => extend(out, &self.lookup("PWD"), true),
+            _ => out.push(Bit::Any { origin: Origin::Unknown, quoted: true }),
+        }
+        range.start + 1 + name.len()
+    }
+
+    /// Reads an expansion that begins at `$` and says how long it is.
+    fn dollar(&self, at: usize, rest: &str, mode: Mode, out: &mut Vec<Bit>) -> usize {
+        let quoted = mode != Mode::Bare;
+        let after = &rest[1..];
+        match after.chars().next() {
+            Some('\'') if mode == Mode::Bare => {
+                let inner = ansi_end(&after[1..]);
+                push_marked(out, &ansi::decode(&after[1..][..inner]), true);
+                (inner + 3).min(rest.len())
+            }
+            Some('"') if mode == Mode::Bare => 1,
+            Some('{') => {
+                let inner = closing_brace(&after[1..]);
+                self.parameter(at + 2..at + 2 + inner, mode, out);
+                (inner + 3).min(rest.len())
+            }
+            Some('(') => {
+                out.push(Bit::Any { origin: Origin::Unknown, quoted });
+                closing_paren(&after[1..]).map_or(rest.len(), |end| end + 3)
+            }
+            Some('[') => {
+                out.push(Bit::Any { origin: Origin::Unknown, quoted });
+                after.find(']').map_or(rest.len(), |end| end + 2)
+            }
+            Some(c) if c == '_' || c.is_ascii_alphabetic() => {
+                let name = after.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+                extend(out, &self.lookup(name), quoted);
+                name.len() + 1
+            }
+            Some(c) if c.is_ascii_digit() || "@*#?$!-".contains(c) => {
+                extend(out, &self.special(&after[..1]), quoted);
+                2
+            }
+            Some(_) | None => {
+                push(out, "$", quoted);
+                1
+            }
+        }
+    }
+
+    /// `${...}`: plain names, arrays and defaults are known; what cuts or replaces is not.
+    fn parameter(&self, range: Range<usize>, mode: Mode, out: &mut Vec<Bit>) {
+        let quoted = mode != Mode::Bare;
+        let inner = &self.source[range.clone()];
+        let mut name_len = inner.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
+        if name_len == 0 && (inner == "@" || inner == "*") {
+            name_len = 1;
+        }
+        let (name, operation) = inner.split_at(name_len);
+        let value = if name.starts_with(|c: char| c.is_ascii_digit() || "@*".contains(c)) {
+            self.special(name)
+        } else {
+            self.lookup(name)
+        };
+        let (value, operation) = match operation {
+            rest if rest.starts_with("[@]") || rest.starts_with("[*]") => (value, &rest[3..]),
+            rest if rest.starts_with("[0]") => (first_field(value), &rest[3..]),
+            rest => (first_field(value), rest),
+        };
+        let known = !value.iter().any(|bit| matches!(bit, Bit::Any { .. }));
+        let alternative = |sign: usize| range.end - operation.len() + sign..range.end;
+        let set = known && !self.scope.candidates(name).is_empty();
+        match operation {
+            _ if name.is_empty() => out.push(Bit::Any { origin: Origin::Unknown, quoted }),
+            "" => extend(out, &value, quoted),
+            rest if rest.starts_with(":-") || rest.starts_with(":=") => {
+                if set && !value.is_empty() { extend(out, &value, quoted) } else { self.scan(alternative(2), mode, out) }
+            }
+            rest if rest.starts_with(['-', '=']) => {
+                if set { extend(out, &value, quoted) } else { self.scan(alternative(1), mode, out) }
+            }
+            rest if rest.starts_with(":+") => self.scan(alternative(2), mode, out),
+            rest if rest.starts_with('+') => self.scan(alternative(1), mode, out),
+            rest if rest.starts_with([':', '?']) && rest.trim_start_matches(':').starts_with('?') => extend(out, &value, quoted),
+            _ => out.push(Bit::Any { origin: origin(&value), quoted }),
+        }
+    }
+
+    fn lookup(&self, name: &str) -> Value {
+        let candidates = self.scope.candidates(name);
+        let chosen = self.choice.get(name).copied().unwrap_or_default();
+        candidates.get(chosen).cloned().unwrap_or_else(super::scope::unknown)
+    }
+
+    fn special(&self, name: &str) -> Value {
+        if name == "0" {
+            return self.scope.zero.clone();
+        }
+        let Some(positional) = &self.scope.positional else {
+            return vec![Bit::Any { origin: Origin::Argument, quoted: false }];
+        };
+        match name {
+            "@" | "*" => join(positional),
+            _ => match name.parse::<usize>() {
+                Ok(number) if number > 0 => positional.get(number - 1).map(bits_of).unwrap_or_default(),
+                Ok(_) | Err(_) => super::scope::unknown(),
+            },
+        }
+    }
+}
+
+/// Fields of an unquoted word, empty ones dropped unless they are quoted.
+fn fields(bits: &[Bit]) -> Vec<Word> {
+    bits.split(|bit| *bit == Bit::Split)
+        .filter(|field| !field.is_empty())
+        .map(|field| {
+            let loose = field.iter().any(|bit| matches!(bit, Bit::Any { quoted: false, .. }));
+            Word { pieces: pieces(field), loose }
+        })
+        .collect()
+}
+
+pub(super) fn pieces(bits: &[Bit]) -> Vec<Piece> {
+    let mut out: Vec<Piece> = Vec::new();
+    for bit in bits {
+        match bit {
+            Bit::Text { text, .. } => add_text(&mut out, text),
+            Bit::Brace(c) => add_text(&mut out, c.encode_utf8(&mut [0; 4])),
+            Bit::Split => add_text(&mut out, " "),
+            Bit::Any { origin, .. } => out.push(Piece::Any(*origin)),
+            Bit::Glob => out.push(Piece::Glob),
+            Bit::One => out.push(Piece::One),
+        }
+    }
+    out
+}
+
+fn add_text(out: &mut Vec<Piece>, text: &str) {
+    match out.last_mut() {
+        Some(Piece::Text(last)) => last.push_str(text),
+        Some(Piece::Any(_) | Piece::Glob | Piece::One) | None => {
+            if !text.is_empty() {
+                out.push(Piece::Text(text.to_owned()));
+            }
+        }
+    }
+}
+
+/// A word as a value that can be expanded again.
+pub(super) fn bits_of(word: &Word) -> Value {
+    word.pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Text(text) => Bit::Text { text: text.clone(), quoted: false },
+            Piece::Any(origin) => Bit::Any { origin: *origin, quoted: false },
+            Piece::Glob => Bit::Glob,
+            Piece::One => Bit::One,
+        })
+        .collect()
+}
+
+/// Words as the fields of one value.
+pub(super) fn join(words: &[Word]) -> Value {
+    let mut out = Value::new();
+    for word in words {
+        if !out.is_empty() {
+            out.push(Bit::Split);
+        }
+        out.extend(bits_of(word));
+    }
+    out
+}
+
+/// The text of a value for a second reading, with marks where it is computed.
+pub(super) fn render(bits: &[Bit]) -> String {
+    bits.iter().fold(String::new(), |mut out, bit| {
+        match bit {
+            Bit::Text { text, .. } => out.push_str(text),
+            Bit::Any { origin: Origin::Unknown | Origin::Argument, .. } => out.push(ANY),
+            Bit::Any { origin: Origin::Network, .. } => out.push(NETWORK),
+            Bit::Glob => out.push('*'),
+            Bit::One => out.push('?'),
+            Bit::Brace(c) => out.push(*c),
+            Bit::Split => out.push(' '),
+        }
+        out
+    })
+}
+
+pub(super) fn origin(bits: &[Bit]) -> Origin {
+    let network = bits.iter().any(|bit| matches!(bit, Bit::Any { origin: Origin::Network, .. }));
+    if network { Origin::Network } else { Origin::Unknown }
+}
+
+/// Adds the value of an expansion: outside quotes its blanks separate fields.
+fn extend(out: &mut Vec<Bit>, value: &[Bit], quoted: bool) {
+    for bit in value {
+        match bit {
+            Bit::Text { text, .. } if quoted => push(out, text, true),
+            Bit::Text { text, .. } => {
+                for (index, field) in text.split([' ', '\t', '\n']).enumerate() {
+                    if index > 0 {
+                        out.push(Bit::Split);
+                    }
+                    if !field.is_empty() {
+                        push(out, field, false);
+                    }
+                }
+            }
+            Bit::Any { origin, .. } => out.push(Bit::Any { origin: *origin, quoted }),
+            Bit::Glob if quoted => push(out, "*", true),
+            Bit::One if quoted => push(out, "?", true),
+            Bit::Brace(c) => push(out, c.encode_utf8(&mut [0; 4]), quoted),
+            Bit::Glob | Bit::One | Bit::Split => out.push(bit.clone()),
+        }
+    }
+}
+
+/// What stays of a bit where no fields, patterns or braces are expanded.
+fn plain(bit: Bit) -> Bit {
+    match bit {
+        Bit::Text { text, .. } => Bit::Text { text, quoted: false },
+        Bit::Any { origin, .. } => Bit::Any { origin, quoted: false },
+        Bit::Brace(c) => Bit::Text { text: c.to_string(), quoted: false },
+        Bit::Split => Bit::Text { text: " ".to_owned(), quoted: false },
+        Bit::Glob | Bit::One => bit,
+    }
+}
+
+fn first_field(mut value: Value) -> Value {
+    if let Some(end) = value.iter().position(|bit| *bit == Bit::Split) {
+        value.truncate(end);
+    }
+    value
+}
+
+fn push(out: &mut Vec<Bit>, more: &str, quoted: bool) {
+    match out.last_mut() {
+        Some(Bit::Text { text, quoted: same }) if *same == quoted => text.push_str(more),
+        _ => out.push(Bit::Text { text: more.to_owned(), quoted }),
+    }
+}
+
+/// Text that may hold the marks of computed parts.
+fn push_marked(out: &mut Vec<Bit>, text: &str, quoted: bool) {
+    push(out, "", quoted);
+    for part in text.split_inclusive([ANY, NETWORK]) {
+        let known = part.trim_end_matches([ANY, NETWORK]);
+        if !known.is_empty() {
+            push(out, known, quoted);
+        }
+        if part.ends_with(ANY) {
+            out.push(Bit::Any { origin: Origin::Unknown, quoted });
+        } else if part.ends_with(NETWORK) {
+            out.push(Bit::Any { origin: Origin::Network, quoted });
+        }
+    }
+}
+
+fn escape(rest: &str, mode: Mode, out: &mut Vec<Bit>) -> usize {
+    let Some(next) = rest[1..].chars().next() else {
+        push(out, "\\", true);
+        return 1;
+    };
+    let special = match mode {
+        Mode::Bare => true,
+        Mode::Double => "$`\"\\\n".contains(next),
+        Mode::Document => "$`\\\n".contains(next),
+    };
+    if special && next != '\n' {
+        push(out, &rest[1..=next.len_utf8()], true);
+    } else if !special {
+        push(out, &rest[..=next.len_utf8()], true);
+    }
+    1 + next.len_utf8()
+}
+
+/// Bytes before the double quote that ends a string; substitutions inside may have quotes of their own.
+fn closing_quote(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'"' => return at,
+            b'$' if bytes.get(at + 1) == Some(&b'(') => at += closing_paren(&text[at + 2..]).map_or(1, |end| end + 2),
+            b'$' if bytes.get(at + 1) == Some(&b'{') => at += closing_brace(&text[at + 2..]) + 2,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+/// Bytes before the parenthesis that ends a substitution.
+fn closing_paren(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    closing(text, |byte| match byte {
+        b'(' => {
+            depth += 1;
+            false
+        }
+        b')' if depth == 0 => true,
+        b')' => {
+            depth -= 1;
+            false
+        }
+        _ => false,
+    })
+}
+
+fn closing_brace(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let end = closing(text, |byte| match byte {
+        b'{' => {
+            depth += 1;
+            false
+        }
+        b'}' if depth == 0 => true,
+        b'}' => {
+            depth -= 1;
+            false
+        }
+        _ => false,
+    });
+    end.unwrap_or(text.len())
+}
+
+fn closing(text: &str, mut is_end: impl FnMut(u8) -> bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut at, mut single, mut double) = (0, false, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\'' if !double => single = !single,
+            b'"' if !single => double = !double,
+            b'\\' if !single => at += 1,
+            byte if !single && !double && is_end(byte) => return Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Bytes before the quote that ends `$'...'`.
+fn ansi_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'\'' => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
