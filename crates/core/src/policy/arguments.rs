@@ -2,6 +2,10 @@
 
 use crate::shell::Word;
 
+/// Options of `git commit` and its like whose value is the next word.
+pub(super) const COMMIT_VALUED: &[&str] =
+    &["-m", "--message", "-F", "--file", "-C", "-c", "--author", "--date", "-t", "--template", "--trailer"];
+
 /// The arguments of one command. Computed words count as nothing here: rules ask for what is surely there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<'a> {
@@ -23,6 +27,19 @@ impl<'a> Arguments<'a> {
         self.options().any(|word| {
             let given = word.split('=').next().unwrap_or_default();
             given.len() >= shortest && given.starts_with("--") && name.starts_with(given)
+        })
+    }
+
+    /// The same where words after `valued` options, or after a cluster that ends in one, are values.
+    pub(super) fn long_beside(&self, name: &str, shortest: usize, valued: &[&str]) -> bool {
+        let mut skip = false;
+        self.options().any(|word| {
+            if std::mem::take(&mut skip) {
+                return false;
+            }
+            let cluster = word.starts_with('-') && !word.starts_with("--");
+            skip = valued.iter().any(|option| *option == word || (cluster && option.len() == 2 && word.ends_with(&option[1..])));
+            word.len() >= shortest && word.starts_with("--") && name.starts_with(word)
         })
     }
 

@@ -51,6 +51,7 @@ pub(super) enum Mode {
 
 pub(super) struct Lexer<'a> {
     pub(super) source: &'a str,
+    /// In the order of the source.
     pub(super) substituted: &'a [Substituted],
     pub(super) scope: &'a Scope,
     /// Which candidate of a variable with several is taken this time.
@@ -81,7 +82,7 @@ impl Lexer<'_> {
             at = self.tilde(&range, out);
         }
         while at < range.end {
-            if let Some(found) = self.substituted.iter().find(|found| found.range.start == at && found.range.end <= range.end) {
+            if let Some(found) = self.substitution(at).filter(|found| found.range.end <= range.end) {
                 extend(out, &found.output, quoted);
                 at = found.range.end;
                 continue;
@@ -140,6 +141,11 @@ impl Lexer<'_> {
                 }
             };
         }
+    }
+
+    fn substitution(&self, at: usize) -> Option<&Substituted> {
+        let index = self.substituted.binary_search_by_key(&at, |found| found.range.start).ok()?;
+        self.substituted.get(index)
     }
 
     fn tilde(&self, range: &Range<usize>, out: &mut Vec<Bit>) -> usize {

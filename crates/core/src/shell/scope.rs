@@ -1,6 +1,7 @@
 //! What is known while a line is read: variables, positional parameters, functions, aliases, the directory.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::lexer::Bit;
 use super::word::{Origin, Word};
@@ -14,15 +15,15 @@ const MAX_CANDIDATES: usize = 8;
 
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
-    /// Every value that a variable may have here.
-    variables: HashMap<String, Vec<Value>>,
+    /// Every value that a variable may have here. Shared until it is written: a scope is cloned for each substitution.
+    variables: Rc<HashMap<String, Vec<Value>>>,
     /// `None` where they are not known, as in a function that nobody has called yet.
     pub(super) positional: Option<Vec<Word>>,
     /// `$0`.
     pub(super) zero: Value,
     /// Bodies as text, read again at each call with its arguments.
-    pub(super) functions: HashMap<String, String>,
-    pub(super) aliases: HashMap<String, Value>,
+    pub(super) functions: Rc<HashMap<String, String>>,
+    pub(super) aliases: Rc<HashMap<String, Value>>,
     pub(super) directory: Directory,
     /// Inside a branch or a loop: an assignment adds a candidate instead of replacing the value.
     pub(super) conditional: bool,
@@ -34,11 +35,11 @@ impl Scope {
             known.iter().map(|(name, value)| (name.clone(), vec![text(value)])).collect();
         variables.entry("IFS".to_owned()).or_insert_with(|| vec![text(" ")]);
         Self {
-            variables,
+            variables: Rc::new(variables),
             positional: Some(Vec::new()),
             zero: text("bash"),
-            functions: HashMap::new(),
-            aliases: HashMap::new(),
+            functions: Rc::default(),
+            aliases: Rc::default(),
             directory: Directory::Known(String::new()),
             conditional: false,
         }
@@ -65,17 +66,17 @@ impl Scope {
         if all.len() > MAX_CANDIDATES {
             all = vec![unknown()];
         }
-        self.variables.insert(name.to_owned(), all);
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), all);
     }
 
     /// All the values that a loop gives to its variable.
     pub(super) fn assign_all(&mut self, name: &str, values: Vec<Value>) {
         let values = if values.len() > MAX_CANDIDATES || values.is_empty() { vec![unknown()] } else { values };
-        self.variables.insert(name.to_owned(), values);
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), values);
     }
 
     pub(super) fn forget(&mut self, name: &str) {
-        self.variables.insert(name.to_owned(), vec![unknown()]);
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), vec![unknown()]);
     }
 
     pub(super) fn unset(&mut self, name: &str) {

@@ -2,6 +2,7 @@
 //! commands after it: the directory, variables.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::lexer::{ANY, Bit, NETWORK, bits_of, join, origin, render};
 use super::scope::{Scope, Value, text, unknown};
@@ -82,11 +83,11 @@ impl Walker {
         };
         let arguments = &call.words[1..];
         if let Some(body) = scope.functions.get(name).cloned() {
-            return self.call_function(call, &body, scope);
+            return self.call_function(call, name, &body, scope);
         }
         if let Some(value) = scope.aliases.get(name).cloned() {
             let line = format!("{} {}", render(&value), render(&join(arguments)));
-            scope.aliases.remove(name);
+            Rc::make_mut(&mut scope.aliases).remove(name);
             return self.source(&line, scope, call.input, Some(call.range.clone()), call.certain);
         }
         match name {
@@ -99,7 +100,7 @@ impl Walker {
                 for word in arguments {
                     if let Some((name, _)) = word.prefix().split_once('=') {
                         let value = word.without_prefix(&format!("{name}="));
-                        scope.aliases.insert(name.to_owned(), value.as_ref().map(bits_of).unwrap_or_default());
+                        Rc::make_mut(&mut scope.aliases).insert(name.to_owned(), value.as_ref().map(bits_of).unwrap_or_default());
                     }
                 }
                 Value::new()
@@ -128,10 +129,14 @@ impl Walker {
         }
     }
 
-    fn call_function(&mut self, call: &Call<'_>, body: &str, scope: &mut Scope) -> Value {
+    /// A function that calls itself shows nothing new the second time, so it is unknown inside its own body.
+    fn call_function(&mut self, call: &Call<'_>, name: &str, body: &str, scope: &mut Scope) -> Value {
+        let functions = scope.functions.clone();
+        Rc::make_mut(&mut scope.functions).remove(name);
         let caller = scope.positional.replace(call.words[1..].to_vec());
         let output = self.source(body, scope, call.input, Some(call.range.clone()), call.certain);
         scope.positional = caller;
+        scope.functions = functions;
         output
     }
 

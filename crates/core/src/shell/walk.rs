@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use tree_sitter::{Node, Parser};
 
@@ -16,14 +17,16 @@ use super::{Assignment, MAX_SOURCE, Redirect, RedirectKind, Script, Unknown, Var
 
 /// Nesting of syntax and of scripts in scripts. Each level takes a few frames of the stack.
 const MAX_DEPTH: usize = 60;
-const MAX_COMMANDS: usize = 20_000;
+const MAX_COMMANDS: usize = 4_000;
+/// Scripts in scripts, calls of functions among them.
+const MAX_SOURCES: usize = 1_000;
 /// Bytes of scripts in scripts, in all.
 const MAX_NESTED: usize = 4 * MAX_SOURCE;
 /// Readings of one command with variables of several values.
 const MAX_READINGS: usize = 16;
 
 pub(super) fn script(source: &str, variables: &Variables) -> Script {
-    let mut walker = Walker { script: Script::default(), depth: 0, nested: 0, files: Vec::new() };
+    let mut walker = Walker { script: Script::default(), depth: 0, nested: 0, sources: 0, files: Vec::new() };
     let mut scope = Scope::new(variables);
     walker.source(source, &mut scope, None, None, true);
     walker.script
@@ -33,6 +36,7 @@ pub(super) struct Walker {
     pub(super) script: Script,
     pub(super) depth: usize,
     nested: usize,
+    sources: usize,
     /// What the files of process substitutions hold; `/dev/fd/sub-N` is their name in words.
     pub(super) files: Vec<Value>,
 }
@@ -77,6 +81,10 @@ impl Walker {
         self.nested += if outer.is_some() { source.len() } else { 0 };
         if source.len() > MAX_SOURCE || self.nested > MAX_NESTED {
             return self.give_up(range, Why::TooLong);
+        }
+        self.sources += 1;
+        if self.sources > MAX_SOURCES {
+            return self.give_up(range, Why::TooMany);
         }
         let mut parser = Parser::new();
         let tree = match parser.set_language(&tree_sitter_bash::LANGUAGE.into()) {
@@ -219,7 +227,7 @@ impl Walker {
         let redirects: Vec<_> = node.children_by_field_name("redirect", &mut cursor).collect();
         self.bare(frame, node, &redirects, &mut inside);
         if let Some(name) = node.child_by_field_name("name") {
-            scope.functions.insert(frame.source[name.byte_range()].to_owned(), frame.source[body.byte_range()].to_owned());
+            Rc::make_mut(&mut scope.functions).insert(frame.source[name.byte_range()].to_owned(), frame.source[body.byte_range()].to_owned());
         }
         Value::new()
     }
@@ -435,7 +443,9 @@ impl Walker {
     }
 
     fn all_substitutions(&mut self, frame: &Frame<'_>, nodes: &[Node<'_>], scope: &Scope) -> Vec<Substituted> {
-        nodes.iter().flat_map(|node| self.substitutions(frame, *node, scope)).collect()
+        let mut all: Vec<_> = nodes.iter().flat_map(|node| self.substitutions(frame, *node, scope)).collect();
+        all.sort_by_key(|found| found.range.start);
+        all
     }
 
     /// Reads the outermost substitutions below a node.

@@ -25,7 +25,6 @@ pub enum Origin {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
 pub struct Word {
     pub pieces: Vec<Piece>,
     /// Holds a computed part outside quotes: it may turn out as no word at all, or as several.
@@ -74,6 +73,7 @@ impl Word {
     }
 
     /// The part after the last slash: the name of a program.
+    #[must_use]
     pub fn base(&self) -> Self {
         let cut = self.pieces.iter().rposition(|piece| matches!(piece, Piece::Text(text) if text.contains('/')));
         let Some(at) = cut else { return self.clone() };
@@ -88,6 +88,7 @@ impl Word {
     }
 
     /// The word without this text at its start, where it is there.
+    #[must_use]
     pub fn without_prefix(&self, prefix: &str) -> Option<Self> {
         let Some(Piece::Text(text)) = self.pieces.first() else { return None };
         let rest = text.strip_prefix(prefix)?.to_owned();

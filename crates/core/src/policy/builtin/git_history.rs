@@ -2,7 +2,7 @@
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
-use crate::policy::arguments::Arguments;
+use crate::policy::arguments::{Arguments, COMMIT_VALUED};
 use crate::shell::Word;
 
 const KEEP: &str = "edit the files back by hand; a failed attempt is rolled back as a whole";
@@ -70,7 +70,7 @@ pub(super) fn rules() -> Vec<Rule> {
             },
             Entry {
                 name: "git-amend",
-                matcher: Matcher::Git { commands: &["commit"], when: |_, rest| Arguments::new(rest).long("--amend", 4) },
+                matcher: Matcher::Git { commands: &["commit"], when: |_, rest| Arguments::new(rest).long_beside("--amend", 4, COMMIT_VALUED) },
                 reason: "amending rewrites a commit that may hold evidence",
                 alternative: "make a new commit, or leave the change in the tree",
                 matches: &["git commit --amend", "git commit --am --no-edit", "git commit -a --amend -m x"],

@@ -2,9 +2,9 @@
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
-use crate::policy::arguments::Arguments;
+use crate::policy::arguments::{Arguments, COMMIT_VALUED};
 use crate::policy::matcher::Certainty;
-use crate::shell::{GitCall, Simple, Word, git_call};
+use crate::shell::{Simple, Word, git_call};
 
 pub(super) fn rules() -> Vec<Rule> {
     deny(
@@ -68,7 +68,7 @@ fn skips_hooks(simple: &Simple) -> Certainty {
     let command = call.command.literal().unwrap_or_default();
     let arguments = Arguments::new(call.arguments);
     let hooked = ["commit", "push", "merge", "rebase", "am", "cherry-pick", "revert", "pull"].contains(&command);
-    let told = hooked && (long_no_verify(&call) || (command == "commit" && arguments.short('n', "mFCctSu")));
+    let told = hooked && (arguments.long_beside("--no-verify", 6, COMMIT_VALUED) || (command == "commit" && arguments.short('n', "mFCctSu")));
     let by_variable = call.is_git
         && hooked
         && simple.assignments.iter().any(|set| {
@@ -76,20 +76,6 @@ fn skips_hooks(simple: &Simple) -> Certainty {
                 || matches!(set.name.as_str(), "HUSKY_SKIP_HOOKS" | "SKIP" | "PRE_COMMIT_ALLOW_NO_CONFIG" | "OVERCOMMIT_DISABLE")
         });
     if told || by_variable { sure } else { Certainty::No }
-}
-
-/// A beginning of the option is enough for git; the words after `-m` and the like are values.
-fn long_no_verify(call: &GitCall<'_>) -> bool {
-    const VALUED: &[&str] = &["-m", "--message", "-F", "--file", "-C", "-c", "--author", "--date", "-t", "--template", "--trailer"];
-    let mut skip = false;
-    call.arguments.iter().take_while(|word| word.literal() != Some("--")).any(|word| {
-        let text = word.prefix();
-        if std::mem::take(&mut skip) {
-            return false;
-        }
-        skip = VALUED.contains(&text) || (text.starts_with('-') && !text.starts_with("--") && text.ends_with('m'));
-        text.len() >= "--no-v".len() && "--no-verify".starts_with(text)
-    })
 }
 
 fn writes_config(rest: &[Word]) -> bool {
