@@ -6,10 +6,17 @@ use super::word::Origin;
 /// More words than this are not made; the word then stands for anything.
 const MAX_WORDS: usize = 64;
 
+/// Each brace is looked at from every other.
+const MAX_BRACES: usize = 400;
+
 /// All words that one word with braces stands for, each without marks of braces.
 pub(super) fn expand(bits: Vec<Bit>) -> Vec<Vec<Bit>> {
-    if !bits.iter().any(|bit| matches!(bit, Bit::Brace(_))) {
+    let braces = bits.iter().filter(|bit| matches!(bit, Bit::Brace(_))).count();
+    if braces == 0 {
         return vec![bits];
+    }
+    if braces > MAX_BRACES {
+        return vec![vec![Bit::Any { origin: Origin::Unknown, quoted: false }]];
     }
     let mut done: Vec<Vec<Bit>> = Vec::new();
     let mut open = vec![bits];

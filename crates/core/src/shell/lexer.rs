@@ -14,6 +14,9 @@ use super::{ansi, brace};
 pub(super) const ANY: char = '\u{F8FF}';
 pub(super) const NETWORK: char = '\u{F8FE}';
 
+/// Strings and expansions inside each other.
+const MAX_DEPTH: usize = 40;
+
 /// A piece of a word whose fields are not yet apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Bit {
@@ -71,12 +74,16 @@ impl Lexer<'_> {
 
     pub(super) fn bits(&self, range: Range<usize>, mode: Mode) -> Vec<Bit> {
         let mut out = Vec::new();
-        self.scan(range, mode, &mut out);
+        self.scan(range, mode, 0, &mut out);
         out
     }
 
-    fn scan(&self, range: Range<usize>, mode: Mode, out: &mut Vec<Bit>) {
+    fn scan(&self, range: Range<usize>, mode: Mode, depth: usize, out: &mut Vec<Bit>) {
         let quoted = mode != Mode::Bare;
+        if depth > MAX_DEPTH {
+            out.push(Bit::Any { origin: Origin::Unknown, quoted });
+            return;
+        }
         let mut at = range.start;
         if mode == Mode::Bare && self.source[range.clone()].starts_with('~') {
             at = self.tilde(&range, out);
@@ -99,10 +106,10 @@ impl Lexer<'_> {
                 ('"', Mode::Bare) => {
                     let inner = closing_quote(&rest[1..]);
                     push(out, "", true);
-                    self.scan(at + 1..at + 1 + inner, Mode::Double, out);
+                    self.scan(at + 1..at + 1 + inner, Mode::Double, depth + 1, out);
                     (inner + 2).min(rest.len())
                 }
-                ('$', _) => self.dollar(at, rest, mode, out),
+                ('$', _) => self.dollar(at, rest, mode, depth, out),
                 ('`', _) => {
                     out.push(Bit::Any { origin: Origin::Unknown, quoted });
                     rest[1..].find('`').map_or(rest.len(), |end| end + 2)
@@ -160,7 +167,7 @@ impl Lexer<'_> {
     }
 
     /// Reads an expansion that begins at `$` and says how long it is.
-    fn dollar(&self, at: usize, rest: &str, mode: Mode, out: &mut Vec<Bit>) -> usize {
+    fn dollar(&self, at: usize, rest: &str, mode: Mode, depth: usize, out: &mut Vec<Bit>) -> usize {
         let quoted = mode != Mode::Bare;
         let after = &rest[1..];
         match after.chars().next() {
@@ -172,7 +179,7 @@ impl Lexer<'_> {
             Some('"') if mode == Mode::Bare => 1,
             Some('{') => {
                 let inner = closing_brace(&after[1..]);
-                self.parameter(at + 2..at + 2 + inner, mode, out);
+                self.parameter(at + 2..at + 2 + inner, mode, depth, out);
                 (inner + 3).min(rest.len())
             }
             Some('(') => {
@@ -200,7 +207,7 @@ impl Lexer<'_> {
     }
 
     /// `${...}`: plain names, arrays and defaults are known; what cuts or replaces is not.
-    fn parameter(&self, range: Range<usize>, mode: Mode, out: &mut Vec<Bit>) {
+    fn parameter(&self, range: Range<usize>, mode: Mode, depth: usize, out: &mut Vec<Bit>) {
         let quoted = mode != Mode::Bare;
         let inner = &self.source[range.clone()];
         let mut name_len = inner.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
@@ -225,13 +232,13 @@ impl Lexer<'_> {
             _ if name.is_empty() => out.push(Bit::Any { origin: Origin::Unknown, quoted }),
             "" => extend(out, &value, quoted),
             rest if rest.starts_with(":-") || rest.starts_with(":=") => {
-                if set && !value.is_empty() { extend(out, &value, quoted) } else { self.scan(alternative(2), mode, out) }
+                if set && !value.is_empty() { extend(out, &value, quoted) } else { self.scan(alternative(2), mode, depth + 1, out) }
             }
             rest if rest.starts_with(['-', '=']) => {
-                if set { extend(out, &value, quoted) } else { self.scan(alternative(1), mode, out) }
+                if set { extend(out, &value, quoted) } else { self.scan(alternative(1), mode, depth + 1, out) }
             }
-            rest if rest.starts_with(":+") => self.scan(alternative(2), mode, out),
-            rest if rest.starts_with('+') => self.scan(alternative(1), mode, out),
+            rest if rest.starts_with(":+") => self.scan(alternative(2), mode, depth + 1, out),
+            rest if rest.starts_with('+') => self.scan(alternative(1), mode, depth + 1, out),
             rest if rest.starts_with([':', '?']) && rest.trim_start_matches(':').starts_with('?') => extend(out, &value, quoted),
             _ => out.push(Bit::Any { origin: origin(&value), quoted }),
         }

@@ -21,7 +21,9 @@ const MAX_COMMANDS: usize = 4_000;
 /// Scripts in scripts, calls of functions among them.
 const MAX_SOURCES: usize = 1_000;
 /// Bytes of scripts in scripts, in all.
-const MAX_NESTED: usize = 4 * MAX_SOURCE;
+const MAX_NESTED: usize = 2 * MAX_SOURCE;
+/// Commands guessed in one part that does not parse.
+const MAX_GUESSES: usize = 200;
 /// Readings of one command with variables of several values.
 const MAX_READINGS: usize = 16;
 
@@ -88,13 +90,22 @@ impl Walker {
         }
         let mut parser = Parser::new();
         let tree = match parser.set_language(&tree_sitter_bash::LANGUAGE.into()) {
-            Ok(()) => parser.parse(source, None),
+            Ok(()) => parser.parse(ascii(source), None),
             Err(_) => None,
         };
         let Some(tree) = tree else { return self.give_up(range, Why::Syntax) };
         let root = tree.root_node();
+        if root.has_error() && source.contains("((") {
+            // Where `((` is no arithmetic, bash takes it for two subshells; the parser does not.
+            let apart = source.replace("((", "( ( ");
+            self.depth += 1;
+            let output = self.source(&apart, scope, input, Some(range), certain);
+            self.depth -= 1;
+            return output;
+        }
         if root.has_error() {
             self.script.unknown.push(Unknown { range, why: Why::Syntax });
+            self.guesses(source, root, scope, outer.as_ref());
         }
         let frame = Frame { source, outer, certain };
         self.statement(&frame, root, scope, input)
@@ -129,7 +140,7 @@ impl Walker {
             | "c_style_for_statement" => self.branch(frame, node, scope, input),
             "for_statement" => self.for_loop(frame, node, scope, input),
             "function_definition" => self.function(frame, node, scope),
-            "ERROR" => self.error(frame, node, scope, input),
+            "ERROR" => self.isolated(&Frame { certain: false, outer: frame.outer.clone(), ..*frame }, node, scope, input),
             "comment" => Value::new(),
             _ => {
                 self.substitutions(frame, node, scope);
@@ -209,7 +220,7 @@ impl Walker {
             values.extend(words.iter().map(super::lexer::bits_of));
         }
         if let Some(variable) = node.child_by_field_name("variable") {
-            scope.assign_all(&frame.source[variable.byte_range()], values);
+            scope.assign_all(&frame.source[trimmed(frame.source, variable)], values);
         }
         match node.child_by_field_name("body") {
             Some(body) => self.branch(frame, body, scope, input),
@@ -227,7 +238,7 @@ impl Walker {
         let redirects: Vec<_> = node.children_by_field_name("redirect", &mut cursor).collect();
         self.bare(frame, node, &redirects, &mut inside);
         if let Some(name) = node.child_by_field_name("name") {
-            Rc::make_mut(&mut scope.functions).insert(frame.source[name.byte_range()].to_owned(), frame.source[body.byte_range()].to_owned());
+            Rc::make_mut(&mut scope.functions).insert(frame.source[trimmed(frame.source, name)].to_owned(), frame.source[trimmed(frame.source, body)].to_owned());
         }
         Value::new()
     }
@@ -273,7 +284,7 @@ impl Walker {
             assignments: Vec::new(),
             redirects,
             range: frame.range(node),
-            text: frame.text(node.byte_range()),
+            text: frame.text(trimmed(frame.source, node)),
             certain: frame.certain,
             input: None,
         };
@@ -304,7 +315,7 @@ impl Walker {
         let all: Vec<_> = [assigned.as_slice(), &redirected, &word_nodes].concat();
         let substituted = self.all_substitutions(frame, &all, scope);
         let words = joined(frame.source, &word_nodes);
-        let texts: Vec<&str> = all.iter().map(|part| &frame.source[part.byte_range()]).collect();
+        let texts: Vec<&str> = all.iter().map(|part| &frame.source[trimmed(frame.source, *part)]).collect();
         let mut output = Value::new();
         for choice in readings(scope, &texts) {
             let lexer = lexer(frame, &substituted, scope, &choice);
@@ -316,7 +327,7 @@ impl Walker {
                 assignments,
                 redirects,
                 range: frame.range(node),
-                text: frame.text(node.byte_range()),
+                text: frame.text(trimmed(frame.source, node)),
                 certain: frame.certain,
                 input: given.as_ref().or(input),
             };
@@ -337,11 +348,11 @@ impl Walker {
                 ("variable_assignment", _) => {
                     let Some(known) = assignment(&lexer, child) else { continue };
                     let value = assigned_value(&lexer, child);
-                    let append = frame.source[child.byte_range()].starts_with(&format!("{}+=", known.name));
+                    let append = frame.source[trimmed(frame.source, child)].starts_with(&format!("{}+=", known.name));
                     scope.assign(&known.name, value, append);
                     assignments.push(known);
                 }
-                ("variable_name", "unset_command") => scope.unset(&frame.source[child.byte_range()]),
+                ("variable_name", "unset_command") => scope.unset(&frame.source[trimmed(frame.source, child)]),
                 _ => {}
             }
         }
@@ -351,7 +362,7 @@ impl Walker {
             assignments,
             redirects: Vec::new(),
             range: frame.range(node),
-            text: frame.text(node.byte_range()),
+            text: frame.text(trimmed(frame.source, node)),
             certain: frame.certain,
             input: None,
         };
@@ -359,45 +370,29 @@ impl Walker {
         Value::new()
     }
 
-    /// A part that does not parse: its statements, and its loose words as commands that are a guess.
-    fn error(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &mut Scope, input: Input<'_>) -> Value {
-        let guess = Frame { source: frame.source, outer: frame.outer.clone(), certain: false };
-        let mut run: Option<Range<usize>> = None;
-        let mut cursor = node.walk();
-        let children: Vec<_> = node.children(&mut cursor).collect();
-        for child in children {
-            let range = trimmed(frame.source, child);
-            let is_word = matches!(
-                child.kind(),
-                "word" | "command_name" | "concatenation" | "string" | "raw_string" | "ansi_c_string" | "number" | "simple_expansion"
-                    | "expansion" | "string_content" | "\"" | "'" | "{" | "}" | "$" | "variable_name" | "extglob_pattern"
-            );
-            if is_word {
-                run = Some(run.map_or(range.clone(), |open| open.start..range.end));
+    /// Parts that do not parse: what looks like a command in them is listed as a guess.
+    fn guesses(&mut self, source: &str, root: Node<'_>, scope: &Scope, outer: Option<&Range<usize>>) {
+        let mut open = vec![root];
+        while let Some(node) = open.pop() {
+            if !is_broken(source, node) {
+                open.extend(named(node).into_iter().filter(Node::has_error));
                 continue;
             }
-            self.guess(&guess, run.take(), scope);
-            if child.is_named() {
-                self.statement(&guess, child, scope, input);
+            for range in segments(source, trimmed(source, node)).into_iter().take(MAX_GUESSES) {
+                let frame = Frame { source, outer: outer.cloned(), certain: false };
+                let words = lexer(&frame, &[], scope, &HashMap::new()).words(range.clone());
+                let call = Call {
+                    words,
+                    assignments: Vec::new(),
+                    redirects: Vec::new(),
+                    range: outer.cloned().unwrap_or_else(|| range.clone()),
+                    text: frame.text(range),
+                    certain: false,
+                    input: None,
+                };
+                self.run(call, &mut scope.clone());
             }
         }
-        self.guess(&guess, run, scope);
-        unknown()
-    }
-
-    fn guess(&mut self, frame: &Frame<'_>, run: Option<Range<usize>>, scope: &mut Scope) {
-        let Some(range) = run else { return };
-        let words = lexer(frame, &[], scope, &HashMap::new()).words(range.clone());
-        let call = Call {
-            words,
-            assignments: Vec::new(),
-            redirects: Vec::new(),
-            range: frame.outer.clone().unwrap_or_else(|| range.clone()),
-            text: frame.text(range),
-            certain: false,
-            input: None,
-        };
-        self.run(call, scope);
     }
 
     /// What a here-document or here-string gives to standard input.
@@ -411,8 +406,8 @@ impl Walker {
         }
         let start = children.iter().find(|child| child.kind() == "heredoc_start")?;
         let body = children.iter().find(|child| child.kind() == "heredoc_body")?;
-        let range = body.byte_range();
-        if frame.source[start.byte_range()].contains(['\'', '"', '\\']) {
+        let range = frame.source.floor_char_boundary(body.start_byte())..frame.source.floor_char_boundary(body.end_byte());
+        if frame.source[trimmed(frame.source, *start)].contains(['\'', '"', '\\']) {
             return Some(super::scope::text(&frame.source[range]));
         }
         let substituted = self.all_substitutions(frame, &[*body], scope);
@@ -429,7 +424,7 @@ impl Walker {
         let inner = nodes.iter().filter(|node| node.kind() == "heredoc_redirect").flat_map(|node| named(*node));
         let all = nodes.iter().copied().chain(inner).filter(|node| node.kind() == "file_redirect");
         all.flat_map(|node| {
-            let source = &frame.source[node.byte_range()];
+            let source = &frame.source[trimmed(frame.source, node)];
             let kind = redirect_kind(source.trim_start_matches(|c: char| c.is_ascii_digit()));
             let mut cursor = node.walk();
             let targets: Vec<_> = node.children_by_field_name("destination", &mut cursor).collect();
@@ -490,6 +485,15 @@ impl Walker {
     }
 }
 
+/// Whether a node itself, not only something below it, does not parse.
+fn is_broken(source: &str, node: Node<'_>) -> bool {
+    // Two subshells in a row look like arithmetic.
+    let text = &source[trimmed(source, node)];
+    let arithmetic = node.kind() == "arithmetic_expansion" || (node.kind() == "compound_statement" && text.starts_with("(("));
+    let mut cursor = node.walk();
+    node.is_error() || arithmetic || node.children(&mut cursor).any(|child| child.is_missing())
+}
+
 fn lexer<'a>(
     frame: &Frame<'a>,
     substituted: &'a [Substituted],
@@ -497,6 +501,34 @@ fn lexer<'a>(
     choice: &'a HashMap<String, usize>,
 ) -> Lexer<'a> {
     Lexer { source: frame.source, substituted, scope, choice }
+}
+
+/// The text with every byte outside ASCII as a letter: the parser's scanner asks the C library about characters, and crashes on
+/// those that its tables do not hold. Words are read from the source itself.
+fn ascii(source: &str) -> Vec<u8> {
+    source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'u' }).collect()
+}
+
+/// Pieces of a text between the operators that separate commands.
+fn segments(source: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    let (mut start, mut quote, mut escaped) = (range.start, None, false);
+    for (at, c) in source[range.clone()].char_indices().map(|(at, c)| (range.start + at, c)) {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (Some(open), _) if open == c => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ';' | '|' | '&' | '(' | ')' | '\n' | '`' | '<' | '>') => {
+                out.push(start..at);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(start..range.end);
+    out.retain(|range| !source[range.clone()].trim().is_empty());
+    out
 }
 
 fn named(node: Node<'_>) -> Vec<Node<'_>> {
@@ -507,9 +539,10 @@ fn named(node: Node<'_>) -> Vec<Node<'_>> {
 /// The node without the blanks that the parser counts to the beginning of some.
 fn trimmed(source: &str, node: Node<'_>) -> Range<usize> {
     let range = node.byte_range();
-    let text = &source[range.clone()];
-    let start = range.end - text.trim_start_matches([' ', '\t', '\n']).len();
-    start..range.end
+    // The parser saw letters where the source has longer characters.
+    let (start, end) = (source.floor_char_boundary(range.start), source.floor_char_boundary(range.end));
+    let text = &source[start..end];
+    end - text.trim_start_matches([' ', '\t', '\n']).len()..end
 }
 
 /// Words that touch are one word.
@@ -553,7 +586,7 @@ fn readings(scope: &Scope, texts: &[&str]) -> Vec<HashMap<String, usize>> {
 
 fn assignment(lexer: &Lexer<'_>, node: Node<'_>) -> Option<Assignment> {
     let name = node.child_by_field_name("name")?;
-    let text = &lexer.source[name.byte_range()];
+    let text = &lexer.source[trimmed(lexer.source, name)];
     let name = text.split('[').next().unwrap_or_default().to_owned();
     let bits = assigned_value(lexer, node);
     Some(Assignment { name, value: Word { pieces: super::lexer::pieces(&bits), loose: false } })
@@ -565,7 +598,7 @@ fn assigned_value(lexer: &Lexer<'_>, node: Node<'_>) -> Value {
             let words: Vec<Word> = named(array).iter().flat_map(|item| lexer.words(trimmed(lexer.source, *item))).collect();
             super::lexer::join(&words)
         }
-        Some(value) => lexer.value(trimmed(lexer.source, value).start..node.end_byte()),
+        Some(value) => lexer.value(trimmed(lexer.source, value).start..trimmed(lexer.source, node).end),
         None => Value::new(),
     }
 }
