@@ -12,7 +12,7 @@ use verdone_core::shell::{MAX_SOURCE, Variables, Why, parse};
 use verdone_core::verdict::PolicyVerdict;
 
 use place::{context, rules};
-use table::{ALLOWED, COMPUTED, DENIED};
+use table::{COMPUTED, DATA, DENIED, EVERYDAY};
 
 fn verdict(command: &str, rules: &[Rule]) -> (PolicyVerdict, String) {
     let decision = evaluate(&ToolCall::bash(command), &context(), rules);
@@ -140,11 +140,11 @@ const TOKENS: &[&str] = &[
 
 fn corpus() -> Vec<&'static str> {
     let denied = DENIED.iter().map(|(_, command)| *command);
-    denied.chain(ALLOWED.iter().copied()).chain(COMPUTED.iter().map(|(_, command)| *command)).collect()
+    denied.chain(DATA.iter().chain(EVERYDAY).copied()).chain(COMPUTED.iter().map(|(_, command)| *command)).collect()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { ..ProptestConfig::with_cases(256) })]
 
     #[test]
     fn wrapping_a_denied_command_never_allows(

@@ -122,9 +122,9 @@ impl Lexer<'_> {
                     out.push(Bit::One);
                     1
                 }
-                ('[', Mode::Bare) if rest[1..].find(']').is_some_and(|end| end > 0) => {
+                ('[', Mode::Bare) if bracket_end(rest).is_some() => {
                     out.push(Bit::One);
-                    rest[2..].find(']').map_or(rest.len(), |end| end + 3)
+                    bracket_end(rest).unwrap_or(rest.len())
                 }
                 ('{' | ',' | '}', Mode::Bare) => {
                     out.push(Bit::Brace(c));
@@ -498,6 +498,11 @@ fn closing(text: &str, mut is_end: impl FnMut(u8) -> bool) -> Option<usize> {
         at += 1;
     }
     None
+}
+
+/// Bytes of a bracket pattern; a bracket right after the first one does not end it.
+fn bracket_end(text: &str) -> Option<usize> {
+    text.char_indices().skip(2).find(|(_, c)| *c == ']').map(|(at, _)| at + 1)
 }
 
 /// Bytes before the quote that ends `$'...'`.

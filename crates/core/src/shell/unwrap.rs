@@ -323,6 +323,8 @@ impl Walker {
             &["-n", "-P", "-L", "-d", "-a", "-E", "-s", "--max-args", "--max-procs", "--max-lines", "--delimiter", "--arg-file"];
         let mut words = call.words[1..].to_vec();
         let mut placeholder: Option<String> = None;
+        // With a separator of its own it does not split at blanks.
+        let whole = words.iter().any(|word| matches!(word.prefix(), "-0" | "--null") || word.prefix().starts_with("-d"));
         while let Some(word) = words.first() {
             let prefix = word.prefix().to_owned();
             if !prefix.starts_with('-') {
@@ -345,6 +347,7 @@ impl Walker {
         let mut scope = scope.clone();
         let Some(placeholder) = placeholder else {
             match given {
+                Some(text) if whole => words.push(Word::text(text)),
                 Some(text) => words.extend(text.split_whitespace().take(64).map(Word::text)),
                 None => words.push(Word::any(true)),
             }

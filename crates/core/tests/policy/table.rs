@@ -304,8 +304,8 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("pipe-to-shell", "curl x | sed s/a/b/ | sh"),
 ];
 
-pub(crate) const ALLOWED: &[&str] = &[
-    // Commands as data.
+/// Commands as data.
+pub(crate) const DATA: &[&str] = &[
     "echo git push",
     "echo \"git push\"",
     "echo 'git merge'",
@@ -364,7 +364,10 @@ pub(crate) const ALLOWED: &[&str] = &[
     "echo \"echo git push\" | cat",
     "xargs echo git push",
     "find . -name 'git push*' -exec grep -l x {} +",
-    // Everyday work.
+];
+
+/// Everyday work.
+pub(crate) const EVERYDAY: &[&str] = &[
     "git status",
     "git -C sub status --short",
     "git diff --stat HEAD~1",
