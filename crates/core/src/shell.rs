@@ -6,14 +6,20 @@
 //! beside the commands: the caller decides what an unknown means.
 
 mod ansi;
+mod bit;
 mod brace;
+mod closing;
 mod git;
 mod lexer;
 mod output;
 mod scope;
+mod simple;
+mod substitution;
+mod tree;
 mod unwrap;
 mod walk;
 mod word;
+mod wrapped;
 mod wrapper;
 
 use std::collections::BTreeMap;

@@ -34,7 +34,8 @@ pub(super) struct Acts {
 /// Absolute paths of a call, as written, whose links the caller should resolve: the path if it exists, else its deepest directory
 /// that does, with the rest behind it.
 pub fn paths_to_resolve(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
-    let mut paths: Vec<String> = words(call, &script(call, context), context).into_iter().filter_map(|(_, path, _)| path).collect();
+    let mut paths: Vec<String> =
+        words(call, &script(call, context), context).into_iter().filter_map(|(_, path, _)| path).collect();
     paths.sort();
     paths.dedup();
     paths

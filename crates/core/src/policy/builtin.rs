@@ -16,8 +16,15 @@ use crate::verdict::PolicyVerdict;
 
 /// All of them, those whose names explain best first.
 pub fn built_in() -> Vec<Rule> {
-    let tables =
-        [git_remote::rules(), git_history::rules(), git_settings::rules(), paths::rules(), processes::rules(), network::rules(), tools::rules()];
+    let tables = [
+        git_remote::rules(),
+        git_history::rules(),
+        git_settings::rules(),
+        paths::rules(),
+        processes::rules(),
+        network::rules(),
+        tools::rules(),
+    ];
     tables.into_iter().flatten().collect()
 }
 

@@ -108,7 +108,12 @@ pub fn rules(config: &PolicyConfig, path: &str, place: impl Fn(usize) -> usize) 
 
 fn own(given: &RuleConfig, source: Source) -> Result<Rule, RuleProblem> {
     let is_command = !given.program.is_empty() || !given.subcommand.is_empty() || !given.flag.is_empty();
-    let kinds = [("program", is_command), ("write", !given.write.is_empty()), ("read", !given.read.is_empty()), ("prompt", !given.prompt.is_empty())];
+    let kinds = [
+        ("program", is_command),
+        ("write", !given.write.is_empty()),
+        ("read", !given.read.is_empty()),
+        ("prompt", !given.prompt.is_empty()),
+    ];
     let given_kinds: Vec<&'static str> = kinds.iter().filter(|(_, there)| *there).map(|(kind, _)| *kind).collect();
     let matcher = match given_kinds.as_slice() {
         [] if given.tools.is_empty() => return Err(RuleProblem::NoMatcher { name: given.name.clone() }),

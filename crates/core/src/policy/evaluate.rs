@@ -43,12 +43,10 @@ fn is_for(rule: &Rule, tool: &str) -> bool {
 /// What a fit is worth; `None` where it is too unsure to count.
 fn verdict_of(rule: &Rule, hit: &Hit, on_unknown: OnUnknown) -> Option<PolicyVerdict> {
     match (hit.certainty, on_unknown) {
-        (Certainty::No, _) => None,
-        (Certainty::Yes, _) => Some(rule.verdict),
+        (Certainty::No, _) | (Certainty::Maybe, OnUnknown::Allow) => None,
+        (Certainty::Yes, _) | (Certainty::Maybe, OnUnknown::Deny) => Some(rule.verdict),
         (Certainty::Maybe, OnUnknown::Remote) => (rule.family == Family::GitRemote).then_some(rule.verdict),
-        (Certainty::Maybe, OnUnknown::Allow) => None,
         (Certainty::Maybe, OnUnknown::Ask) => Some(rule.verdict.min(PolicyVerdict::Ask)),
-        (Certainty::Maybe, OnUnknown::Deny) => Some(rule.verdict),
     }
 }
 
@@ -65,7 +63,8 @@ fn decision(rule: &Rule, hit: Hit, verdict: PolicyVerdict, unknown: Option<Strin
         path: hit.path,
         reason,
         alternative,
-        unknown: unknown.or_else(|| (hit.certainty == Certainty::Maybe).then(|| "a word is computed when the command runs".to_owned())),
+        unknown: unknown
+            .or_else(|| (hit.certainty == Certainty::Maybe).then(|| "a word is computed when the command runs".to_owned())),
         needs_human: false,
     }
 }

@@ -45,19 +45,16 @@ fn fits_example(rule: &Rule, example: &str, context: &PolicyContext) -> bool {
 /// `Write: PATH`, `Edit: PATH` with the old and the new text on lines of their own, `Tool: {json}`, or a Bash command.
 fn call(example: &str) -> ToolCall {
     let named = example.split_once(": ").filter(|(tool, _)| {
-        tool.starts_with(|c: char| c.is_ascii_uppercase()) && tool.bytes().all(|b| b.is_ascii_alphanumeric()) || tool.starts_with("mcp__")
+        tool.starts_with(|c: char| c.is_ascii_uppercase()) && tool.bytes().all(|b| b.is_ascii_alphanumeric())
+            || tool.starts_with("mcp__")
     });
     let Some((tool, rest)) = named else { return ToolCall::bash(example) };
-    let input = match serde_json::from_str(rest) {
-        Ok(input @ serde_json::Value::Object(_)) => input,
-        Ok(_) | Err(_) => {
-            let (path, text) = rest.split_once('\n').unwrap_or((rest, ""));
-            match (tool, text.split_once('\n')) {
-                ("Bash", _) => serde_json::json!({ "command": rest }),
-                ("Edit", Some((old, new))) => serde_json::json!({ "file_path": path, "old_string": old, "new_string": new }),
-                _ => serde_json::json!({ "file_path": path, "content": text }),
-            }
-        }
+    let (path, text) = rest.split_once('\n').unwrap_or((rest, ""));
+    let input = match (tool, serde_json::from_str::<serde_json::Value>(rest), text.split_once('\n')) {
+        (_, Ok(input), _) if input.is_object() => input,
+        ("Bash", _, _) => serde_json::json!({ "command": rest }),
+        ("Edit", _, Some((old, new))) => serde_json::json!({ "file_path": path, "old_string": old, "new_string": new }),
+        _ => serde_json::json!({ "file_path": path, "content": text }),
     };
     ToolCall { tool: tool.to_owned(), input }
 }

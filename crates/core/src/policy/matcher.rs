@@ -22,7 +22,10 @@ pub enum Certainty {
 #[derive(Debug, Clone)]
 pub enum Matcher {
     /// A command of git, with whatever options of git before it.
-    Git { commands: &'static [&'static str], when: fn(&str, &[Word]) -> bool },
+    Git {
+        commands: &'static [&'static str],
+        when: fn(&str, &[Word]) -> bool,
+    },
     /// A program with words that must follow it in this order, options between them ignored.
     Programs(&'static [&'static [&'static str]]),
     /// A program, subcommand and flags from a config file.
@@ -30,14 +33,23 @@ pub enum Matcher {
     /// Any question about one simple command.
     Simple(fn(&Simple) -> Certainty),
     /// A path, written by a config file: globs relative to the tree, or absolute.
-    Path { access: &'static [Access], globs: Vec<String> },
+    Path {
+        access: &'static [Access],
+        globs: Vec<String>,
+    },
     /// A kind of place.
-    Place { access: &'static [Access], is: fn(&Place, &PolicyContext) -> bool },
+    Place {
+        access: &'static [Access],
+        is: fn(&Place, &PolicyContext) -> bool,
+    },
     Plan(Protected),
     /// Parts of a command line that were not read at all.
     Unread,
     /// A field of a tool's input.
-    Input { field: &'static str, value: &'static str },
+    Input {
+        field: &'static str,
+        value: &'static str,
+    },
     /// The tool's name alone.
     Tool,
     /// Text in a prompt.
@@ -75,7 +87,9 @@ impl Matcher {
         };
         match self {
             Self::Git { commands: names, when } => commands(&|simple| git(simple, names, *when)),
-            Self::Programs(table) => commands(&|simple| table.iter().map(|words| program(simple, words)).max().unwrap_or(Certainty::No)),
+            Self::Programs(table) => {
+                commands(&|simple| table.iter().map(|words| program(simple, words)).max().unwrap_or(Certainty::No))
+            }
             Self::Command(pattern) => commands(&|simple| pattern.fits(simple)),
             Self::Simple(test) => commands(&|simple| test(simple)),
             Self::Path { access, globs } => files(access, &|place| globs.iter().any(|glob| path_fits(glob, place, context))),
@@ -113,7 +127,9 @@ impl CommandPattern {
         }
         if !self.subcommands.is_empty() {
             let first = Arguments::new(rest).operands(&["-C", "-c"]).first().copied();
-            let fit = first.map_or(Certainty::No, |word| self.subcommands.iter().map(|name| word_is(word, name)).max().unwrap_or(Certainty::No));
+            let fit = first.map_or(Certainty::No, |word| {
+                self.subcommands.iter().map(|name| word_is(word, name)).max().unwrap_or(Certainty::No)
+            });
             count(fit, true);
         }
         if !self.flags.is_empty() {
@@ -150,9 +166,10 @@ fn program(simple: &Simple, words: &[&str]) -> Certainty {
     };
     let is_program = word_is(&program.base(), name);
     let operands = Arguments::new(rest).operands(&["-R", "--repo", "--repository", "-C", "--cwd"]);
-    let is_rest = operands.windows(follow.len().max(1)).take(1).any(|window| {
-        window.iter().zip(follow).all(|(word, name)| word.literal() == Some(name))
-    });
+    let is_rest = operands
+        .windows(follow.len().max(1))
+        .take(1)
+        .any(|window| window.iter().zip(follow).all(|(word, name)| word.literal() == Some(name)));
     // A name alone fits with any arguments.
     if follow.is_empty() {
         return if is_program == Certainty::Yes { Certainty::Yes } else { Certainty::No };
@@ -163,9 +180,8 @@ fn program(simple: &Simple, words: &[&str]) -> Certainty {
 pub(super) fn word_is(word: &Word, name: &str) -> Certainty {
     match word.literal() {
         Some(text) if text == name => Certainty::Yes,
-        Some(_) => Certainty::No,
         None if word.could_be(name) => Certainty::Maybe,
-        None => Certainty::No,
+        Some(_) | None => Certainty::No,
     }
 }
 

@@ -36,17 +36,13 @@ impl Place {
 
 /// The absolute path that a word means, with `..` and links still in it; `None` where nothing of it is known.
 pub(super) fn absolute(word: &Word, directory: &Directory, context: &PolicyContext) -> Option<String> {
-    let text = match word.literal() {
-        Some(text) => text.to_owned(),
-        None => {
-            let known = word.prefix();
-            let relative = !known.is_empty() || matches!(word.pieces.first(), Some(Piece::Glob | Piece::One));
-            if !relative {
-                return None;
-            }
+    let text = match (word.literal(), word.prefix()) {
+        (Some(text), _) => text.to_owned(),
+        (None, known) if !known.is_empty() || matches!(word.pieces.first(), Some(Piece::Glob | Piece::One)) => {
             let parent = known.rfind('/').map_or("", |at| &known[..=at]);
             format!("{parent}…")
         }
+        (None, _) => return None,
     };
     let base = match directory {
         Directory::Known(at) if at.starts_with('/') => at.clone(),

@@ -56,7 +56,11 @@ fn is_plan(place: &Place, plan: &PlanFile, access: Access, context: &PolicyConte
 
 fn touches(plan: &PlanFile, changed: &Range<usize>, what: Protected) -> bool {
     let inside = |part: &Range<usize>| {
-        if changed.is_empty() { part.start < changed.start && changed.start < part.end } else { part.start < changed.end && changed.start < part.end }
+        if changed.is_empty() {
+            part.start < changed.start && changed.start < part.end
+        } else {
+            part.start < changed.end && changed.start < part.end
+        }
     };
     plan.protected.iter().any(|part| part.what == what && inside(&part.range))
 }
@@ -95,7 +99,8 @@ fn changed_by_write(plan: &PlanFile, content: &str) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     for part in &plan.protected {
         let start = plan.text.get(..part.range.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
-        let end = plan.text.get(part.range.end..).and_then(|after| after.find('\n')).map_or(plan.text.len(), |at| part.range.end + at);
+        let end =
+            plan.text.get(part.range.end..).and_then(|after| after.find('\n')).map_or(plan.text.len(), |at| part.range.end + at);
         let line = plan.text.get(start..end).unwrap_or_default();
         match content.get(from..).and_then(|rest| rest.find(line)) {
             // Two parts may share a line, so the search goes on from its beginning.

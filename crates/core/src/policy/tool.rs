@@ -20,7 +20,9 @@ pub enum ToolKind {
 pub fn kind_of(tool: &str) -> ToolKind {
     match tool {
         "Bash" | "run_shell_command" | "exec_command" | "shell" | "local_shell" => ToolKind::Shell,
-        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "write_file" | "replace" | "create_file" | "str_replace" => ToolKind::Write,
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "write_file" | "replace" | "create_file" | "str_replace" => {
+            ToolKind::Write
+        }
         "Read" | "NotebookRead" | "read_file" => ToolKind::Read,
         "Agent" | "Task" => ToolKind::Agent,
         _ => ToolKind::Other,
@@ -28,9 +30,35 @@ pub fn kind_of(tool: &str) -> ToolKind {
 }
 
 const ALLOWED: &[&str] = &[
-    "Glob", "Grep", "LS", "ToolSearch", "list_directory", "glob", "search_file_content", "TodoWrite", "TodoRead", "write_todos", "Task*",
-    "BashOutput", "KillShell", "KillBash", "Monitor", "LSP", "Skill", "SlashCommand", "StructuredOutput", "ReportFindings", "ListAgents",
-    "EnterPlanMode", "ExitPlanMode", "ListMcpResourcesTool", "ReadMcpResourceTool", "mcp__*", "WebFetch", "WebSearch", "web_fetch",
+    "Glob",
+    "Grep",
+    "LS",
+    "ToolSearch",
+    "list_directory",
+    "glob",
+    "search_file_content",
+    "TodoWrite",
+    "TodoRead",
+    "write_todos",
+    "Task*",
+    "BashOutput",
+    "KillShell",
+    "KillBash",
+    "Monitor",
+    "LSP",
+    "Skill",
+    "SlashCommand",
+    "StructuredOutput",
+    "ReportFindings",
+    "ListAgents",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "ListMcpResourcesTool",
+    "ReadMcpResourceTool",
+    "mcp__*",
+    "WebFetch",
+    "WebSearch",
+    "web_fetch",
     "google_web_search",
 ];
 
@@ -64,8 +92,9 @@ pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVer
     match kind_of(tool) {
         ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent => (PolicyVerdict::Allow, String::new()),
         ToolKind::Other if ALLOWED.iter().any(|glob| fits(glob, tool)) => (PolicyVerdict::Allow, String::new()),
-        ToolKind::Other => {
-            (PolicyVerdict::Deny, format!("another tool; to allow this one, set `tools = {{ \"{tool}\" = \"allow\" }}` under `[policy]`"))
-        }
+        ToolKind::Other => (
+            PolicyVerdict::Deny,
+            format!("another tool; to allow this one, set `tools = {{ \"{tool}\" = \"allow\" }}` under `[policy]`"),
+        ),
     }
 }

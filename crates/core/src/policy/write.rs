@@ -27,13 +27,16 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
         "mv" => {
             out.extend(copy(&arguments));
             let sources = arguments.operands(&["-t", "--target-directory", "-S"]);
-            let last = if arguments.value(&["-t", "--target-directory"]).is_empty() { 1 } else { 0 };
+            let last = usize::from(arguments.value(&["-t", "--target-directory"]).is_empty());
             let moved = sources.len().saturating_sub(last);
             out.extend(sources[..moved].iter().map(|word| (Access::DeleteAll, (*word).clone())));
         }
-        "tee" | "sponge" | "mkdir" | "rmdir" | "touch" | "truncate" | "mkfifo" | "mknod" | "ed" | "ex" | "vi" | "vim" | "nvim"
-        | "nano" | "emacs" | "shred" | "unlink" => {
-            out.extend(all(Access::Write, &["-m", "--mode", "-s", "--size", "-r", "--reference", "-d", "--date", "-t", "-c", "-n"]));
+        "tee" | "sponge" | "mkdir" | "rmdir" | "touch" | "truncate" | "mkfifo" | "mknod" | "ed" | "ex" | "vi" | "vim"
+        | "nvim" | "nano" | "emacs" | "shred" | "unlink" => {
+            out.extend(all(
+                Access::Write,
+                &["-m", "--mode", "-s", "--size", "-r", "--reference", "-d", "--date", "-t", "-c", "-n"],
+            ));
         }
         "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => out.extend(all(Access::Write, &[]).into_iter().skip(1)),
         "rm" => {
@@ -54,7 +57,10 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
         }
         "curl" => out.extend(arguments.value(&["-o", "--output", "--output-dir"]).into_iter().map(|word| (Access::Write, word))),
         "wget" => out.extend(
-            arguments.value(&["-O", "--output-document", "-P", "--directory-prefix"]).into_iter().map(|word| (Access::Write, word)),
+            arguments
+                .value(&["-O", "--output-document", "-P", "--directory-prefix"])
+                .into_iter()
+                .map(|word| (Access::Write, word)),
         ),
         "tar" | "bsdtar" => out.extend(arguments.value(&["-C", "--directory"]).into_iter().map(|word| (Access::Write, word))),
         "unzip" => out.extend(arguments.value(&["-d"]).into_iter().map(|word| (Access::Write, word))),
@@ -86,7 +92,12 @@ fn copy(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
     let valued = ["-m", "--mode", "-o", "--owner", "-g", "--group", "-S", "--suffix", "-e", "--exclude", "-t", "-P", "-i"];
     let operands = arguments.operands(&valued);
     // A directory as the source names the files below the target: the target itself stands for them.
-    operands.last().filter(|_| operands.len() > 1 || arguments.short('d', "")).map(|word| (Access::Write, (*word).clone())).into_iter().collect()
+    operands
+        .last()
+        .filter(|_| operands.len() > 1 || arguments.short('d', ""))
+        .map(|word| (Access::Write, (*word).clone()))
+        .into_iter()
+        .collect()
 }
 
 fn link(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
@@ -107,7 +118,8 @@ fn in_place(name: &str, arguments: &Arguments<'_>) -> bool {
 
 /// Files of a program whose first operand is a script, unless options give it.
 fn scripted(arguments: &Arguments<'_>, access: Access) -> Vec<(Access, Word)> {
-    let valued = ["-e", "-f", "-E", "-l", "-v", "-F", "-i", "--expression", "--file", "-A", "-B", "-C", "-m", "-g", "-t", "--include"];
+    let valued =
+        ["-e", "-f", "-E", "-l", "-v", "-F", "-i", "--expression", "--file", "-A", "-B", "-C", "-m", "-g", "-t", "--include"];
     // `-i` takes no word of its own in sed and perl, where it matters.
     let valued = if access == Access::Write { &valued[..2] } else { &valued[..] };
     let given = arguments.words().iter().any(|word| {

@@ -1,6 +1,6 @@
 //! Brace expansion: `{a,b}` and `{1..3}` as bash makes words of them.
 
-use super::lexer::Bit;
+use super::bit::Bit;
 use super::word::Origin;
 
 /// More words than this are not made; the word then stands for anything.
@@ -48,7 +48,8 @@ fn first_group(word: &[Bit]) -> Option<Group> {
                 Bit::Brace('}') if depth > 0 => depth -= 1,
                 Bit::Brace(',') if depth == 0 => commas.push(at),
                 Bit::Brace('}') => {
-                    let choices = if commas.is_empty() { range(&word[start + 1..at])? } else { between(word, start, &commas, at) };
+                    let choices =
+                        if commas.is_empty() { range(&word[start + 1..at])? } else { between(word, start, &commas, at) };
                     return Some((word[..start].to_vec(), choices, word[at + 1..].to_vec()));
                 }
                 Bit::Text { .. } | Bit::Any { .. } | Bit::Glob | Bit::One | Bit::Brace(_) => {}

@@ -24,8 +24,18 @@ impl GitCall<'_> {
     }
 }
 
-const VALUED: &[&str] =
-    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--exec-path", "--attr-source", "--list-cmds"];
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--exec-path",
+    "--attr-source",
+    "--list-cmds",
+];
 
 /// Takes a command apart if its program is, or may be, git.
 pub fn git_call(words: &[Word]) -> Option<GitCall<'_>> {
@@ -36,7 +46,8 @@ pub fn git_call(words: &[Word]) -> Option<GitCall<'_>> {
         return Some(GitCall { is_git: true, command: Word::text(command), arguments: rest, settings, guessed: false });
     }
     let is_git = base.literal().is_some_and(|name| name == "git" || name == "git.exe");
-    if !is_git && !(base.literal().is_none() && base.could_be("git")) {
+    let may_be_git = base.literal().is_none() && base.could_be("git");
+    if !is_git && !may_be_git {
         return None;
     }
     let mut guessed = false;

@@ -6,35 +6,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::bit::{ANY, Bit, NETWORK, bits_of, extend, first_field, join, origin, pieces, plain, push, push_marked, render};
+use super::closing::{ansi_end, bracket_end, closing_brace, closing_paren, closing_quote};
 use super::scope::{Scope, Value};
-use super::word::{Origin, Piece, Word};
+use super::word::{Origin, Word};
 use super::{ansi, brace};
-
-/// Stands for computed text in a script that is read a second time, as in `bash -c "$x"`. Private use characters.
-pub(super) const ANY: char = '\u{F8FF}';
-pub(super) const NETWORK: char = '\u{F8FE}';
 
 /// Strings and expansions inside each other.
 const MAX_DEPTH: usize = 40;
-
-/// A piece of a word whose fields are not yet apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Bit {
-    Text {
-        text: String,
-        quoted: bool,
-    },
-    Any {
-        origin: Origin,
-        quoted: bool,
-    },
-    Glob,
-    One,
-    /// An unquoted `{`, `,` or `}`.
-    Brace(char),
-    /// The end of one field and the beginning of the next.
-    Split,
-}
 
 /// A substitution that the parser found, and what it prints.
 #[derive(Debug, Clone)]
@@ -90,7 +69,7 @@ impl Lexer<'_> {
         }
         while at < range.end {
             if let Some(found) = self.substitution(at).filter(|found| found.range.end <= range.end) {
-                extend(out, &found.output, quoted);
+                self.extend(out, &found.output, quoted);
                 at = found.range.end;
                 continue;
             }
@@ -160,7 +139,7 @@ impl Lexer<'_> {
         let name = rest.split('/').next().unwrap_or_default();
         match (name, self.scope.candidates("HOME")) {
             ("", [home]) => out.extend(home.iter().cloned().map(plain)),
-            ("+", _) => extend(out, &self.lookup("PWD"), true),
+            ("+", _) => self.extend(out, &self.lookup("PWD"), true),
             _ => out.push(Bit::Any { origin: Origin::Unknown, quoted: true }),
         }
         range.start + 1 + name.len()
@@ -192,11 +171,11 @@ impl Lexer<'_> {
             }
             Some(c) if c == '_' || c.is_ascii_alphabetic() => {
                 let name = after.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-                extend(out, &self.lookup(name), quoted);
+                self.extend(out, &self.lookup(name), quoted);
                 name.len() + 1
             }
             Some(c) if c.is_ascii_digit() || "@*#?$!-".contains(c) => {
-                extend(out, &self.special(&after[..1]), quoted);
+                self.extend(out, &self.special(&after[..1]), quoted);
                 2
             }
             Some(_) | None => {
@@ -230,18 +209,37 @@ impl Lexer<'_> {
         let set = known && !self.scope.candidates(name).is_empty();
         match operation {
             _ if name.is_empty() => out.push(Bit::Any { origin: Origin::Unknown, quoted }),
-            "" => extend(out, &value, quoted),
+            "" => self.extend(out, &value, quoted),
             rest if rest.starts_with(":-") || rest.starts_with(":=") => {
-                if set && !value.is_empty() { extend(out, &value, quoted) } else { self.scan(alternative(2), mode, depth + 1, out) }
+                if set && !value.is_empty() {
+                    self.extend(out, &value, quoted)
+                } else {
+                    self.scan(alternative(2), mode, depth + 1, out)
+                }
             }
             rest if rest.starts_with(['-', '=']) => {
-                if set { extend(out, &value, quoted) } else { self.scan(alternative(1), mode, depth + 1, out) }
+                if set {
+                    self.extend(out, &value, quoted)
+                } else {
+                    self.scan(alternative(1), mode, depth + 1, out)
+                }
             }
             rest if rest.starts_with(":+") => self.scan(alternative(2), mode, depth + 1, out),
             rest if rest.starts_with('+') => self.scan(alternative(1), mode, depth + 1, out),
-            rest if rest.starts_with([':', '?']) && rest.trim_start_matches(':').starts_with('?') => extend(out, &value, quoted),
+            rest if rest.starts_with([':', '?']) && rest.trim_start_matches(':').starts_with('?') => {
+                self.extend(out, &value, quoted)
+            }
             _ => out.push(Bit::Any { origin: origin(&value), quoted }),
         }
+    }
+
+    /// Adds a value; outside quotes it falls apart at the characters of `IFS`.
+    fn extend(&self, out: &mut Vec<Bit>, value: &[Bit], quoted: bool) {
+        let separators = match self.scope.candidates("IFS").first().map(|value| render(value)) {
+            Some(own) if own != " " => own,
+            Some(_) | None => " \t\n".to_owned(),
+        };
+        extend(out, value, quoted, &separators);
     }
 
     fn lookup(&self, name: &str) -> Value {
@@ -278,143 +276,6 @@ fn fields(bits: &[Bit]) -> Vec<Word> {
         .collect()
 }
 
-pub(super) fn pieces(bits: &[Bit]) -> Vec<Piece> {
-    let mut out: Vec<Piece> = Vec::new();
-    for bit in bits {
-        match bit {
-            Bit::Text { text, .. } => add_text(&mut out, text),
-            Bit::Brace(c) => add_text(&mut out, c.encode_utf8(&mut [0; 4])),
-            Bit::Split => add_text(&mut out, " "),
-            Bit::Any { origin, .. } => out.push(Piece::Any(*origin)),
-            Bit::Glob => out.push(Piece::Glob),
-            Bit::One => out.push(Piece::One),
-        }
-    }
-    out
-}
-
-fn add_text(out: &mut Vec<Piece>, text: &str) {
-    match out.last_mut() {
-        Some(Piece::Text(last)) => last.push_str(text),
-        Some(Piece::Any(_) | Piece::Glob | Piece::One) | None => {
-            if !text.is_empty() {
-                out.push(Piece::Text(text.to_owned()));
-            }
-        }
-    }
-}
-
-/// A word as a value that can be expanded again.
-pub(super) fn bits_of(word: &Word) -> Value {
-    word.pieces
-        .iter()
-        .map(|piece| match piece {
-            Piece::Text(text) => Bit::Text { text: text.clone(), quoted: false },
-            Piece::Any(origin) => Bit::Any { origin: *origin, quoted: false },
-            Piece::Glob => Bit::Glob,
-            Piece::One => Bit::One,
-        })
-        .collect()
-}
-
-/// Words as the fields of one value.
-pub(super) fn join(words: &[Word]) -> Value {
-    let mut out = Value::new();
-    for word in words {
-        if !out.is_empty() {
-            out.push(Bit::Split);
-        }
-        out.extend(bits_of(word));
-    }
-    out
-}
-
-/// The text of a value for a second reading, with marks where it is computed.
-pub(super) fn render(bits: &[Bit]) -> String {
-    bits.iter().fold(String::new(), |mut out, bit| {
-        match bit {
-            Bit::Text { text, .. } => out.push_str(text),
-            Bit::Any { origin: Origin::Unknown | Origin::Argument, .. } => out.push(ANY),
-            Bit::Any { origin: Origin::Network, .. } => out.push(NETWORK),
-            Bit::Glob => out.push('*'),
-            Bit::One => out.push('?'),
-            Bit::Brace(c) => out.push(*c),
-            Bit::Split => out.push(' '),
-        }
-        out
-    })
-}
-
-pub(super) fn origin(bits: &[Bit]) -> Origin {
-    let network = bits.iter().any(|bit| matches!(bit, Bit::Any { origin: Origin::Network, .. }));
-    if network { Origin::Network } else { Origin::Unknown }
-}
-
-/// Adds the value of an expansion: outside quotes its blanks separate fields.
-fn extend(out: &mut Vec<Bit>, value: &[Bit], quoted: bool) {
-    for bit in value {
-        match bit {
-            Bit::Text { text, .. } if quoted => push(out, text, true),
-            Bit::Text { text, .. } => {
-                for (index, field) in text.split([' ', '\t', '\n']).enumerate() {
-                    if index > 0 {
-                        out.push(Bit::Split);
-                    }
-                    if !field.is_empty() {
-                        push(out, field, false);
-                    }
-                }
-            }
-            Bit::Any { origin, .. } => out.push(Bit::Any { origin: *origin, quoted }),
-            Bit::Glob if quoted => push(out, "*", true),
-            Bit::One if quoted => push(out, "?", true),
-            Bit::Brace(c) => push(out, c.encode_utf8(&mut [0; 4]), quoted),
-            Bit::Glob | Bit::One | Bit::Split => out.push(bit.clone()),
-        }
-    }
-}
-
-/// What stays of a bit where no fields, patterns or braces are expanded.
-fn plain(bit: Bit) -> Bit {
-    match bit {
-        Bit::Text { text, .. } => Bit::Text { text, quoted: false },
-        Bit::Any { origin, .. } => Bit::Any { origin, quoted: false },
-        Bit::Brace(c) => Bit::Text { text: c.to_string(), quoted: false },
-        Bit::Split => Bit::Text { text: " ".to_owned(), quoted: false },
-        Bit::Glob | Bit::One => bit,
-    }
-}
-
-fn first_field(mut value: Value) -> Value {
-    if let Some(end) = value.iter().position(|bit| *bit == Bit::Split) {
-        value.truncate(end);
-    }
-    value
-}
-
-fn push(out: &mut Vec<Bit>, more: &str, quoted: bool) {
-    match out.last_mut() {
-        Some(Bit::Text { text, quoted: same }) if *same == quoted => text.push_str(more),
-        _ => out.push(Bit::Text { text: more.to_owned(), quoted }),
-    }
-}
-
-/// Text that may hold the marks of computed parts.
-fn push_marked(out: &mut Vec<Bit>, text: &str, quoted: bool) {
-    push(out, "", quoted);
-    for part in text.split_inclusive([ANY, NETWORK]) {
-        let known = part.trim_end_matches([ANY, NETWORK]);
-        if !known.is_empty() {
-            push(out, known, quoted);
-        }
-        if part.ends_with(ANY) {
-            out.push(Bit::Any { origin: Origin::Unknown, quoted });
-        } else if part.ends_with(NETWORK) {
-            out.push(Bit::Any { origin: Origin::Network, quoted });
-        }
-    }
-}
-
 fn escape(rest: &str, mode: Mode, out: &mut Vec<Bit>) -> usize {
     let Some(next) = rest[1..].chars().next() else {
         push(out, "\\", true);
@@ -431,91 +292,4 @@ fn escape(rest: &str, mode: Mode, out: &mut Vec<Bit>) -> usize {
         push(out, &rest[..=next.len_utf8()], true);
     }
     1 + next.len_utf8()
-}
-
-/// Bytes before the double quote that ends a string; substitutions inside may have quotes of their own.
-fn closing_quote(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 1,
-            b'"' => return at,
-            b'$' if bytes.get(at + 1) == Some(&b'(') => at += closing_paren(&text[at + 2..]).map_or(1, |end| end + 2),
-            b'$' if bytes.get(at + 1) == Some(&b'{') => at += closing_brace(&text[at + 2..]) + 2,
-            _ => {}
-        }
-        at += 1;
-    }
-    text.len()
-}
-
-/// Bytes before the parenthesis that ends a substitution.
-fn closing_paren(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    closing(text, |byte| match byte {
-        b'(' => {
-            depth += 1;
-            false
-        }
-        b')' if depth == 0 => true,
-        b')' => {
-            depth -= 1;
-            false
-        }
-        _ => false,
-    })
-}
-
-fn closing_brace(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let end = closing(text, |byte| match byte {
-        b'{' => {
-            depth += 1;
-            false
-        }
-        b'}' if depth == 0 => true,
-        b'}' => {
-            depth -= 1;
-            false
-        }
-        _ => false,
-    });
-    end.unwrap_or(text.len())
-}
-
-fn closing(text: &str, mut is_end: impl FnMut(u8) -> bool) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let (mut at, mut single, mut double) = (0, false, false);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\'' if !double => single = !single,
-            b'"' if !single => double = !double,
-            b'\\' if !single => at += 1,
-            byte if !single && !double && is_end(byte) => return Some(at),
-            _ => {}
-        }
-        at += 1;
-    }
-    None
-}
-
-/// Bytes of a bracket pattern; a bracket right after the first one does not end it.
-fn bracket_end(text: &str) -> Option<usize> {
-    text.char_indices().skip(2).find(|(_, c)| *c == ']').map(|(at, _)| at + 1)
-}
-
-/// Bytes before the quote that ends `$'...'`.
-fn ansi_end(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 1,
-            b'\'' => return at,
-            _ => {}
-        }
-        at += 1;
-    }
-    text.len()
 }

@@ -1,7 +1,7 @@
 //! What simple commands print, as far as it can be known: enough for `echo ... | sh` and `$(printf ...)`.
 
 use super::ansi;
-use super::lexer::{Bit, bits_of, join, origin};
+use super::bit::{Bit, bits_of, join, origin};
 use super::scope::{Scope, Value, text, unknown};
 use super::word::{Origin, Word};
 
@@ -20,9 +20,8 @@ pub(super) fn of(name: &str, arguments: &[Word], input: Option<&Value>, files: &
         },
         "cat" | "tee" => cat(name, arguments, input, files),
         "pwd" => scope.candidates("PWD").first().cloned().unwrap_or_else(unknown),
-        "true" | ":" | "false" | "test" | "set" | "shopt" | "shift" | "sleep" | "wait" | "exit" | "return" | "mkdir" | "touch" => {
-            Value::new()
-        }
+        "true" | ":" | "false" | "test" | "set" | "shopt" | "shift" | "sleep" | "wait" | "exit" | "return" | "mkdir"
+        | "touch" => Value::new(),
         _ => vec![Bit::Any { origin: input.map_or(Origin::Unknown, |input| origin(input)), quoted: false }],
     }
 }
@@ -37,12 +36,16 @@ fn cat(name: &str, arguments: &[Word], input: Option<&Value>, files: &[Value]) -
     if name == "tee" || operands.is_empty() || operands.iter().any(|word| word.literal() == Some("-")) {
         return input.cloned().unwrap_or_else(unknown);
     }
-    operands.iter().flat_map(|word| word.literal().and_then(|path| substituted(path, files)).cloned().unwrap_or_else(unknown)).collect()
+    operands
+        .iter()
+        .flat_map(|word| word.literal().and_then(|path| substituted(path, files)).cloned().unwrap_or_else(unknown))
+        .collect()
 }
 
 fn echo(arguments: &[Word]) -> Value {
     let is_option = |word: &&Word| {
-        word.literal().is_some_and(|text| text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|b| b"neE".contains(&b)))
+        word.literal()
+            .is_some_and(|text| text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|b| b"neE".contains(&b)))
     };
     let options = arguments.iter().take_while(is_option).count();
     let escapes = arguments[..options].iter().any(|word| word.prefix().contains('e'));

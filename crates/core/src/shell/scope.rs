@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::lexer::Bit;
+use super::bit::Bit;
 use super::word::{Origin, Word};
 use super::{Directory, Variables};
 

@@ -4,11 +4,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::lexer::{ANY, Bit, NETWORK, bits_of, join, origin, render};
+use super::bit::{ANY, Bit, NETWORK, bits_of, join, origin, render};
 use super::scope::{Scope, Value, text, unknown};
 use super::walk::Walker;
 use super::word::{Origin, Piece, Word};
-use super::wrapper::{Wrapper, find as find_wrapper, is_download, is_reserved, is_shell};
+use super::wrapper::{find as find_wrapper, is_download, is_reserved, is_shell};
 use super::{Assignment, Redirect, Runs, Simple, Unknown, Why, git, output};
 
 const MAX_NESTING: usize = 60;
@@ -27,7 +27,7 @@ pub(super) struct Call<'a> {
 
 impl Call<'_> {
     /// The same place and input with other words: what a wrapper runs.
-    fn inner(&self, words: Vec<Word>) -> Self {
+    pub(super) fn inner(&self, words: Vec<Word>) -> Self {
         Self { words, redirects: Vec::new(), ..self.clone() }
     }
 
@@ -96,6 +96,11 @@ impl Walker {
                 scope.change_directory(None);
                 Value::new()
             }
+            "set" | "shift" => set_positional(name, arguments, scope),
+            "at" | "batch" => {
+                let script = call.input.cloned().unwrap_or_default();
+                self.script_text(call, index, &script, &mut scope.clone())
+            }
             "alias" => {
                 for word in arguments {
                     if let Some((name, _)) = word.prefix().split_once('=') {
@@ -154,7 +159,7 @@ impl Walker {
     }
 
     /// Runs text as a script in this scope and notes what kind of text it was.
-    fn script_text(&mut self, call: &Call<'_>, index: usize, script: &Value, scope: &mut Scope) -> Value {
+    pub(super) fn script_text(&mut self, call: &Call<'_>, index: usize, script: &Value, scope: &mut Scope) -> Value {
         let line = render(script);
         let runs = match line.trim_start() {
             "" => Runs::Nothing,
@@ -226,159 +231,6 @@ impl Walker {
         }
     }
 
-    fn unwrap(&mut self, call: &Call<'_>, index: usize, wrapper: &Wrapper, scope: &mut Scope) -> Value {
-        let mut words = call.words[1..].to_vec();
-        if !wrapper.subcommands.is_empty() {
-            let Some(at) = words.iter().position(|word| word.literal().is_some_and(|text| wrapper.subcommands.contains(&text)))
-            else {
-                return unknown();
-            };
-            words.drain(..=at);
-        }
-        let mut assignments = call.assignments.clone();
-        let mut operands = wrapper.operands;
-        let mut scripts = Vec::new();
-        let mut directory = None;
-        while let Some(word) = words.first() {
-            let prefix = word.prefix().to_owned();
-            let glued = |option: &&str| match option.strip_prefix("--") {
-                Some(_) => word.without_prefix(&format!("{option}=")),
-                None => word.without_prefix(option).filter(|rest| rest.literal() != Some("")),
-            };
-            if prefix == "--" {
-                words.remove(0);
-                if operands == 0 {
-                    break;
-                }
-            } else if word.literal().is_some() && takes_script(wrapper, &prefix) {
-                words.remove(0);
-                if !words.is_empty() {
-                    scripts.push(words.remove(0));
-                }
-            } else if let Some(script) = wrapper.scripts.iter().find_map(glued) {
-                words.remove(0);
-                scripts.push(script);
-            } else if wrapper.valued.contains(&prefix.as_str()) && word.literal().is_some() {
-                words.remove(0);
-                if !words.is_empty() {
-                    let value = words.remove(0);
-                    if matches!(prefix.as_str(), "-C" | "--chdir" | "-D") && matches!(wrapper.name, "env" | "sudo") {
-                        directory = Some(value);
-                    }
-                }
-            } else if prefix.starts_with(['-', '+']) && prefix.len() > 1 {
-                words.remove(0);
-            } else if wrapper.assignments && is_assignment(&prefix) {
-                let (name, _) = prefix.split_once('=').unwrap_or((&prefix, ""));
-                let value = word.without_prefix(&format!("{name}=")).unwrap_or_else(|| Word::any(false));
-                assignments.push(Assignment { name: name.to_owned(), value });
-                words.remove(0);
-            } else if operands > 0 {
-                operands -= 1;
-                words.remove(0);
-            } else {
-                break;
-            }
-        }
-        let mut inside = scope.clone();
-        if let Some(directory) = directory {
-            inside.change_directory(directory.literal());
-        }
-        let mut output = unknown();
-        for script in scripts {
-            let mut script = bits_of(&script);
-            if wrapper.name == "env" {
-                // The text is split into words and the rest of the line follows it.
-                script.push(Bit::Split);
-                script.extend(join(&words));
-            }
-            output = self.script_text(call, index, &script, &mut inside);
-        }
-        if words.is_empty() {
-            return output;
-        }
-        let mut inner = call.inner(words);
-        inner.assignments = assignments;
-        if wrapper.name == "parallel" {
-            inner.words.retain(|word| word.literal() != Some(":::"));
-        }
-        match wrapper.name {
-            // These hand one line to a shell.
-            "watch" | "parallel" | "entr" | "hyperfine" if inner.words.first().is_some_and(|word| word.prefix().contains(' ')) => {
-                let line = join(&inner.words);
-                self.script_text(call, index, &line, &mut inside)
-            }
-            "coproc" if inner.words.get(1).and_then(Word::literal) == Some("{") => {
-                inner.words.remove(0);
-                self.run(inner, &mut inside)
-            }
-            // What runs in this shell itself changes it.
-            "command" | "builtin" | "exec" | "time" | "noglob" | "nocorrect" => self.run(inner, scope),
-            _ => self.run(inner, &mut inside),
-        }
-    }
-
-    fn xargs(&mut self, call: &Call<'_>, scope: &Scope) -> Value {
-        const VALUED: &[&str] =
-            &["-n", "-P", "-L", "-d", "-a", "-E", "-s", "--max-args", "--max-procs", "--max-lines", "--delimiter", "--arg-file"];
-        let mut words = call.words[1..].to_vec();
-        let mut placeholder: Option<String> = None;
-        // With a separator of its own it does not split at blanks.
-        let whole = words.iter().any(|word| matches!(word.prefix(), "-0" | "--null") || word.prefix().starts_with("-d"));
-        while let Some(word) = words.first() {
-            let prefix = word.prefix().to_owned();
-            if !prefix.starts_with('-') {
-                break;
-            }
-            words.remove(0);
-            match prefix.as_str() {
-                "--" => break,
-                "-I" | "--replace" | "-J" if !words.is_empty() => placeholder = Some(words.remove(0).to_string()),
-                "-i" => placeholder = Some("{}".to_owned()),
-                option if VALUED.contains(&option) && !words.is_empty() => {
-                    words.remove(0);
-                }
-                option if option.starts_with("-I") || option.starts_with("-i") => placeholder = Some(option[2..].to_owned()),
-                option if option.starts_with("--replace=") => placeholder = Some(option["--replace=".len()..].to_owned()),
-                _ => {}
-            }
-        }
-        let given = call.input.map(|input| render(input)).filter(|text| !text.contains([ANY, NETWORK]));
-        let mut scope = scope.clone();
-        let Some(placeholder) = placeholder else {
-            match given {
-                Some(text) if whole => words.push(Word::text(text)),
-                Some(text) => words.extend(text.split_whitespace().take(64).map(Word::text)),
-                None => words.push(Word::any(true)),
-            }
-            return self.run(Call { input: None, ..call.inner(words) }, &mut scope);
-        };
-        let values: Vec<Word> = match given {
-            Some(text) => text.lines().take(16).map(Word::text).collect(),
-            None => vec![Word::any(false)],
-        };
-        for value in values {
-            let filled = words.iter().map(|word| fill(word, &placeholder, &value)).collect();
-            self.run(Call { input: None, ..call.inner(filled) }, &mut scope);
-        }
-        unknown()
-    }
-
-    /// Commands after `-exec` and the like.
-    fn find_exec(&mut self, call: &Call<'_>, scope: &Scope) -> Value {
-        let mut rest = call.words.as_slice();
-        while let Some(at) = rest.iter().position(|word| {
-            matches!(word.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch"))
-        }) {
-            rest = &rest[at + 1..];
-            let end = rest.iter().position(|word| matches!(word.literal(), Some(";" | "+"))).unwrap_or(rest.len());
-            let words = rest[..end].iter().map(|word| fill(word, "{}", &Word::any(false))).collect();
-            self.run(call.inner(words), &mut scope.clone());
-            rest = &rest[end..];
-        }
-        unknown()
-    }
-
     /// Aliases given on git's own command line, and git's commands that run others.
     fn git(&mut self, call: &Call<'_>, scope: &mut Scope) -> Value {
         let Some(parsed) = git::git_call(&call.words) else { return unknown() };
@@ -422,6 +274,19 @@ impl Simple {
     }
 }
 
+/// `set -- a b` and `shift 2`.
+fn set_positional(name: &str, arguments: &[Word], scope: &mut Scope) -> Value {
+    if name == "set" {
+        if let Some(at) = arguments.iter().position(|word| word.literal() == Some("--")) {
+            scope.positional = Some(arguments[at + 1..].to_vec());
+        }
+    } else if let Some(positional) = &mut scope.positional {
+        let count = arguments.first().and_then(Word::literal).and_then(|count| count.parse().ok()).unwrap_or(1);
+        positional.drain(..positional.len().min(count));
+    }
+    Value::new()
+}
+
 fn read(arguments: &[Word], input: Option<&Value>, scope: &mut Scope) -> Value {
     let names: Vec<&str> = arguments.iter().filter_map(Word::literal).filter(|name| !name.starts_with('-')).collect();
     match (names.as_slice(), input) {
@@ -430,45 +295,3 @@ fn read(arguments: &[Word], input: Option<&Value>, scope: &mut Scope) -> Value {
     }
     Value::new()
 }
-
-/// Puts a value where the placeholder stands in a word.
-fn fill(word: &Word, placeholder: &str, value: &Word) -> Word {
-    let pieces = word.pieces.iter().flat_map(|piece| match piece {
-        Piece::Text(text) if !placeholder.is_empty() && text.contains(placeholder) => {
-            let mut out = Vec::new();
-            for (index, part) in text.split(placeholder).enumerate() {
-                if index > 0 {
-                    out.extend(value.pieces.iter().cloned());
-                }
-                if !part.is_empty() {
-                    out.push(Piece::Text(part.to_owned()));
-                }
-            }
-            out
-        }
-        other => vec![other.clone()],
-    });
-    let mut merged: Vec<Piece> = Vec::new();
-    for piece in pieces {
-        match (merged.last_mut(), piece) {
-            (Some(Piece::Text(last)), Piece::Text(more)) => last.push_str(&more),
-            (_, piece) => merged.push(piece),
-        }
-    }
-    Word { pieces: merged, loose: word.loose || value.loose }
-}
-
-/// An option whose value is a script, alone or at the end of a cluster such as `-qc`.
-fn takes_script(wrapper: &Wrapper, option: &str) -> bool {
-    wrapper.scripts.iter().any(|script| {
-        let cluster = option.starts_with('-') && option[1..].bytes().all(|b| b.is_ascii_alphabetic());
-        option == *script || (script.len() == 2 && cluster && option.ends_with(&script[1..]))
-    })
-}
-
-fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) && !name.starts_with(|c: char| c.is_ascii_digit())
-    })
-}
-

@@ -139,7 +139,14 @@ const ALL: &[Wrapper] = &[
     sub("rustup", &["run"]),
     sub("opam", &["exec"]),
     sub("rtk", &["proxy"]),
-    plain("npx"),
+    Wrapper { name: "npx", valued: &["-p", "--package"], scripts: &["-c", "--call"], ..PLAIN },
+    valued("screen", &["-S", "-c", "-e", "-h", "-L", "-p", "-s", "-t", "-T", "-X"]),
+    Wrapper {
+        name: "tmux",
+        valued: &["-s", "-n", "-c", "-t", "-e", "-x", "-y", "-F"],
+        subcommands: &["new", "new-session", "neww", "new-window", "splitw", "split-window", "respawn-pane", "run", "run-shell"],
+        ..PLAIN
+    },
     plain("bunx"),
     plain("dotenv"),
     plain("cross-env"),

@@ -49,8 +49,19 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Git { commands: &["checkout", "restore", "checkout-index", "read-tree"], when: discards },
                 reason: "this overwrites uncommitted work with an older state",
                 alternative: KEEP,
-                matches: &["git checkout -- src/a.rs", "git checkout .", "git restore src/a.rs", "git checkout HEAD~1 src/a.rs", "git checkout -f main"],
-                not_matches: &["git restore --staged src/a.rs", "git diff -- src/a.rs", "echo git checkout .", "git show HEAD:src/a.rs"],
+                matches: &[
+                    "git checkout -- src/a.rs",
+                    "git checkout .",
+                    "git restore src/a.rs",
+                    "git checkout HEAD~1 src/a.rs",
+                    "git checkout -f main",
+                ],
+                not_matches: &[
+                    "git restore --staged src/a.rs",
+                    "git diff -- src/a.rs",
+                    "echo git checkout .",
+                    "git show HEAD:src/a.rs",
+                ],
             },
             Entry {
                 name: "git-stash",
@@ -70,7 +81,10 @@ pub(super) fn rules() -> Vec<Rule> {
             },
             Entry {
                 name: "git-amend",
-                matcher: Matcher::Git { commands: &["commit"], when: |_, rest| Arguments::new(rest).long_beside("--amend", 4, COMMIT_VALUED) },
+                matcher: Matcher::Git {
+                    commands: &["commit"],
+                    when: |_, rest| Arguments::new(rest).long_beside("--amend", 4, COMMIT_VALUED),
+                },
                 reason: "amending rewrites a commit that may hold evidence",
                 alternative: "make a new commit, or leave the change in the tree",
                 matches: &["git commit --amend", "git commit --am --no-edit", "git commit -a --amend -m x"],
@@ -81,15 +95,32 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Git { commands: &["branch", "tag", "fetch", "update-ref", "symbolic-ref"], when: forces },
                 reason: "this moves a branch, a tag or HEAD by force",
                 alternative: BRANCH,
-                matches: &["git branch -f main HEAD~3", "git fetch origin main:main", "git update-ref refs/heads/main HEAD~1", "git tag -f v1", "git symbolic-ref HEAD refs/heads/x"],
-                not_matches: &["git branch topic", "git fetch origin main", "git fetch git@host:o/r.git", "git symbolic-ref HEAD", "git tag v2"],
+                matches: &[
+                    "git branch -f main HEAD~3",
+                    "git fetch origin main:main",
+                    "git update-ref refs/heads/main HEAD~1",
+                    "git tag -f v1",
+                    "git symbolic-ref HEAD refs/heads/x",
+                ],
+                not_matches: &[
+                    "git branch topic",
+                    "git fetch origin main",
+                    "git fetch git@host:o/r.git",
+                    "git symbolic-ref HEAD",
+                    "git tag v2",
+                ],
             },
             Entry {
                 name: "git-ref-delete",
                 matcher: Matcher::Git { commands: &["branch", "tag", "update-ref", "symbolic-ref", "reflog"], when: deletes },
                 reason: "this deletes a branch, a tag or what git remembers of them",
                 alternative: "leave them to the user",
-                matches: &["git branch -D topic", "git tag --delete v1", "git update-ref -d refs/heads/x", "git reflog expire --all"],
+                matches: &[
+                    "git branch -D topic",
+                    "git tag --delete v1",
+                    "git update-ref -d refs/heads/x",
+                    "git reflog expire --all",
+                ],
                 not_matches: &["git branch --list", "git tag", "git reflog", "git branch -v"],
             },
             Entry {
@@ -150,8 +181,8 @@ fn discards(command: &str, rest: &[Word]) -> bool {
             let forced = arguments.short('f', "bB") || arguments.long("--force", 4) || arguments.short('p', "bB");
             let sides = arguments.long("--ours", 4) || arguments.long("--theirs", 4) || arguments.long("--pathspec-from-file", 5);
             let operands = arguments.operands(&["-b", "-B", "--orphan"]);
-            let files = operands.len() > 1
-                || operands.iter().any(|word| word.literal() == Some(".") || word.prefix().starts_with("./"));
+            let files =
+                operands.len() > 1 || operands.iter().any(|word| word.literal() == Some(".") || word.prefix().starts_with("./"));
             forced || sides || arguments.has_separator() || files
         }
         "restore" => {

@@ -6,7 +6,8 @@ use crate::policy::arguments::Arguments;
 use crate::policy::matcher::Certainty;
 use crate::shell::{Simple, Word};
 
-const INSTEAD: &str = "leave the work in the tree: what passes its checks is committed, and the user pushes and merges after the run";
+const INSTEAD: &str =
+    "leave the work in the tree: what passes its checks is committed, and the user pushes and merges after the run";
 
 pub(super) fn rules() -> Vec<Rule> {
     deny(
@@ -18,7 +19,12 @@ pub(super) fn rules() -> Vec<Rule> {
                 reason: "pushing publishes work that nobody has reviewed",
                 alternative: INSTEAD,
                 matches: &["git push", "git -C . push origin main", "true && /usr/bin/git --no-pager push", "bash -c 'git push'"],
-                not_matches: &["git commit -m 'then git push'", "echo git push", "git stash-push-notes", "grep -rn 'git push' docs"],
+                not_matches: &[
+                    "git commit -m 'then git push'",
+                    "echo git push",
+                    "git stash-push-notes",
+                    "grep -rn 'git push' docs",
+                ],
             },
             Entry {
                 name: "git-push-by-helper",
@@ -62,7 +68,11 @@ pub(super) fn rules() -> Vec<Rule> {
                     "gh api --method POST repos/o/r/merges -f base=main",
                     "glab api -X PUT projects/1/merge_requests/2/merge",
                 ],
-                not_matches: &["gh api repos/o/r/pulls/1", "gh api repos/o/r/pulls/1/merge", "gh api repos/o/r/issues -f title=x"],
+                not_matches: &[
+                    "gh api repos/o/r/pulls/1",
+                    "gh api repos/o/r/pulls/1/merge",
+                    "gh api repos/o/r/issues -f title=x",
+                ],
             },
         ],
     )

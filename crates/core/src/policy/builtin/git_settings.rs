@@ -15,7 +15,13 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Simple(skips_hooks),
                 reason: "the user's git hooks are part of the checks",
                 alternative: "commit without it and mend what the hook complains about",
-                matches: &["git commit --no-verify -m x", "git commit -nm x", "git commit -an -m x", "git commit --no-verif", "HUSKY=0 git commit -m x"],
+                matches: &[
+                    "git commit --no-verify -m x",
+                    "git commit -nm x",
+                    "git commit -an -m x",
+                    "git commit --no-verif",
+                    "HUSKY=0 git commit -m x",
+                ],
                 not_matches: &["git commit -m '--no-verify'", "git commit -m -n", "git log -n 3", "echo git commit --no-verify"],
             },
             Entry {
@@ -23,7 +29,12 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Git { commands: &["config"], when: |_, rest| writes_config(rest) },
                 reason: "git's settings are the user's",
                 alternative: "read them with `git config --get NAME`; ask the user in the answer if one is missing",
-                matches: &["git config user.name x", "git config --global core.hooksPath /dev/null", "git config --unset a.b", "git config set a.b c"],
+                matches: &[
+                    "git config user.name x",
+                    "git config --global core.hooksPath /dev/null",
+                    "git config --unset a.b",
+                    "git config set a.b c",
+                ],
                 not_matches: &["git config --get user.name", "git config user.name", "git config --list", "git config get a.b"],
             },
             Entry {
@@ -55,7 +66,11 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Git { commands: &["update-index"], when: |_, rest| hides(rest) },
                 reason: "a file that git does not look at cannot be verified",
                 alternative: "leave the file visible; list build products in .gitignore",
-                matches: &["git update-index --assume-unchanged a", "git update-index --skip-worktree a", "git update-index --cacheinfo 1,2,3"],
+                matches: &[
+                    "git update-index --assume-unchanged a",
+                    "git update-index --skip-worktree a",
+                    "git update-index --cacheinfo 1,2,3",
+                ],
                 not_matches: &["git update-index --refresh", "git update-index --no-skip-worktree a", "git ls-files -v"],
             },
         ],
@@ -68,7 +83,8 @@ fn skips_hooks(simple: &Simple) -> Certainty {
     let command = call.command.literal().unwrap_or_default();
     let arguments = Arguments::new(call.arguments);
     let hooked = ["commit", "push", "merge", "rebase", "am", "cherry-pick", "revert", "pull"].contains(&command);
-    let told = hooked && (arguments.long_beside("--no-verify", 6, COMMIT_VALUED) || (command == "commit" && arguments.short('n', "mFCctSu")));
+    let told = hooked
+        && (arguments.long_beside("--no-verify", 6, COMMIT_VALUED) || (command == "commit" && arguments.short('n', "mFCctSu")));
     let by_variable = call.is_git
         && hooked
         && simple.assignments.iter().any(|set| {
@@ -83,7 +99,18 @@ fn writes_config(rest: &[Word]) -> bool {
     let valued = ["-f", "--file", "--blob", "--type", "-t", "--default"];
     let operands = arguments.operands(&valued);
     let first = operands.first().and_then(|word| word.literal());
-    let reads = ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--get-colorbool", "--list", "-l", "--help", "-h"];
+    let reads = [
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "--get-urlmatch",
+        "--get-color",
+        "--get-colorbool",
+        "--list",
+        "-l",
+        "--help",
+        "-h",
+    ];
     let writes = ["--add", "--replace-all", "--unset", "--unset-all", "--remove-section", "--rename-section", "--edit", "-e"];
     if arguments.any(&writes) {
         return true;
@@ -97,9 +124,10 @@ fn writes_config(rest: &[Word]) -> bool {
 }
 
 fn overrides(simple: &Simple) -> Certainty {
-    let by_variable = simple.assignments.iter().any(|set| {
-        set.name.starts_with("GIT_CONFIG") || matches!(set.name.as_str(), "GIT_TEMPLATE_DIR" | "GIT_EXEC_PATH")
-    });
+    let by_variable = simple
+        .assignments
+        .iter()
+        .any(|set| set.name.starts_with("GIT_CONFIG") || matches!(set.name.as_str(), "GIT_TEMPLATE_DIR" | "GIT_EXEC_PATH"));
     let by_option = git_call(&simple.words).is_some_and(|call| {
         call.settings.iter().any(|(name, _)| {
             matches!(name.as_str(), "core.hookspath" | "core.fsmonitor" | "core.sshcommand" | "include.path" | "core.worktree")
@@ -112,5 +140,7 @@ fn overrides(simple: &Simple) -> Certainty {
 
 fn hides(rest: &[Word]) -> bool {
     let arguments = Arguments::new(rest);
-    arguments.long("--assume-unchanged", 4) || arguments.long("--skip-worktree", 4) || arguments.any(&["--cacheinfo", "--index-info"])
+    arguments.long("--assume-unchanged", 4)
+        || arguments.long("--skip-worktree", 4)
+        || arguments.any(&["--cacheinfo", "--index-info"])
 }

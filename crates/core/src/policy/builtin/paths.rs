@@ -17,7 +17,12 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Place { access: CHANGES, is: in_git_dir },
                 reason: "git's own files are changed by git commands only",
                 alternative: "use the git command for it, if the policy allows that",
-                matches: &["Write: .git/hooks/pre-commit", "echo x > .git/config", "rm -rf .git", "cp hook sub/.git/hooks/pre-push"],
+                matches: &[
+                    "Write: .git/hooks/pre-commit",
+                    "echo x > .git/config",
+                    "rm -rf .git",
+                    "cp hook sub/.git/hooks/pre-push",
+                ],
                 not_matches: &["Write: .gitignore", "cat .git/HEAD", "Write: .github/workflows/ci.yml", "Read: .git/config"],
             },
             Entry {
@@ -25,15 +30,30 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Place { access: CHANGES, is: in_verdone_dir },
                 reason: "the run's settings and records are not the agent's",
                 alternative: "write lessons into .verdone/guardrails.md; leave the rest to the user",
-                matches: &["Write: .verdone/config.toml", "sed -i s/a/b/ .verdone/config.toml", "rm -r .verdone", "touch ./src/../.verdone/x"],
-                not_matches: &["Write: .verdone/guardrails.md", "cat .verdone/config.toml", "Write: .verdone/notes/a.md", "Write: verdone.md"],
+                matches: &[
+                    "Write: .verdone/config.toml",
+                    "sed -i s/a/b/ .verdone/config.toml",
+                    "rm -r .verdone",
+                    "touch ./src/../.verdone/x",
+                ],
+                not_matches: &[
+                    "Write: .verdone/guardrails.md",
+                    "cat .verdone/config.toml",
+                    "Write: .verdone/notes/a.md",
+                    "Write: verdone.md",
+                ],
             },
             Entry {
                 name: "agent-settings",
                 matcher: Matcher::Place { access: CHANGES, is: is_agent_settings },
                 reason: "an agent that changes its own settings can switch its guards off",
                 alternative: "say in the answer which setting is missing; the user decides",
-                matches: &["Write: .claude/settings.json", "Write: ~/.claude/settings.local.json", "tee .codex/config.toml", "mv x .gemini/settings.json"],
+                matches: &[
+                    "Write: .claude/settings.json",
+                    "Write: ~/.claude/settings.local.json",
+                    "tee .codex/config.toml",
+                    "mv x .gemini/settings.json",
+                ],
                 not_matches: &["Write: .claude/agents/reviewer.md", "cat .claude/settings.json", "Write: src/settings.json"],
             },
             Entry {
@@ -54,7 +74,11 @@ pub(super) fn rules() -> Vec<Rule> {
                     "Edit: plan.md\nmake test\nmake",
                     "Write: plan.md\n# Plan\n\n- [ ] US-001: One\n",
                 ],
-                not_matches: &["Edit: plan.md\n# Plan\n# The plan", "Edit: other.md\nmake test\nmake", "grep Verification plan.md"],
+                not_matches: &[
+                    "Edit: plan.md\n# Plan\n# The plan",
+                    "Edit: other.md\nmake test\nmake",
+                    "grep Verification plan.md",
+                ],
             },
             Entry {
                 name: "env-file",
@@ -69,7 +93,14 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Place { access: &[Access::DeleteAll], is: is_outside_or_whole },
                 reason: "this deletes a directory that the run cannot restore",
                 alternative: "delete files below the work tree, or in a temporary directory of your own",
-                matches: &["rm -rf /", "rm -rf ~", "rm -r ..", "cd / && rm -rf usr", "find /home -delete", "rm -rf /work/project"],
+                matches: &[
+                    "rm -rf /",
+                    "rm -rf ~",
+                    "rm -r ..",
+                    "cd / && rm -rf usr",
+                    "find /home -delete",
+                    "rm -rf /work/project",
+                ],
                 not_matches: &["rm -rf target", "rm -rf /tmp/build", "rm -rf ./a/../b", "ls /"],
             },
             Entry {
@@ -77,7 +108,13 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Place { access: CHANGES, is: is_outside },
                 reason: "this lies outside the work tree, where the run neither checks nor restores",
                 alternative: "write below the work tree, or in a temporary directory",
-                matches: &["Write: /etc/hosts", "echo x > ../other/file", "cp a ~/bin/a", "Edit: ../x.rs\na\nb", "cd /etc && echo x > passwd"],
+                matches: &[
+                    "Write: /etc/hosts",
+                    "echo x > ../other/file",
+                    "cp a ~/bin/a",
+                    "Edit: ../x.rs\na\nb",
+                    "cd /etc && echo x > passwd",
+                ],
                 not_matches: &["Write: src/a.rs", "echo x > /tmp/a", "make 2> /dev/null", "cat /etc/hosts"],
             },
             Entry {
@@ -98,9 +135,9 @@ fn in_git_dir(place: &Place, context: &PolicyContext) -> bool {
 
 fn in_verdone_dir(place: &Place, context: &PolicyContext) -> bool {
     const OPEN: &[&str] = &[".verdone/guardrails.md", ".verdone/notes.md", ".verdone/notes/**"];
-    place.in_tree(context).is_some_and(|path| {
-        (path == ".verdone" || path.starts_with(".verdone/")) && !OPEN.iter().any(|glob| fits(glob, &path))
-    })
+    place
+        .in_tree(context)
+        .is_some_and(|path| (path == ".verdone" || path.starts_with(".verdone/")) && !OPEN.iter().any(|glob| fits(glob, &path)))
 }
 
 fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {

@@ -12,7 +12,11 @@ pub(super) fn rules() -> Vec<Rule> {
                 matcher: Matcher::Input { field: "isolation", value: "worktree" },
                 reason: "an agent in a work tree of its own is not checked and not rolled back",
                 alternative: "start it without isolation",
-                matches: &["Agent: {\"isolation\": \"worktree\", \"prompt\": \"x\"}", "Task: {\"isolation\": \"worktree\"}", "Agent: {\"prompt\": \"\", \"isolation\": \"worktree\"}"],
+                matches: &[
+                    "Agent: {\"isolation\": \"worktree\", \"prompt\": \"x\"}",
+                    "Task: {\"isolation\": \"worktree\"}",
+                    "Agent: {\"prompt\": \"\", \"isolation\": \"worktree\"}",
+                ],
                 not_matches: &["Agent: {\"prompt\": \"worktree\"}", "Task: {}", "echo worktree"],
             },
             Entry {
