@@ -212,22 +212,22 @@ impl Lexer<'_> {
             "" => self.extend(out, &value, quoted),
             rest if rest.starts_with(":-") || rest.starts_with(":=") => {
                 if set && !value.is_empty() {
-                    self.extend(out, &value, quoted)
+                    self.extend(out, &value, quoted);
                 } else {
-                    self.scan(alternative(2), mode, depth + 1, out)
+                    self.scan(alternative(2), mode, depth + 1, out);
                 }
             }
             rest if rest.starts_with(['-', '=']) => {
                 if set {
-                    self.extend(out, &value, quoted)
+                    self.extend(out, &value, quoted);
                 } else {
-                    self.scan(alternative(1), mode, depth + 1, out)
+                    self.scan(alternative(1), mode, depth + 1, out);
                 }
             }
             rest if rest.starts_with(":+") => self.scan(alternative(2), mode, depth + 1, out),
             rest if rest.starts_with('+') => self.scan(alternative(1), mode, depth + 1, out),
             rest if rest.starts_with([':', '?']) && rest.trim_start_matches(':').starts_with('?') => {
-                self.extend(out, &value, quoted)
+                self.extend(out, &value, quoted);
             }
             _ => out.push(Bit::Any { origin: origin(&value), quoted }),
         }

@@ -168,7 +168,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("git-push", "screen -dmS x git push"),
     ("git-push", "at now <<< 'git push'"),
     ("git-push", "npx -c 'git push'"),
-    ("git-push", "echo push | xargs -0I{} git {}"),
+    ("git-push", "printf push | xargs -0I{} git {}"),
     ("git-push", "uv run git push"),
     ("git-push", "poetry run git push"),
     ("git-push", "npx git push"),
