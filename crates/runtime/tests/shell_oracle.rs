@@ -75,7 +75,8 @@ fn is_run(snippet: &str) -> bool {
 }
 
 fn pushes(arguments: &str) -> bool {
-    arguments.split(UNIT).next() == Some("push")
+    let mut words = arguments.split(UNIT);
+    words.next() == Some("push") && !matches!(words.next(), Some("--help" | "-h"))
 }
 
 #[test]

@@ -151,6 +151,10 @@ pub(super) fn surest(hits: impl Iterator<Item = Hit>) -> Option<Hit> {
 /// Git or its command may be computed, but not both: something has to be known.
 fn git(simple: &Simple, names: &[&str], when: fn(&str, &[Word]) -> bool) -> Certainty {
     let Some(call) = git_call(&simple.words) else { return Certainty::No };
+    // Git shows its help for these and does nothing else.
+    if call.arguments.first().and_then(Word::literal) == Some("--help") || is_only_help(call.arguments) {
+        return Certainty::No;
+    }
     let fitting = names.iter().map(|name| (word_is(&call.command, name), name)).filter(|(fit, _)| *fit > Certainty::No);
     let command = fitting.filter(|(_, name)| when(name, call.arguments)).map(|(fit, _)| fit).max().unwrap_or(Certainty::No);
     let program = if call.is_git { Certainty::Yes } else { Certainty::Maybe };
@@ -158,6 +162,10 @@ fn git(simple: &Simple, names: &[&str], when: fn(&str, &[Word]) -> bool) -> Cert
         return Certainty::No;
     }
     command.min(program).min(if call.guessed { Certainty::Maybe } else { Certainty::Yes })
+}
+
+fn is_only_help(arguments: &[Word]) -> bool {
+    matches!(arguments, [only] if only.literal() == Some("-h"))
 }
 
 fn program(simple: &Simple, words: &[&str]) -> Certainty {

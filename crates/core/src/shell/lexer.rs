@@ -235,10 +235,10 @@ impl Lexer<'_> {
 
     /// Adds a value; outside quotes it falls apart at the characters of `IFS`.
     fn extend(&self, out: &mut Vec<Bit>, value: &[Bit], quoted: bool) {
-        let separators = match self.scope.candidates("IFS").first().map(|value| render(value)) {
-            Some(own) if own != " " => own,
-            Some(_) | None => " \t\n".to_owned(),
-        };
+        let mut separators: String = self.scope.candidates("IFS").iter().map(|value| render(value)).collect();
+        if separators.contains(' ') {
+            separators.push_str("\t\n");
+        }
         extend(out, value, quoted, &separators);
     }
 

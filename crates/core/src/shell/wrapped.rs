@@ -18,6 +18,12 @@ impl Walker {
             };
             words.drain(..=at);
         }
+        // `command -v` only says where a program is.
+        if wrapper.name == "command"
+            && words.first().is_some_and(|word| word.prefix().starts_with('-') && word.prefix().contains(['v', 'V']))
+        {
+            return unknown();
+        }
         let mut assignments = call.assignments.clone();
         let mut operands = wrapper.operands;
         let mut scripts = Vec::new();
