@@ -31,11 +31,39 @@ pub(super) struct Acts {
     pub(super) files: Vec<FileAct>,
 }
 
+impl Acts {
+    /// Without commands in a repository of the agent's own below a temporary directory: its history and settings are nobody's.
+    pub(super) fn on_the_users_repository(&self, context: &PolicyContext) -> Self {
+        let mut acts = self.clone();
+        let points_git = |simple: &Simple| simple.assignments.iter().any(|set| set.name.starts_with("GIT_"));
+        if self.script.commands.iter().any(points_git) {
+            return acts;
+        }
+        acts.script.commands.retain(|simple| !is_elsewhere(simple, context));
+        acts
+    }
+}
+
+fn is_elsewhere(simple: &Simple, context: &PolicyContext) -> bool {
+    const POINTING: &[&str] = &["-C", "--git-dir", "--work-tree", "--global", "--system", "-f", "--file"];
+    let points = |word: &Word| word.literal().is_none_or(|text| POINTING.contains(&text.split('=').next().unwrap_or_default()));
+    let here = Directory::Known(String::new());
+    let known = simple.directory != here && simple.directory != Directory::Unknown;
+    let place = absolute(&Word::text(""), &simple.directory, context).map(|path| Place { path: normalise(&path, context) });
+    known
+        && simple.certain
+        && !simple.words.iter().any(points)
+        && place.is_some_and(|place| place.in_temp(context) && place.in_tree(context).is_none())
+}
+
 /// Absolute paths of a call, as written, whose links the caller should resolve: the path if it exists, else its deepest directory
 /// that does, with the rest behind it.
 pub fn paths_to_resolve(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
-    let mut paths: Vec<String> =
-        words(call, &script(call, context), context).into_iter().filter_map(|(_, path, _)| path).collect();
+    let script = script(call, context);
+    let mut paths: Vec<String> = words(call, &script, context).into_iter().filter_map(|(_, path, _)| path).collect();
+    // Where commands run matters too.
+    let moved = script.commands.iter().map(|simple| &simple.directory).filter(|at| **at != Directory::Known(String::new()));
+    paths.extend(moved.filter_map(|at| absolute(&Word::text(""), at, context)).map(|path| path.trim_end_matches('/').to_owned()));
     paths.sort();
     paths.dedup();
     paths

@@ -13,8 +13,9 @@ pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Dec
     let acts = gather(call, context);
     let mut best = by_table(call, context);
     best.unknown = acts.script.unknown.first().map(|unknown| unknown.why.words().to_owned());
+    let users = acts.on_the_users_repository(context);
     for rule in rules.iter().filter(|rule| is_for(rule, &call.tool)) {
-        let Some(hit) = rule.matcher.look(call, &acts, context) else { continue };
+        let Some(hit) = rule.matcher.look(call, relevant(rule, &acts, &users), context) else { continue };
         let Some(verdict) = verdict_of(rule, &hit, context.on_unknown) else { continue };
         if verdict > best.verdict || (verdict == best.verdict && best.rule.is_none() && best.reason.is_empty()) {
             best = decision(rule, hit, verdict, best.unknown.take());
@@ -38,6 +39,13 @@ pub fn evaluate_prompt(prompt: &str, mode: Mode, rules: &[Rule]) -> Decision {
 
 fn is_for(rule: &Rule, tool: &str) -> bool {
     rule.tools.is_empty() || rule.tools.iter().any(|glob| fits(glob, tool))
+}
+
+fn relevant<'a>(rule: &Rule, all: &'a Acts, users: &'a Acts) -> &'a Acts {
+    match rule.family {
+        Family::GitHistory | Family::GitSettings => users,
+        Family::GitRemote | Family::Paths | Family::Processes | Family::Network | Family::Tools | Family::Own => all,
+    }
 }
 
 /// What a fit is worth; `None` where it is too unsure to count.

@@ -79,12 +79,34 @@ fn links_that_the_caller_resolved_are_followed_before_dots_are_removed() {
     let through = ToolCall::bash("echo x > link/../x; touch door/new");
     let asked = paths_to_resolve(&through, &context);
     assert_eq!(asked, ["/work/project/door/new", "/work/project/link/../x"]);
+    assert_eq!(paths_to_resolve(&ToolCall::bash("cd /tmp/x && git status"), &context), ["/tmp/x"]);
     assert_eq!(rule(&decide(&through, &context)), None);
     context.resolved.insert("/work/project/door".to_owned(), "/etc".to_owned());
     assert_eq!(decide(&through, &context).path.as_deref(), Some("/etc/new"));
     context.resolved.clear();
     context.resolved.insert("/work/project/link/../x".to_owned(), "/home/dev/x".to_owned());
     assert_eq!(decide(&through, &context).path.as_deref(), Some("/home/dev/x"));
+}
+
+#[test]
+fn a_repository_of_the_agents_own_in_a_temporary_directory_is_its_own() {
+    let mut context = context();
+    let found = |command: &str, context: &PolicyContext| rule(&decide(&ToolCall::bash(command), context)).map(str::to_owned);
+    let own = "git init -q /tmp/x && cd /tmp/x && git config user.name x && git checkout -b y && git reset --hard";
+    assert_eq!(found(own, &context), None);
+    assert_eq!(found("cd /tmp/x && git push", &context).as_deref(), Some("git-push"));
+    assert_eq!(found("cd /tmp/x && git config --global a.b c", &context).as_deref(), Some("git-config"));
+    assert_eq!(found("cd /tmp/x && git -C /work/project reset --hard", &context).as_deref(), Some("git-reset-hard"));
+    assert_eq!(found("cd /tmp/x && cd /work/project && git reset --hard", &context).as_deref(), Some("git-reset-hard"));
+    assert_eq!(found("cd /tmp/x && GIT_DIR=/work/project/.git git reset --hard", &context).as_deref(), Some("git-reset-hard"));
+    let exported = "export GIT_DIR=/work/project/.git; cd /tmp/x && git reset --hard";
+    assert_eq!(found(exported, &context).as_deref(), Some("git-reset-hard"));
+    assert_eq!(found("cd /tmp && git reset --hard", &context).as_deref(), Some("git-reset-hard"));
+    context.temp = vec!["/work".to_owned()];
+    assert_eq!(found("cd /work/project/src && git reset --hard", &context).as_deref(), Some("git-reset-hard"));
+    context.temp = vec!["/tmp".to_owned()];
+    context.resolved.insert("/tmp/x".to_owned(), "/work/project".to_owned());
+    assert_eq!(found("cd /tmp/x && git reset --hard", &context).as_deref(), Some("git-reset-hard"));
 }
 
 #[test]
