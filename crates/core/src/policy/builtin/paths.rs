@@ -157,7 +157,12 @@ fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {
         "/**/managed-settings.json",
     ];
     const FOLDERS: &[&str] = &[".claude", ".codex", ".gemini", ".qwen"];
+    const MARKS: &[&str] = &[".claude", ".codex", ".gemini", ".qwen", ".cursor", ".github/hooks", "opencode", "managed-settings"];
     let path = place.folded(context);
+    // Most paths are none of these, and globs cost more than this look.
+    if !MARKS.iter().any(|mark| path.contains(mark)) {
+        return false;
+    }
     // A computed name below such a folder may be any of its files.
     let computed = path.ends_with("/…") && FOLDERS.iter().any(|folder| path.ends_with(&format!("/{folder}/…")));
     computed || FILES.iter().any(|glob| fits(glob, &path))
