@@ -54,3 +54,23 @@ pub enum RedPolicy {
     /// Do not work on it: a human has to look.
     Refuse,
 }
+
+/// What the policy says about a tool call, from mildest to gravest: the gravest of several counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PolicyVerdict {
+    Allow,
+    /// A human has to say yes.
+    Ask,
+    Deny,
+}
+
+impl PolicyVerdict {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}

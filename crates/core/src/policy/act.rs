@@ -1,0 +1,141 @@
+//! What a call does, whatever the tool: simple commands, and files read, written and deleted.
+
+use super::path::{Place, absolute, normalise};
+use super::tool::{ToolKind, kind_of};
+use super::write::targets;
+use super::{Found, PolicyContext, ToolCall};
+use crate::shell::{self, Directory, Script, Simple, Variables, Word};
+
+/// What happens to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+    /// With everything below it.
+    DeleteAll,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct FileAct {
+    pub(super) access: Access,
+    /// `None` where nothing of the path is known.
+    pub(super) place: Option<Place>,
+    /// What is known for sure about the command that does it.
+    pub(super) certain: bool,
+    pub(super) command: Option<Found>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Acts {
+    pub(super) script: Script,
+    pub(super) files: Vec<FileAct>,
+}
+
+impl Acts {
+    /// Without commands in a repository of the agent's own below a temporary directory: its history and settings are nobody's.
+    pub(super) fn on_the_users_repository(&self, context: &PolicyContext) -> Self {
+        let mut acts = self.clone();
+        let points_git = |simple: &Simple| simple.assignments.iter().any(|set| set.name.starts_with("GIT_"));
+        if self.script.commands.iter().any(points_git) {
+            return acts;
+        }
+        acts.script.commands.retain(|simple| !is_elsewhere(simple, context));
+        acts
+    }
+}
+
+fn is_elsewhere(simple: &Simple, context: &PolicyContext) -> bool {
+    const POINTING: &[&str] = &["-C", "--git-dir", "--work-tree", "--global", "--system", "-f", "--file"];
+    let points = |word: &Word| word.literal().is_none_or(|text| POINTING.contains(&text.split('=').next().unwrap_or_default()));
+    let here = Directory::Known(String::new());
+    let known = simple.directory != here && simple.directory != Directory::Unknown;
+    let place = absolute(&Word::text(""), &simple.directory, context).map(|path| Place { path: normalise(&path, context) });
+    known
+        && simple.certain
+        && !simple.words.iter().any(points)
+        && place.is_some_and(|place| place.in_temp(context) && place.in_tree(context).is_none())
+}
+
+/// Absolute paths of a call, as written, whose links the caller should resolve: the path if it exists, else its deepest directory
+/// that does, with the rest behind it.
+pub fn paths_to_resolve(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
+    let script = script(call, context);
+    let mut paths: Vec<String> = words(call, &script, context).into_iter().filter_map(|(_, path, _)| path).collect();
+    // Where commands run matters too.
+    let moved = script.commands.iter().map(|simple| &simple.directory).filter(|at| **at != Directory::Known(String::new()));
+    paths.extend(moved.filter_map(|at| absolute(&Word::text(""), at, context)).map(|path| path.trim_end_matches('/').to_owned()));
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// Files that a call reads for sure, normalised.
+pub fn reads(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
+    let acts = gather(call, context);
+    let read = acts.files.into_iter().filter(|file| file.access == Access::Read && file.certain);
+    read.filter_map(|file| file.place).map(|place| place.path).filter(|path| !path.contains('…')).collect()
+}
+
+pub(super) fn gather(call: &ToolCall, context: &PolicyContext) -> Acts {
+    let script = script(call, context);
+    let files = words(call, &script, context).into_iter().map(|(access, path, origin)| FileAct {
+        access,
+        place: path.map(|path| Place { path: normalise(&path, context) }),
+        certain: origin.as_ref().is_none_or(|(_, certain)| *certain),
+        command: origin.map(|(found, _)| found),
+    });
+    let files = files.collect();
+    Acts { script, files }
+}
+
+type Target = (Access, Option<String>, Option<(Found, bool)>);
+
+fn words(call: &ToolCall, script: &Script, context: &PolicyContext) -> Vec<Target> {
+    let of_tool = |access: Access| {
+        let path = ["file_path", "notebook_path", "path"].iter().find_map(|field| call.text(field));
+        let start = Directory::Known(String::new());
+        let path = path.map(|path| absolute(&Word::text(expand_home(path, context)), &start, context));
+        path.map(|path| (access, path, None)).into_iter().collect()
+    };
+    match kind_of(&call.tool) {
+        ToolKind::Write => of_tool(Access::Write),
+        ToolKind::Read => of_tool(Access::Read),
+        ToolKind::Shell => script.commands.iter().flat_map(|simple| of_command(simple, context)).collect(),
+        ToolKind::Agent | ToolKind::Other => Vec::new(),
+    }
+}
+
+fn of_command(simple: &Simple, context: &PolicyContext) -> Vec<Target> {
+    let found = Found { range: simple.range.clone(), text: simple.text.clone() };
+    let origin = Some((found, simple.certain));
+    targets(simple)
+        .into_iter()
+        .map(|(access, word)| (access, absolute(&word, &simple.directory, context), origin.clone()))
+        .collect()
+}
+
+fn script(call: &ToolCall, context: &PolicyContext) -> Script {
+    match (kind_of(&call.tool), call.text("command").or_else(|| call.text("cmd"))) {
+        (ToolKind::Shell, Some(command)) => shell::parse(command, &variables(context)),
+        (ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent | ToolKind::Other, _) => Script::default(),
+    }
+}
+
+fn variables(context: &PolicyContext) -> Variables {
+    let mut variables = Variables::new();
+    variables.insert("PWD".to_owned(), context.cwd.clone());
+    if let Some(home) = &context.home {
+        variables.insert("HOME".to_owned(), home.clone());
+    }
+    if let Some(temp) = context.temp.first() {
+        variables.insert("TMPDIR".to_owned(), temp.clone());
+    }
+    variables
+}
+
+fn expand_home(path: &str, context: &PolicyContext) -> String {
+    match (path.strip_prefix('~'), &context.home) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => path.to_owned(),
+    }
+}

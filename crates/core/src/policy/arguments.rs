@@ -1,0 +1,127 @@
+//! Reading options out of a command's arguments.
+
+use crate::shell::Word;
+
+/// Options of `git commit` and its like whose value is the next word.
+pub(super) const COMMIT_VALUED: &[&str] =
+    &["-m", "--message", "-F", "--file", "-C", "-c", "--author", "--date", "-t", "--template", "--trailer"];
+
+/// The arguments of one command. Computed words count as nothing here: rules ask for what is surely there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arguments<'a> {
+    words: &'a [Word],
+}
+
+impl<'a> Arguments<'a> {
+    pub(super) fn new(words: &'a [Word]) -> Self {
+        Self { words }
+    }
+
+    /// Words before `--`.
+    fn options(&self) -> impl Iterator<Item = &'a str> {
+        self.words.iter().map_while(|word| (word.literal() != Some("--")).then(|| word.prefix()))
+    }
+
+    /// A long option, in full or as any beginning that is not shorter than `shortest`; also with a value after `=`.
+    pub(super) fn long(&self, name: &str, shortest: usize) -> bool {
+        self.options().any(|word| {
+            let given = word.split('=').next().unwrap_or_default();
+            given.len() >= shortest && given.starts_with("--") && name.starts_with(given)
+        })
+    }
+
+    /// The same where words after `valued` options, or after a cluster that ends in one, are values.
+    pub(super) fn long_beside(&self, name: &str, shortest: usize, valued: &[&str]) -> bool {
+        let mut skip = false;
+        self.options().any(|word| {
+            if std::mem::take(&mut skip) {
+                return false;
+            }
+            let cluster = word.starts_with('-') && !word.starts_with("--");
+            skip = valued.iter().any(|option| *option == word || (cluster && option.len() == 2 && word.ends_with(&option[1..])));
+            word.len() >= shortest && word.starts_with("--") && name.starts_with(word)
+        })
+    }
+
+    /// A short option, alone or in a cluster; the letters in `valued` take the rest of the cluster, or the next word, as their value.
+    pub(super) fn short(&self, letter: char, valued: &str) -> bool {
+        let mut skip = false;
+        self.options().any(|word| {
+            if std::mem::take(&mut skip) {
+                return false;
+            }
+            let Some(cluster) = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else { return false };
+            for (at, c) in cluster.char_indices() {
+                if c == letter {
+                    return true;
+                }
+                if valued.contains(c) {
+                    skip = at + c.len_utf8() == cluster.len();
+                    return false;
+                }
+            }
+            false
+        })
+    }
+
+    /// One of these exact words, before `--`.
+    pub(super) fn any(&self, names: &[&str]) -> bool {
+        self.options().any(|word| names.contains(&word))
+    }
+
+    /// Words that are no options; `valued` options take the word after them.
+    pub(super) fn operands(&self, valued: &[&str]) -> Vec<&'a Word> {
+        let mut out = Vec::new();
+        let (mut skip, mut only) = (false, false);
+        for word in self.words {
+            let prefix = word.prefix();
+            if std::mem::take(&mut skip) {
+                continue;
+            }
+            if only || !prefix.starts_with('-') || prefix == "-" {
+                out.push(word);
+            } else if word.literal() == Some("--") {
+                only = true;
+            } else {
+                skip = valued.contains(&prefix);
+            }
+        }
+        out
+    }
+
+    pub(super) fn first(&self) -> Option<&'a str> {
+        self.operands(&[]).first().and_then(|word| word.literal())
+    }
+
+    pub(super) fn has_separator(&self) -> bool {
+        self.words.iter().any(|word| word.literal() == Some("--"))
+    }
+
+    /// The value of an option, glued to it or in the next word.
+    pub(super) fn value(&self, names: &[&str]) -> Vec<Word> {
+        let mut out = Vec::new();
+        for (at, word) in self.words.iter().enumerate() {
+            for name in names {
+                if word.literal() == Some(name) {
+                    out.extend(self.words.get(at + 1).cloned());
+                } else if let Some(value) = word.without_prefix(&format!("{name}=")) {
+                    out.push(value);
+                } else if !name.starts_with("--")
+                    && name.len() == 2
+                    && let Some(value) = word.without_prefix(name)
+                {
+                    out.push(value);
+                }
+            }
+        }
+        out
+    }
+
+    pub(super) fn words(&self) -> &'a [Word] {
+        self.words
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+}

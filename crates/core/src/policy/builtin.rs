@@ -1,0 +1,54 @@
+//! The rules that Verdone brings along, one table a family. Each can be switched off by its name.
+
+mod git_history;
+mod git_remote;
+mod git_settings;
+mod network;
+mod paths;
+mod processes;
+mod tools;
+
+use std::borrow::Cow;
+
+use super::matcher::borrowed;
+use super::{Examples, Family, Matcher, Rule, Source};
+use crate::verdict::PolicyVerdict;
+
+/// All of them, those whose names explain best first.
+pub fn built_in() -> Vec<Rule> {
+    let tables = [
+        git_remote::rules(),
+        git_history::rules(),
+        git_settings::rules(),
+        paths::rules(),
+        processes::rules(),
+        network::rules(),
+        tools::rules(),
+    ];
+    tables.into_iter().flatten().collect()
+}
+
+/// One line of a table.
+struct Entry {
+    name: &'static str,
+    matcher: Matcher,
+    reason: &'static str,
+    alternative: &'static str,
+    matches: &'static [&'static str],
+    not_matches: &'static [&'static str],
+}
+
+fn deny(family: Family, entries: Vec<Entry>) -> Vec<Rule> {
+    let rule = |entry: Entry| Rule {
+        name: Cow::Borrowed(entry.name),
+        family,
+        tools: Vec::new(),
+        matcher: entry.matcher,
+        verdict: PolicyVerdict::Deny,
+        reason: Cow::Borrowed(entry.reason),
+        alternative: Cow::Borrowed(entry.alternative),
+        examples: Examples { matches: borrowed(entry.matches), not_matches: borrowed(entry.not_matches) },
+        source: Source::BuiltIn,
+    };
+    entries.into_iter().map(rule).collect()
+}

@@ -1,0 +1,32 @@
+//! Calls that are refused for what they are, not for what they touch.
+
+use super::super::{Family, Matcher, Rule};
+use super::{Entry, deny};
+
+pub(super) fn rules() -> Vec<Rule> {
+    deny(
+        Family::Tools,
+        vec![
+            Entry {
+                name: "agent-worktree",
+                matcher: Matcher::Input { field: "isolation", value: "worktree" },
+                reason: "an agent in a work tree of its own is not checked and not rolled back",
+                alternative: "start it without isolation",
+                matches: &[
+                    "Agent: {\"isolation\": \"worktree\", \"prompt\": \"x\"}",
+                    "Task: {\"isolation\": \"worktree\"}",
+                    "Agent: {\"prompt\": \"\", \"isolation\": \"worktree\"}",
+                ],
+                not_matches: &["Agent: {\"prompt\": \"worktree\"}", "Task: {}", "echo worktree"],
+            },
+            Entry {
+                name: "unreadable-command",
+                matcher: Matcher::Unread,
+                reason: "the command is too long or too deeply nested to be checked",
+                alternative: "write it into a script file with the file tools, or take smaller steps",
+                matches: &[],
+                not_matches: &["echo x", "git push", "for i in 1 2 3; do echo $i; done"],
+            },
+        ],
+    )
+}

@@ -1,0 +1,144 @@
+//! Policy in a config file: `[policy]` and `[[policy.rule]]`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::act::Access;
+use super::{CommandPattern, Examples, Family, Matcher, OnUnknown, Rule, Source, built_in};
+use crate::config::nearest;
+use crate::verdict::PolicyVerdict;
+
+/// What agents may do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyConfig {
+    /// Names of built-in rules that do not apply.
+    pub off: Vec<String>,
+    /// What it means when a command's words are computed and a rule may match.
+    pub unknown: OnUnknown,
+    /// Verdicts on tools, by name or glob.
+    pub tools: BTreeMap<String, PolicyVerdict>,
+    /// Rules of your own; they are looked at before the built-in ones.
+    pub rule: Vec<RuleConfig>,
+}
+
+/// A rule of the user. What is left out fits everything; one of the matchers has to be there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleConfig {
+    pub name: String,
+    pub verdict: PolicyVerdict,
+    /// Shown to the agent.
+    pub reason: String,
+    /// What to do instead; shown to the agent.
+    #[serde(default)]
+    pub alternative: String,
+    /// Tools that it is for, by name or glob.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// Programs of a Bash command, without their directory.
+    #[serde(default)]
+    pub program: Vec<String>,
+    /// First words after the program that are no options.
+    #[serde(default)]
+    pub subcommand: Vec<String>,
+    /// Options of which one has to be there.
+    #[serde(default)]
+    pub flag: Vec<String>,
+    /// Globs of files that are written or deleted, by any tool.
+    #[serde(default)]
+    pub write: Vec<String>,
+    /// Globs of files that are read.
+    #[serde(default)]
+    pub read: Vec<String>,
+    /// Text in a prompt of the user.
+    #[serde(default)]
+    pub prompt: Vec<String>,
+    /// Calls that it has to match: a Bash command, or `Tool: input`.
+    #[serde(default)]
+    pub matches: Vec<String>,
+    /// Calls that it must not match.
+    #[serde(default)]
+    pub not_matches: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleProblem {
+    #[error("no built-in rule is called `{name}`{}", hint(suggestion.as_deref()))]
+    NoSuchRule { name: String, suggestion: Option<String> },
+    #[error("two rules are called `{name}`")]
+    SameName { name: String },
+    #[error("rule `{name}` matches nothing: give it `tools`, `program`, `write`, `read` or `prompt`")]
+    NoMatcher { name: String },
+    #[error("rule `{name}` mixes `{first}` and `{second}`: make two rules of it")]
+    Mixed { name: String, first: &'static str, second: &'static str },
+}
+
+fn hint(suggestion: Option<&str>) -> String {
+    suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// The rules that apply: the user's own, then the built-in ones that are on. `place` gives the line of the n-th rule.
+pub fn rules(config: &PolicyConfig, path: &str, place: impl Fn(usize) -> usize) -> (Vec<Rule>, Vec<RuleProblem>) {
+    let mut problems = Vec::new();
+    let mut rules: Vec<Rule> = Vec::new();
+    let built_in = built_in();
+    for (index, given) in config.rule.iter().enumerate() {
+        let name = given.name.as_str();
+        if rules.iter().chain(&built_in).any(|rule| rule.name == name) {
+            problems.push(RuleProblem::SameName { name: name.to_owned() });
+        }
+        match own(given, Source::File { path: path.to_owned(), line: place(index) }) {
+            Ok(rule) => rules.push(rule),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    for name in &config.off {
+        if !built_in.iter().any(|rule| rule.name == name.as_str()) {
+            let suggestion = nearest(name, built_in.iter().map(|rule| rule.name.as_ref())).map(str::to_owned);
+            problems.push(RuleProblem::NoSuchRule { name: name.clone(), suggestion });
+        }
+    }
+    rules.extend(built_in.into_iter().filter(|rule| !config.off.iter().any(|name| rule.name == name.as_str())));
+    (rules, problems)
+}
+
+fn own(given: &RuleConfig, source: Source) -> Result<Rule, RuleProblem> {
+    let is_command = !given.program.is_empty() || !given.subcommand.is_empty() || !given.flag.is_empty();
+    let kinds = [
+        ("program", is_command),
+        ("write", !given.write.is_empty()),
+        ("read", !given.read.is_empty()),
+        ("prompt", !given.prompt.is_empty()),
+    ];
+    let given_kinds: Vec<&'static str> = kinds.iter().filter(|(_, there)| *there).map(|(kind, _)| *kind).collect();
+    let matcher = match given_kinds.as_slice() {
+        [] if given.tools.is_empty() => return Err(RuleProblem::NoMatcher { name: given.name.clone() }),
+        [] => Matcher::Tool,
+        ["program"] => Matcher::Command(CommandPattern {
+            programs: given.program.clone(),
+            subcommands: given.subcommand.clone(),
+            flags: given.flag.clone(),
+        }),
+        ["write"] => Matcher::Path { access: &[Access::Write, Access::DeleteAll], globs: given.write.clone() },
+        ["read"] => Matcher::Path { access: &[Access::Read], globs: given.read.clone() },
+        ["prompt"] => Matcher::Prompt(given.prompt.clone()),
+        [first, second, ..] => return Err(RuleProblem::Mixed { name: given.name.clone(), first, second }),
+        [_] => return Err(RuleProblem::NoMatcher { name: given.name.clone() }),
+    };
+    let texts = |texts: &[String]| texts.iter().cloned().map(Cow::Owned).collect();
+    Ok(Rule {
+        name: Cow::Owned(given.name.clone()),
+        family: Family::Own,
+        tools: texts(&given.tools),
+        matcher,
+        verdict: given.verdict,
+        reason: Cow::Owned(given.reason.clone()),
+        alternative: Cow::Owned(given.alternative.clone()),
+        examples: Examples { matches: texts(&given.matches), not_matches: texts(&given.not_matches) },
+        source,
+    })
+}

@@ -1,0 +1,126 @@
+//! All rules over one call: the gravest verdict counts, the first rule that gives it is named.
+
+use super::act::{Acts, gather};
+use super::glob::fits;
+use super::matcher::{Certainty, Hit, Matcher};
+use super::tool::default_verdict;
+use super::{Decision, Family, Found, Mode, OnUnknown, PolicyContext, Rule, ToolCall};
+use crate::shell::Unknown;
+use crate::verdict::PolicyVerdict;
+
+/// Decides about a tool call.
+pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Decision {
+    let acts = gather(call, context);
+    let mut best = by_table(call, context);
+    best.unknown = acts.script.unknown.first().map(|unknown| unknown.why.words().to_owned());
+    let users = acts.on_the_users_repository(context);
+    for rule in rules.iter().filter(|rule| is_for(rule, &call.tool)) {
+        let Some(hit) = rule.matcher.look(call, relevant(rule, &acts, &users), context) else { continue };
+        let Some(verdict) = verdict_of(rule, &hit, context.on_unknown) else { continue };
+        if verdict > best.verdict || (verdict == best.verdict && best.rule.is_none() && best.reason.is_empty()) {
+            best = decision(rule, hit, verdict, best.unknown.take());
+        }
+    }
+    by_unknown(&mut best, &acts, context.on_unknown);
+    attended(best, context.mode)
+}
+
+/// Decides about a prompt that a user sends.
+pub fn evaluate_prompt(prompt: &str, mode: Mode, rules: &[Rule]) -> Decision {
+    let mut best = allowed();
+    for rule in rules {
+        let Matcher::Prompt(texts) = &rule.matcher else { continue };
+        if rule.verdict > best.verdict && texts.iter().any(|text| prompt.contains(text.as_str())) {
+            best = decision(rule, Hit { certainty: Certainty::Yes, command: None, path: None }, rule.verdict, None);
+        }
+    }
+    attended(best, mode)
+}
+
+fn is_for(rule: &Rule, tool: &str) -> bool {
+    rule.tools.is_empty() || rule.tools.iter().any(|glob| fits(glob, tool))
+}
+
+fn relevant<'a>(rule: &Rule, all: &'a Acts, users: &'a Acts) -> &'a Acts {
+    match rule.family {
+        Family::GitHistory | Family::GitSettings => users,
+        Family::GitRemote | Family::Paths | Family::Processes | Family::Network | Family::Tools | Family::Own => all,
+    }
+}
+
+/// What a fit is worth; `None` where it is too unsure to count.
+fn verdict_of(rule: &Rule, hit: &Hit, on_unknown: OnUnknown) -> Option<PolicyVerdict> {
+    match (hit.certainty, on_unknown) {
+        (Certainty::No, _) | (Certainty::Maybe, OnUnknown::Allow) => None,
+        (Certainty::Yes, _) | (Certainty::Maybe, OnUnknown::Deny) => Some(rule.verdict),
+        (Certainty::Maybe, OnUnknown::Remote) => (rule.family == Family::GitRemote).then_some(rule.verdict),
+        (Certainty::Maybe, OnUnknown::Ask) => Some(rule.verdict.min(PolicyVerdict::Ask)),
+    }
+}
+
+fn decision(rule: &Rule, hit: Hit, verdict: PolicyVerdict, unknown: Option<String>) -> Decision {
+    let (mut reason, mut alternative) = (rule.reason.to_string(), rule.alternative.to_string());
+    if hit.certainty == Certainty::Maybe {
+        reason = format!("words of this command are computed when it runs, and the others fit a rule: {reason}");
+        alternative = format!("write every word out; {alternative}");
+    }
+    Decision {
+        verdict,
+        rule: Some((rule.name.to_string(), rule.source.clone())),
+        command: hit.command,
+        path: hit.path,
+        reason,
+        alternative,
+        unknown: unknown
+            .or_else(|| (hit.certainty == Certainty::Maybe).then(|| "a word is computed when the command runs".to_owned())),
+        needs_human: false,
+    }
+}
+
+fn by_table(call: &ToolCall, context: &PolicyContext) -> Decision {
+    let (verdict, alternative) = default_verdict(&call.tool, context);
+    let reason = match verdict {
+        PolicyVerdict::Allow => String::new(),
+        PolicyVerdict::Ask => format!("the tool {} needs an answer of the user", call.tool),
+        PolicyVerdict::Deny => format!("the tool {} is not for unattended runs", call.tool),
+    };
+    Decision { verdict, reason, alternative, ..allowed() }
+}
+
+/// With a strict setting, what cannot be known is reason enough.
+fn by_unknown(best: &mut Decision, acts: &Acts, on_unknown: OnUnknown) {
+    let verdict = match on_unknown {
+        OnUnknown::Remote | OnUnknown::Allow => return,
+        OnUnknown::Ask => PolicyVerdict::Ask,
+        OnUnknown::Deny => PolicyVerdict::Deny,
+    };
+    let Some(Unknown { range, why }) = acts.script.unknown.first() else { return };
+    if verdict > best.verdict {
+        best.verdict = verdict;
+        best.command = Some(Found { range: range.clone(), text: String::new() });
+        why.words().clone_into(&mut best.reason);
+        "write the command out, one simple step at a time".clone_into(&mut best.alternative);
+    }
+}
+
+fn attended(mut decision: Decision, mode: Mode) -> Decision {
+    if mode == Mode::Run && decision.verdict == PolicyVerdict::Ask {
+        decision.verdict = PolicyVerdict::Deny;
+        decision.needs_human = true;
+        decision.reason = format!("needs a human, and nobody watches this run: {}", decision.reason);
+    }
+    decision
+}
+
+fn allowed() -> Decision {
+    Decision {
+        verdict: PolicyVerdict::Allow,
+        rule: None,
+        command: None,
+        path: None,
+        reason: String::new(),
+        alternative: String::new(),
+        unknown: None,
+        needs_human: false,
+    }
+}

@@ -1,0 +1,216 @@
+//! What a rule looks at, and how surely it fits.
+
+use std::borrow::Cow;
+
+use super::act::{Access, Acts, FileAct};
+use super::arguments::Arguments;
+use super::glob::fits;
+use super::path::{Place, fold};
+use super::plan_text::{self, Protected};
+use super::{Found, PolicyContext, ToolCall};
+use crate::shell::{Simple, Word, git_call};
+
+/// How surely a rule fits: the order is the meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    No,
+    /// Words are computed; those that are known fit.
+    Maybe,
+    Yes,
+}
+
+#[derive(Debug, Clone)]
+pub enum Matcher {
+    /// A command of git, with whatever options of git before it.
+    Git {
+        commands: &'static [&'static str],
+        when: fn(&str, &[Word]) -> bool,
+    },
+    /// A program with words that must follow it in this order, options between them ignored.
+    Programs(&'static [&'static [&'static str]]),
+    /// A program, subcommand and flags from a config file.
+    Command(CommandPattern),
+    /// Any question about one simple command.
+    Simple(fn(&Simple) -> Certainty),
+    /// A path, written by a config file: globs relative to the tree, or absolute.
+    Path {
+        access: &'static [Access],
+        globs: Vec<String>,
+    },
+    /// A kind of place.
+    Place {
+        access: &'static [Access],
+        is: fn(&Place, &PolicyContext) -> bool,
+    },
+    Plan(Protected),
+    /// Parts of a command line that were not read at all.
+    Unread,
+    /// A field of a tool's input.
+    Input {
+        field: &'static str,
+        value: &'static str,
+    },
+    /// The tool's name alone.
+    Tool,
+    /// Text in a prompt.
+    Prompt(Vec<String>),
+}
+
+/// A command as a config file describes it; empty lists fit everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandPattern {
+    pub programs: Vec<String>,
+    pub subcommands: Vec<String>,
+    pub flags: Vec<String>,
+}
+
+/// Where a rule fits.
+#[derive(Debug, Clone)]
+pub(super) struct Hit {
+    pub(super) certainty: Certainty,
+    pub(super) command: Option<Found>,
+    pub(super) path: Option<String>,
+}
+
+impl Matcher {
+    /// The surest place where it fits.
+    pub(super) fn look(&self, call: &ToolCall, acts: &Acts, context: &PolicyContext) -> Option<Hit> {
+        let commands = |test: &dyn Fn(&Simple) -> Certainty| {
+            let hits = acts.script.commands.iter().filter_map(|simple| {
+                let certainty = test(simple).min(if simple.certain { Certainty::Yes } else { Certainty::Maybe });
+                (certainty > Certainty::No).then(|| Hit { certainty, command: Some(found(simple)), path: None })
+            });
+            surest(hits)
+        };
+        let files = |access: &[Access], test: &dyn Fn(&Place) -> bool| {
+            surest(acts.files.iter().filter(|file| access.contains(&file.access)).filter_map(|file| look_at(file, test)))
+        };
+        match self {
+            Self::Git { commands: names, when } => commands(&|simple| git(simple, names, *when)),
+            Self::Programs(table) => {
+                commands(&|simple| table.iter().map(|words| program(simple, words)).max().unwrap_or(Certainty::No))
+            }
+            Self::Command(pattern) => commands(&|simple| pattern.fits(simple)),
+            Self::Simple(test) => commands(&|simple| test(simple)),
+            Self::Path { access, globs } => files(access, &|place| globs.iter().any(|glob| path_fits(glob, place, context))),
+            Self::Place { access, is } => files(access, &|place| is(place, context)),
+            Self::Plan(protected) => plan_text::look(call, acts, context, *protected),
+            Self::Unread => acts.script.unknown.iter().find(|unknown| unknown.why.is_unread()).map(|unknown| Hit {
+                certainty: Certainty::Yes,
+                command: Some(Found { range: unknown.range.clone(), text: unknown.why.words().to_owned() }),
+                path: None,
+            }),
+            Self::Input { field, value } => (call.text(field) == Some(value)).then(Hit::sure),
+            Self::Tool => Some(Hit::sure()),
+            Self::Prompt(_) => None,
+        }
+    }
+}
+
+impl Hit {
+    fn sure() -> Self {
+        Self { certainty: Certainty::Yes, command: None, path: None }
+    }
+}
+
+impl CommandPattern {
+    fn fits(&self, simple: &Simple) -> Certainty {
+        let Some((program, rest)) = simple.words.split_first() else { return Certainty::No };
+        let mut known = 0;
+        let mut certainty = Certainty::Yes;
+        let mut count = |fit: Certainty, counts: bool| {
+            known += usize::from(counts && fit == Certainty::Yes);
+            certainty = certainty.min(fit);
+        };
+        if !self.programs.is_empty() {
+            count(self.programs.iter().map(|name| word_is(&program.base(), name)).max().unwrap_or(Certainty::No), true);
+        }
+        if !self.subcommands.is_empty() {
+            let first = Arguments::new(rest).operands(&["-C", "-c"]).first().copied();
+            let fit = first.map_or(Certainty::No, |word| {
+                self.subcommands.iter().map(|name| word_is(word, name)).max().unwrap_or(Certainty::No)
+            });
+            count(fit, true);
+        }
+        if !self.flags.is_empty() {
+            let fits_flag = |word: &Word| self.flags.iter().any(|flag| word.prefix().split('=').next() == Some(flag));
+            count(if rest.iter().any(fits_flag) { Certainty::Yes } else { Certainty::No }, false);
+        }
+        if certainty == Certainty::Maybe && known == 0 { Certainty::No } else { certainty }
+    }
+}
+
+pub(super) fn found(simple: &Simple) -> Found {
+    Found { range: simple.range.clone(), text: simple.text.clone() }
+}
+
+pub(super) fn surest(hits: impl Iterator<Item = Hit>) -> Option<Hit> {
+    hits.reduce(|best, hit| if hit.certainty > best.certainty { hit } else { best })
+}
+
+/// Git or its command may be computed, but not both: something has to be known.
+fn git(simple: &Simple, names: &[&str], when: fn(&str, &[Word]) -> bool) -> Certainty {
+    let Some(call) = git_call(&simple.words) else { return Certainty::No };
+    // Git shows its help for these and does nothing else.
+    if call.arguments.first().and_then(Word::literal) == Some("--help") || is_only_help(call.arguments) {
+        return Certainty::No;
+    }
+    let fitting = names.iter().map(|name| (word_is(&call.command, name), name)).filter(|(fit, _)| *fit > Certainty::No);
+    let command = fitting.filter(|(_, name)| when(name, call.arguments)).map(|(fit, _)| fit).max().unwrap_or(Certainty::No);
+    let program = if call.is_git { Certainty::Yes } else { Certainty::Maybe };
+    if command.max(program) == Certainty::Maybe {
+        return Certainty::No;
+    }
+    command.min(program).min(if call.guessed { Certainty::Maybe } else { Certainty::Yes })
+}
+
+fn is_only_help(arguments: &[Word]) -> bool {
+    matches!(arguments, [only] if only.literal() == Some("-h"))
+}
+
+fn program(simple: &Simple, words: &[&str]) -> Certainty {
+    let (Some((program, rest)), Some((name, follow))) = (simple.words.split_first(), words.split_first()) else {
+        return Certainty::No;
+    };
+    let is_program = word_is(&program.base(), name);
+    let operands = Arguments::new(rest).operands(&["-R", "--repo", "--repository", "-C", "--cwd"]);
+    let is_rest = operands
+        .windows(follow.len().max(1))
+        .take(1)
+        .any(|window| window.iter().zip(follow).all(|(word, name)| word.literal() == Some(name)));
+    // A name alone fits with any arguments.
+    if follow.is_empty() {
+        return if is_program == Certainty::Yes { Certainty::Yes } else { Certainty::No };
+    }
+    if is_rest { is_program } else { Certainty::No }
+}
+
+pub(super) fn word_is(word: &Word, name: &str) -> Certainty {
+    match word.literal() {
+        Some(text) if text == name => Certainty::Yes,
+        None if word.could_be(name) => Certainty::Maybe,
+        Some(_) | None => Certainty::No,
+    }
+}
+
+fn look_at(file: &FileAct, test: &dyn Fn(&Place) -> bool) -> Option<Hit> {
+    let place = file.place.as_ref()?;
+    let certainty = if file.certain { Certainty::Yes } else { Certainty::Maybe };
+    test(place).then(|| Hit { certainty, command: file.command.clone(), path: Some(place.path.clone()) })
+}
+
+/// A glob without a slash in front is relative to the tree.
+fn path_fits(glob: &str, place: &Place, context: &PolicyContext) -> bool {
+    let glob = fold(glob, context.ignore_case);
+    let below_home = |rest: &str| context.home.as_ref().map(|home| format!("{home}/{rest}"));
+    match (glob.starts_with('/'), glob.strip_prefix("~/").and_then(below_home)) {
+        (true, _) => fits(&glob, &place.folded(context)),
+        (false, Some(glob)) => fits(&glob, &place.folded(context)),
+        (false, None) => place.in_tree(context).is_some_and(|path| fits(&glob, &path)),
+    }
+}
+
+/// For tables.
+pub(super) fn borrowed(texts: &'static [&'static str]) -> Vec<Cow<'static, str>> {
+    texts.iter().map(|text| Cow::Borrowed(*text)).collect()
+}

@@ -1,0 +1,116 @@
+//! Where a path leads: absolute, without `.` and `..`, through links that the caller resolved.
+
+use super::PolicyContext;
+use crate::shell::{Directory, Piece, Word};
+
+/// A path of a call, as rules see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Absolute and normalised; a computed end is `…`.
+    pub path: String,
+}
+
+impl Place {
+    /// The path below the work tree, without a slash in front; `Some("")` is the tree itself.
+    pub(super) fn in_tree(&self, context: &PolicyContext) -> Option<String> {
+        below(&self.path, &context.root, context.ignore_case)
+    }
+
+    pub(super) fn in_temp(&self, context: &PolicyContext) -> bool {
+        context.temp.iter().any(|temp| below(&self.path, temp, context.ignore_case).is_some_and(|rest| !rest.is_empty()))
+    }
+
+    /// Devices and pipes that hold nothing.
+    pub(super) fn is_harmless_device(&self) -> bool {
+        let devices = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"];
+        devices.contains(&self.path.as_str())
+            || ["/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/"].iter().any(|start| self.path.starts_with(start))
+            || (self.path.starts_with("/proc/") && self.path.contains("/fd/"))
+    }
+
+    /// The path in lower case where case makes no difference.
+    pub(super) fn folded(&self, context: &PolicyContext) -> String {
+        fold(&self.path, context.ignore_case)
+    }
+}
+
+/// The absolute path that a word means, with `..` and links still in it; `None` where nothing of it is known.
+pub(super) fn absolute(word: &Word, directory: &Directory, context: &PolicyContext) -> Option<String> {
+    let text = match (word.literal(), word.prefix()) {
+        (Some(text), _) => text.to_owned(),
+        (None, known) if !known.is_empty() || matches!(word.pieces.first(), Some(Piece::Glob | Piece::One)) => {
+            let parent = known.rfind('/').map_or("", |at| &known[..=at]);
+            format!("{parent}…")
+        }
+        (None, _) => return None,
+    };
+    let base = match directory {
+        Directory::Known(at) if at.starts_with('/') => at.clone(),
+        Directory::Known(at) if at.is_empty() => context.cwd.clone(),
+        Directory::Known(at) => format!("{}/{at}", context.cwd.trim_end_matches('/')),
+        Directory::Unknown if text.starts_with('/') => String::new(),
+        Directory::Unknown => return None,
+    };
+    Some(if text.starts_with('/') { text } else { format!("{}/{text}", base.trim_end_matches('/')) })
+}
+
+/// Follows the links that the caller resolved, then takes out `.` and `..`.
+pub fn normalise(path: &str, context: &PolicyContext) -> String {
+    let path = through_proc(path, context);
+    let resolved = context.resolved.get(path.as_str()).cloned().unwrap_or_else(|| {
+        // The longest directory of it that was resolved stands for its beginning.
+        let cuts = path.char_indices().rev().filter(|(_, c)| *c == '/').map(|(at, _)| at);
+        cuts.filter(|at| *at > 0)
+            .find_map(|at| context.resolved.get(&path[..at]).map(|real| format!("{real}{}", &path[at..])))
+            .unwrap_or_else(|| path.clone())
+    });
+    let mut parts: Vec<&str> = Vec::new();
+    for part in resolved.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// Ways through `/proc` that lead back to where the process is.
+fn through_proc(path: &str, context: &PolicyContext) -> String {
+    let doors = [("/proc/self/cwd", context.cwd.as_str()), ("/proc/thread-self/cwd", &context.cwd), ("/proc/self/root", "")];
+    let collapsed = collapse_slashes(path);
+    for (door, target) in doors {
+        if let Some(rest) = collapsed.strip_prefix(door)
+            && (rest.is_empty() || rest.starts_with('/'))
+        {
+            return format!("{target}{rest}");
+        }
+    }
+    collapsed
+}
+
+fn collapse_slashes(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        if c != '/' || !out.ends_with('/') {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// What is left of a path below a directory.
+pub(super) fn below(path: &str, directory: &str, ignore_case: bool) -> Option<String> {
+    let (folded, directory) = (fold(path, ignore_case), fold(directory.trim_end_matches('/'), ignore_case));
+    let rest = folded.strip_prefix(&directory)?;
+    match rest.strip_prefix('/') {
+        Some(rest) => Some(rest.to_owned()),
+        None => rest.is_empty().then(String::new),
+    }
+}
+
+pub(super) fn fold(text: &str, ignore_case: bool) -> String {
+    if ignore_case { text.to_lowercase() } else { text.to_owned() }
+}

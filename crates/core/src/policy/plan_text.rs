@@ -1,0 +1,120 @@
+//! The plan's own words: status marks and checks are Verdone's to change, not the agent's.
+
+use std::ops::Range;
+
+use super::act::{Access, Acts};
+use super::matcher::{Certainty, Hit};
+use super::path::{Place, fold};
+use super::{PolicyContext, ToolCall};
+
+/// A plan as it is on disk, with the parts that an agent must leave alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanFile {
+    /// Absolute.
+    pub path: String,
+    pub text: String,
+    pub protected: Vec<ProtectedRange>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedRange {
+    pub range: Range<usize>,
+    pub what: Protected,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protected {
+    /// A marker that says whether a story is done.
+    Status,
+    /// Verification, acceptance criteria, steps.
+    Checks,
+}
+
+/// Whether a call changes such a part of a plan.
+pub(super) fn look(call: &ToolCall, acts: &Acts, context: &PolicyContext, what: Protected) -> Option<Hit> {
+    acts.files.iter().filter(|file| file.access != Access::Read).find_map(|file| {
+        let place = file.place.as_ref()?;
+        let plan = context.plans.iter().find(|plan| is_plan(place, plan, file.access, context))?;
+        let changes = match &file.command {
+            // What a shell command writes is not known before it runs; marks are named as the likelier victim.
+            Some(_) => what == Protected::Status,
+            None => changed(call, plan).iter().any(|range| touches(plan, range, what)),
+        };
+        let certainty = if file.certain { Certainty::Yes } else { Certainty::Maybe };
+        changes.then(|| Hit { certainty, command: file.command.clone(), path: Some(place.path.clone()) })
+    })
+}
+
+fn is_plan(place: &Place, plan: &PlanFile, access: Access, context: &PolicyContext) -> bool {
+    let path = fold(&plan.path, context.ignore_case);
+    let folded = place.folded(context);
+    match access {
+        Access::Write | Access::Read => folded == path,
+        Access::DeleteAll => folded == path || path.starts_with(&format!("{folded}/")),
+    }
+}
+
+fn touches(plan: &PlanFile, changed: &Range<usize>, what: Protected) -> bool {
+    let inside = |part: &Range<usize>| {
+        if changed.is_empty() {
+            part.start < changed.start && changed.start < part.end
+        } else {
+            part.start < changed.end && changed.start < part.end
+        }
+    };
+    plan.protected.iter().any(|part| part.what == what && inside(&part.range))
+}
+
+/// The bytes of the plan that a call of a file tool would change.
+fn changed(call: &ToolCall, plan: &PlanFile) -> Vec<Range<usize>> {
+    if let Some(content) = call.text("content") {
+        return changed_by_write(plan, content);
+    }
+    let single = [&call.input];
+    let edits: Vec<&serde_json::Value> = match call.input.get("edits").and_then(serde_json::Value::as_array) {
+        Some(edits) => edits.iter().collect(),
+        None => single.to_vec(),
+    };
+    let mut out = Vec::new();
+    for edit in edits {
+        let text = |field: &str| edit.get(field).and_then(serde_json::Value::as_str);
+        let (Some(old), Some(new)) = (text("old_string"), text("new_string")) else {
+            // A shape that is not known may change anything.
+            out.push(0..plan.text.len());
+            continue;
+        };
+        if old.is_empty() {
+            out.push(0..plan.text.len());
+            continue;
+        }
+        let (start, end) = difference(old, new);
+        out.extend(plan.text.match_indices(old).map(|(at, _)| at + start..at + end));
+    }
+    out
+}
+
+/// A new text for the whole file: a protected part is unchanged if its line is still there, in the same order.
+fn changed_by_write(plan: &PlanFile, content: &str) -> Vec<Range<usize>> {
+    let mut from = 0;
+    let mut out = Vec::new();
+    for part in &plan.protected {
+        let start = plan.text.get(..part.range.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+        let end =
+            plan.text.get(part.range.end..).and_then(|after| after.find('\n')).map_or(plan.text.len(), |at| part.range.end + at);
+        let line = plan.text.get(start..end).unwrap_or_default();
+        match content.get(from..).and_then(|rest| rest.find(line)) {
+            // Two parts may share a line, so the search goes on from its beginning.
+            Some(at) => from += at,
+            None => out.push(part.range.clone()),
+        }
+    }
+    out
+}
+
+/// Where two texts differ, as bytes of the first.
+fn difference(old: &str, new: &str) -> (usize, usize) {
+    let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+    let same_end = old.bytes().rev().zip(new.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let most = old.len().min(new.len()) - start;
+    (start, old.len() - same_end.min(most))
+}

@@ -1,0 +1,100 @@
+//! Tools by what they do, and the verdict on a tool that no rule speaks of.
+
+use super::glob::fits;
+use super::{Mode, PolicyContext};
+use crate::verdict::PolicyVerdict;
+
+/// What a tool does with its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolKind {
+    Shell,
+    /// Creates or changes a file.
+    Write,
+    Read,
+    /// Starts another agent.
+    Agent,
+    Other,
+}
+
+/// Names of several clients.
+pub fn kind_of(tool: &str) -> ToolKind {
+    match tool {
+        "Bash" | "run_shell_command" | "exec_command" | "shell" | "local_shell" => ToolKind::Shell,
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "write_file" | "replace" | "create_file" | "str_replace" => {
+            ToolKind::Write
+        }
+        "Read" | "NotebookRead" | "read_file" => ToolKind::Read,
+        "Agent" | "Task" => ToolKind::Agent,
+        _ => ToolKind::Other,
+    }
+}
+
+const ALLOWED: &[&str] = &[
+    "Glob",
+    "Grep",
+    "LS",
+    "ToolSearch",
+    "list_directory",
+    "glob",
+    "search_file_content",
+    "TodoWrite",
+    "TodoRead",
+    "write_todos",
+    "Task*",
+    "BashOutput",
+    "KillShell",
+    "KillBash",
+    "Monitor",
+    "LSP",
+    "Skill",
+    "SlashCommand",
+    "StructuredOutput",
+    "ReportFindings",
+    "ListAgents",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "ListMcpResourcesTool",
+    "ReadMcpResourceTool",
+    "mcp__*",
+    "WebFetch",
+    "WebSearch",
+    "web_fetch",
+    "google_web_search",
+];
+
+/// With what to do instead.
+const DENIED: &[(&str, &str)] = &[
+    ("EnterWorktree", "work in the tree that the run was started in"),
+    ("ExitWorktree", "work in the tree that the run was started in"),
+    ("Cron*", "finish the work in this turn; the loop comes back by itself"),
+    ("ScheduleWakeup", "finish the work in this turn; the loop comes back by itself"),
+    ("RemoteTrigger", "finish the work in this turn; the loop comes back by itself"),
+    ("SendMessage", "say it in the answer; the loop reads it"),
+];
+
+const ASKED: &[&str] = &["AskUserQuestion", "ask_user"];
+
+/// The verdict on a tool as such, with what to do instead.
+pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVerdict, String) {
+    if let Some((_, verdict)) = context.tools.iter().find(|(glob, _)| fits(glob, tool)) {
+        return (*verdict, "another tool; the config names this one".to_owned());
+    }
+    match context.mode {
+        Mode::Interactive => return (PolicyVerdict::Allow, String::new()),
+        Mode::Run => {}
+    }
+    if let Some((_, instead)) = DENIED.iter().find(|(glob, _)| fits(glob, tool)) {
+        return (PolicyVerdict::Deny, (*instead).to_owned());
+    }
+    if ASKED.contains(&tool) {
+        return (PolicyVerdict::Ask, "choose what the story's text supports best, and say so in the answer".to_owned());
+    }
+    match kind_of(tool) {
+        ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent => (PolicyVerdict::Allow, String::new()),
+        ToolKind::Other if ALLOWED.iter().any(|glob| fits(glob, tool)) => (PolicyVerdict::Allow, String::new()),
+        ToolKind::Other => (
+            PolicyVerdict::Deny,
+            format!("another tool; to allow this one, set `tools = {{ \"{tool}\" = \"allow\" }}` under `[policy]`"),
+        ),
+    }
+}

@@ -1,0 +1,109 @@
+//! What is known while a line is read: variables, positional parameters, functions, aliases, the directory.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::bit::Bit;
+use super::word::{Origin, Word};
+use super::{Directory, Variables};
+
+/// A value as it would be expanded; an array has its fields apart.
+pub(super) type Value = Vec<Bit>;
+
+/// More candidates than this make a variable unknown.
+const MAX_CANDIDATES: usize = 8;
+
+#[derive(Debug, Clone)]
+pub(super) struct Scope {
+    /// Every value that a variable may have here. Shared until it is written: a scope is cloned for each substitution.
+    variables: Rc<HashMap<String, Vec<Value>>>,
+    /// `None` where they are not known, as in a function that nobody has called yet.
+    pub(super) positional: Option<Vec<Word>>,
+    /// `$0`.
+    pub(super) zero: Value,
+    /// Bodies as text, read again at each call with its arguments.
+    pub(super) functions: Rc<HashMap<String, String>>,
+    pub(super) aliases: Rc<HashMap<String, Value>>,
+    pub(super) directory: Directory,
+    /// Inside a branch or a loop: an assignment adds a candidate instead of replacing the value.
+    pub(super) conditional: bool,
+}
+
+impl Scope {
+    pub(super) fn new(known: &Variables) -> Self {
+        let mut variables: HashMap<String, Vec<Value>> =
+            known.iter().map(|(name, value)| (name.clone(), vec![text(value)])).collect();
+        variables.entry("IFS".to_owned()).or_insert_with(|| vec![text(" ")]);
+        Self {
+            variables: Rc::new(variables),
+            positional: Some(Vec::new()),
+            zero: text("bash"),
+            functions: Rc::default(),
+            aliases: Rc::default(),
+            directory: Directory::Known(String::new()),
+            conditional: false,
+        }
+    }
+
+    /// The candidates of a variable; none if nothing is known of it.
+    pub(super) fn candidates(&self, name: &str) -> &[Value] {
+        self.variables.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn assign(&mut self, name: &str, value: Value, append: bool) {
+        let before = self.variables.get(name).cloned().unwrap_or_default();
+        let new: Vec<Value> = if append && !before.is_empty() {
+            before.iter().map(|old| old.iter().chain(&value).cloned().collect()).collect()
+        } else {
+            vec![value]
+        };
+        let mut all = if self.conditional { before } else { Vec::new() };
+        for candidate in new {
+            if !all.contains(&candidate) {
+                all.push(candidate);
+            }
+        }
+        if all.len() > MAX_CANDIDATES {
+            all = vec![unknown()];
+        }
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), all);
+    }
+
+    /// All the values that a loop gives to its variable.
+    pub(super) fn assign_all(&mut self, name: &str, values: Vec<Value>) {
+        let values = if values.len() > MAX_CANDIDATES || values.is_empty() { vec![unknown()] } else { values };
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), values);
+    }
+
+    pub(super) fn forget(&mut self, name: &str) {
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), vec![unknown()]);
+    }
+
+    pub(super) fn unset(&mut self, name: &str) {
+        if self.conditional { self.forget(name) } else { self.assign_all(name, vec![Vec::new()]) }
+    }
+
+    pub(super) fn change_directory(&mut self, target: Option<&str>) {
+        self.directory = match (target, &self.directory) {
+            (Some(target), _) if target.starts_with('/') => Directory::Known(target.to_owned()),
+            (Some(target), Directory::Known(now)) if now.is_empty() => Directory::Known(target.to_owned()),
+            (Some(target), Directory::Known(now)) => Directory::Known(format!("{}/{target}", now.trim_end_matches('/'))),
+            (None, _) | (_, Directory::Unknown) => Directory::Unknown,
+        };
+        match &self.directory {
+            Directory::Known(now) if now.starts_with('/') => {
+                let now = text(now);
+                self.assign_all("PWD", vec![now]);
+            }
+            Directory::Known(_) | Directory::Unknown => self.forget("PWD"),
+        }
+    }
+}
+
+pub(super) fn text(text: &str) -> Value {
+    vec![Bit::Text { text: text.to_owned(), quoted: false }]
+}
+
+pub(super) fn unknown() -> Value {
+    vec![Bit::Any { origin: Origin::Unknown, quoted: false }]
+}

@@ -1,0 +1,97 @@
+//! Commands inside words, and guesses at those in parts that do not parse.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::bit::Bit;
+use super::lexer::Substituted;
+use super::scope::{Scope, Value};
+use super::tree::{is_broken, named, segments, trimmed};
+use super::unwrap::Call;
+use super::walk::{Frame, MAX_DEPTH, Walker, lexer};
+
+/// Commands guessed in one part that does not parse.
+const MAX_GUESSES: usize = 200;
+
+impl Walker {
+    pub(super) fn all_substitutions(&mut self, frame: &Frame<'_>, nodes: &[Node<'_>], scope: &Scope) -> Vec<Substituted> {
+        let mut all: Vec<_> = nodes.iter().flat_map(|node| self.substitutions(frame, *node, scope)).collect();
+        all.sort_by_key(|found| found.range.start);
+        all
+    }
+
+    /// Reads the outermost substitutions below a node.
+    pub(super) fn substitutions(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &Scope) -> Vec<Substituted> {
+        let mut found = Vec::new();
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            match node.kind() {
+                "command_substitution" | "process_substitution" => found.push(node),
+                // A here-document inside these is read with its own command.
+                "heredoc_redirect" => open.extend(named(node).into_iter().filter(|child| child.kind() == "file_redirect")),
+                _ => open.extend(named(node)),
+            }
+        }
+        found.sort_by_key(Node::start_byte);
+        found.into_iter().map(|node| self.substitution(frame, node, scope)).collect()
+    }
+
+    pub(super) fn substitution(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &Scope) -> Substituted {
+        let range = trimmed(frame.source, node);
+        let text = &frame.source[range.clone()];
+        let mut inside = scope.clone();
+        let escaped = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).filter(|text| text.contains('\\'));
+        let output = match escaped {
+            // Backquotes inside backquotes have backslashes that go away before the inner text is read.
+            Some(text) if self.depth < MAX_DEPTH => {
+                let unescaped = text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\");
+                self.depth += 1;
+                let output = self.source(&unescaped, &mut inside, None, Some(frame.range(node)), frame.certain);
+                self.depth -= 1;
+                output
+            }
+            Some(_) | None => self.statement(frame, node, &mut inside, None),
+        };
+        let output = if node.kind() == "process_substitution" {
+            self.files.push(output);
+            vec![Bit::Text { text: format!("/dev/fd/sub-{}", self.files.len() - 1), quoted: true }]
+        } else {
+            without_last_newline(output)
+        };
+        Substituted { range, output }
+    }
+
+    /// Parts that do not parse: what looks like a command in them is listed as a guess.
+    pub(super) fn guesses(&mut self, source: &str, root: Node<'_>, scope: &Scope, outer: Option<&Range<usize>>) {
+        let mut open = vec![root];
+        while let Some(node) = open.pop() {
+            if !is_broken(source, node) {
+                open.extend(named(node).into_iter().filter(Node::has_error));
+                continue;
+            }
+            for range in segments(source, trimmed(source, node)).into_iter().take(MAX_GUESSES) {
+                let frame = Frame { source, outer: outer.cloned(), certain: false };
+                let words = lexer(&frame, &[], scope, &HashMap::new()).words(range.clone());
+                let call = Call {
+                    words,
+                    assignments: Vec::new(),
+                    redirects: Vec::new(),
+                    range: outer.cloned().unwrap_or_else(|| range.clone()),
+                    text: frame.text(range),
+                    certain: false,
+                    input: None,
+                };
+                self.run(call, &mut scope.clone());
+            }
+        }
+    }
+}
+
+fn without_last_newline(mut output: Value) -> Value {
+    if let Some(Bit::Text { text, .. }) = output.last_mut() {
+        text.truncate(text.trim_end_matches('\n').len());
+    }
+    output
+}

@@ -1,0 +1,74 @@
+//! The parser's tree, and how its nodes lie in the source.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+/// The text with every byte outside ASCII as a letter: the parser's scanner asks the C library about characters, and crashes on
+/// those that its tables do not hold. Words are read from the source itself.
+pub(super) fn ascii(source: &str) -> Vec<u8> {
+    source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'u' }).collect()
+}
+
+pub(super) fn named(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).collect()
+}
+
+/// The node without the blanks that the parser counts to the beginning of some.
+pub(super) fn trimmed(source: &str, node: Node<'_>) -> Range<usize> {
+    let range = node.byte_range();
+    // The parser saw letters where the source has longer characters.
+    let (start, end) = (source.floor_char_boundary(range.start), source.floor_char_boundary(range.end));
+    let text = &source[start..end];
+    end - text.trim_start_matches([' ', '\t', '\n']).len()..end
+}
+
+/// Words that touch are one word.
+pub(super) fn joined(source: &str, nodes: &[Node<'_>]) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for node in nodes {
+        let range = trimmed(source, *node);
+        match out.last_mut() {
+            Some(last) if source.get(last.end..range.start).is_some_and(is_one_word) => last.end = range.end,
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+/// Whether a node itself, not only something below it, does not parse.
+pub(super) fn is_broken(source: &str, node: Node<'_>) -> bool {
+    // Two subshells in a row look like arithmetic.
+    let text = &source[trimmed(source, node)];
+    let arithmetic = node.kind() == "arithmetic_expansion" || (node.kind() == "compound_statement" && text.starts_with("(("));
+    let mut cursor = node.walk();
+    node.is_error() || arithmetic || node.children(&mut cursor).any(|child| child.is_missing())
+}
+
+/// Pieces of a text between the operators that separate commands.
+pub(super) fn segments(source: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    let (mut start, mut quote, mut escaped) = (range.start, None, false);
+    for (at, c) in source[range.clone()].char_indices().map(|(at, c)| (range.start + at, c)) {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (Some(open), _) if open == c => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ';' | '|' | '&' | '(' | ')' | '\n' | '`' | '<' | '>') => {
+                out.push(start..at);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(start..range.end);
+    out.retain(|range| !source[range.clone()].trim().is_empty());
+    out
+}
+
+/// Nothing, or line continuations alone, between two parts of a word.
+fn is_one_word(between: &str) -> bool {
+    between.replace("\\\n", "").is_empty()
+}
