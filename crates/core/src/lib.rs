@@ -19,6 +19,7 @@ pub mod prompt;
 pub mod redact;
 pub mod sanitise;
 pub mod span;
+pub mod test_outcome;
 pub mod update;
 pub mod verdict;
 pub mod view;
