@@ -99,6 +99,10 @@ fn describe(name: &str, outcome: Option<&TestOutcome>) -> String {
     text
 }
 
+fn is_alarm(outcome: Option<&TestOutcome>) -> bool {
+    outcome.is_some_and(|outcome| matches!(outcome.state, TestState::Failed | TestState::Broken))
+}
+
 #[test]
 fn every_fixture_is_read_as_it_was_checked_by_eye() {
     let found: String = fixtures().iter().map(|fixture| describe(&fixture.name, read(fixture, &fixture.output).as_ref())).collect();
@@ -111,4 +115,143 @@ fn every_fixture_is_read_as_it_was_checked_by_eye() {
         assert_eq!(found, expected);
     }
     assert_eq!(found.lines().count(), expected.lines().count());
+}
+
+/// A fixture's name says what really happened: `_fail` failed (hidden or not), `_pass` passed.
+#[test]
+fn failing_runs_are_recognised_and_named_and_passing_ones_never_alarm() {
+    let (mut failing, mut recognised, mut named, mut passing) = (0, 0, 0, 0);
+    for fixture in fixtures() {
+        let outcome = read(&fixture, &fixture.output);
+        if fixture.name.contains("_pass") || fixture.name.starts_with("nontest_") {
+            passing += 1;
+            assert!(!is_alarm(outcome.as_ref()), "{}: {outcome:?}", fixture.name);
+            continue;
+        }
+        failing += 1;
+        if let Some(outcome) = outcome.filter(|outcome| outcome.state != TestState::Passed && outcome.framework.is_some()) {
+            recognised += 1;
+            named += usize::from(!outcome.failures.is_empty() || outcome.reason.is_some() || outcome.state == TestState::NothingRan);
+        }
+    }
+    assert!(failing > 300 && passing > 80, "{failing} failing, {passing} passing");
+    assert!(recognised * 100 >= failing * 98, "{recognised} of {failing}");
+    assert!(named * 100 >= failing * 98, "{named} of {failing}");
+}
+
+#[test]
+fn a_hidden_failure_is_seen_and_an_open_one_is_not_called_hidden() {
+    for fixture in fixtures() {
+        let Some(outcome) = read(&fixture, &fixture.output).filter(|outcome| outcome.state == TestState::Failed) else { continue };
+        assert_eq!(outcome.hidden, fixture.exit == 0, "{}", fixture.name);
+    }
+}
+
+#[test]
+fn colours_and_line_ends_change_nothing() {
+    for fixture in fixtures() {
+        let expected = describe("", read(&fixture, &fixture.output).as_ref());
+        let crlf = fixture.output.replace("\r\n", "\n").replace('\n', "\r\n");
+        assert_eq!(describe("", read(&fixture, &crlf).as_ref()), expected, "{} with CRLF", fixture.name);
+        let coloured: String =
+            fixture.output.split_inclusive('\n').map(|line| format!("\u{1b}[2m\u{1b}[31m{}\u{1b}[39m\u{1b}[22m\n", line.trim_end_matches('\n'))).collect();
+        assert_eq!(describe("", read(&fixture, &coloured).as_ref()), expected, "{} with colours", fixture.name);
+    }
+}
+
+/// Tools keep the beginning and the end of a long output.
+#[test]
+fn failures_are_seen_when_the_middle_of_the_output_is_cut() {
+    let (mut all, mut seen) = (0, 0);
+    for fixture in fixtures().iter().filter(|fixture| fixture.name.contains("_fail") && !fixture.output.starts_with(['{', '<'])) {
+        let lines: Vec<&str> = fixture.output.lines().collect();
+        if lines.len() < 40 || !is_alarm(read(fixture, &fixture.output).as_ref()) {
+            continue;
+        }
+        let cut = format!("{}\n\n... [{} lines truncated] ...\n\n{}\n", lines[..10].join("\n"), lines.len() - 30, lines[lines.len() - 20..].join("\n"));
+        all += 1;
+        seen += usize::from(is_alarm(read(fixture, &cut).as_ref()));
+    }
+    assert!(all > 50 && seen * 100 >= all * 98, "{seen} of {all}");
+}
+
+/// Runners of several packages, and logs with times, put something before each line.
+#[test]
+fn failures_are_seen_behind_the_prefixes_of_other_tools() {
+    for prefix in ["@scope/web:test: ", "packages/web test: ", "[0] ", "[web] ", "web-1  | ", "2026-01-02T03:04:05.678Z ", "[12:30:01] "] {
+        let (mut all, mut same) = (0, 0);
+        for fixture in fixtures().iter().filter(|fixture| fixture.name.contains("_fail") && !fixture.name.starts_with("mono_")) {
+            let Some(plain) = read(fixture, &fixture.output).filter(|outcome| !outcome.failures.is_empty()) else { continue };
+            if fixture.output.lines().count() < 4 {
+                continue;
+            }
+            let prefixed: String = fixture.output.lines().map(|line| format!("{prefix}{line}\n")).collect();
+            all += 1;
+            let found = read(fixture, &prefixed);
+            same += usize::from(found.is_some_and(|found| found.state == plain.state && !found.failures.is_empty()));
+        }
+        assert!(all > 200 && same * 100 >= all * 95, "{prefix}: {same} of {all}");
+    }
+}
+
+#[test]
+fn output_of_commands_that_test_nothing_never_alarms_whatever_it_says() {
+    for fixture in fixtures() {
+        for command in [&["cat", "test.log"][..], &["grep", "-rn", "FAILED", "tests"], &["git", "log"], &["npm", "run", "lint"], &["echo", "pytest"]] {
+            for exit in [0, 1] {
+                let found = test_outcome::read(Some(&[command]), Some(exit), &fixture.output);
+                assert!(found.is_none(), "{command:?} over {}: {found:?}", fixture.name);
+            }
+        }
+        assert!(test_outcome::read::<Vec<&str>, &str>(None, Some(0), &fixture.output).is_none(), "{}", fixture.name);
+    }
+}
+
+/// The output of a passing run with the failing report of another framework printed by one of its tests.
+#[test]
+fn a_framework_that_answers_zero_itself_is_believed() {
+    let printed: String = fixtures().iter().filter(|fixture| fixture.name.ends_with("_fail")).map(|fixture| fixture.output.clone()).collect();
+    for command in [&["pytest"][..], &["npx", "jest"], &["go", "test", "./..."], &["cargo", "test"], &["bats", "t"], &["mvn", "test"]] {
+        let found = test_outcome::read(Some(&[command]), Some(0), &printed);
+        assert!(!is_alarm(found.as_ref()), "{command:?}: {found:?}");
+    }
+}
+
+#[test]
+fn an_output_of_ten_megabytes_is_read_in_bounded_work() {
+    // No clock: a reader that is not linear would not come back within the time that a test has.
+    for line in ["not ok 1 - x\n", "FAIL a.test.js\n", "  1) a\n", "--- FAIL: T (0.0s)\n", "<testcase name=\"x\"><failure>\n", "a: b\n", "{\n", "\n", "● x\r", "= 1 failed in 1s =\n", "[\"fail\",{\n"] {
+        let output = line.repeat(10 * 1024 * 1024 / line.len());
+        let outcome = test_outcome::read(Some(&[["npm", "test"]]), Some(1), &output).unwrap();
+        assert!(outcome.failures.len() <= 200, "{line:?}");
+        assert!(test_outcome::summary(&outcome).len() < 8000);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn reading_never_panics(
+        commands in prop::collection::vec(prop::collection::vec("(npm|npx|test|run|pytest|jest|-c|--|docker|sh|go|cargo|python|-m|timeout|=|é|[a-z-]{0,6})", 0..5), 0..4),
+        exit in prop::option::of(-1..300_i32),
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            "FAIL ", "● ", "Tests:", " 1 failed", "not ok ", "ok 1", "---", "...", "=== ", " ===", "in 0.1s", "\n", "\r", "\t", "é", "✖ ", "  1) ", ":", "(", ")", "[",
+            "]", "%]", "::", "FAILED ", "<testsuite>", "<testcase name=\"", "<failure ", "&", ";", "{\"Action\":", "{", "\u{1b}[1G", "\u{1b}[", "Summary [", "] 2 tests run: ",
+            "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; ", "─", "ℹ fail 1", "--- FAIL: ", "FAIL\t", ".go:3: ", "thread '", "panicked at ", "Result: ", "Files=1",
+            "#", "1..", "99999999999999999999", "Ran ", "[ERROR] ", "<<< FAILURE!", ":[", " > ", "a.py", "\u{feff}", "| ", "test at ", "./a_spec.rb:1:",
+        ]), 0..60),
+    ) {
+        let output = pieces.concat();
+        let outcome = test_outcome::read(Some(&commands), exit, &output);
+        if let Some(outcome) = outcome {
+            test_outcome::summary(&outcome);
+        }
+        test_outcome::read(Some(&[["npm", "test"]]), exit, &output);
+    }
+
+    #[test]
+    fn reading_any_text_never_panics(output in "(?s).{0,300}", exit in prop::option::of(0..3_i32)) {
+        test_outcome::read(Some(&[["make", "test"]]), exit, &output);
+    }
 }

@@ -85,7 +85,10 @@ fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
             && !line.contains("npm warn")
     };
     let tail = &lines[lines.len().saturating_sub(200)..];
-    tail.iter().map(|line| line.trim()).find(|line| speaks(line)).map(|line| cut(line, 200)).or_else(|| last_line(lines))
+    let npm = |line: &str| line.starts_with("npm error Missing script") || line.starts_with("npm ERR! Missing script");
+    let mut said = tail.iter().map(|line| line.trim());
+    let line = said.clone().find(|line| speaks(line)).or_else(|| said.find(|line| npm(line)));
+    line.map(|line| cut(line, 200)).or_else(|| last_line(lines))
 }
 
 fn last_line(lines: &Lines<'_>) -> Option<String> {

@@ -124,7 +124,8 @@ impl Reading {
 
     pub(super) fn into_outcome(self, state: TestState, hidden: bool) -> TestOutcome {
         let failures = if state >= TestState::Failed { self.failures.into_list() } else { Vec::new() };
-        let reason = if state == TestState::Passed { None } else { self.reason };
+        let blamed = state == TestState::Failed && !failures.is_empty();
+        let reason = if state == TestState::Passed || blamed { None } else { self.reason };
         TestOutcome { framework: Some(self.framework), state, counts: self.counts, failures, reason, hidden }
     }
 

@@ -66,6 +66,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return Some(reading);
     }
     reading.count(passed, failing.max(if seen { 0 } else { listed }), skipped);
+    // A report of failures leaves out how many passed, if it has more to say.
+    reading.counts.passed = reading.counts.passed.filter(|passed| *passed > 0);
     reading.says = if broken || empty && listed == 0 { Says::Broken } else { Says::Failed };
     Some(reading)
 }
@@ -109,7 +111,12 @@ fn detail(lines: &[std::borrow::Cow<'_, str>], marked: &mut Failures) {
             }
         }
     }
+    // A mark without details is what a test printed, unless none has any.
+    let detailed = places.iter().any(|(_, message)| !message.is_empty());
     for (name, (found, message)) in names.iter().zip(places) {
+        if detailed && message.is_empty() && found.is_none() {
+            continue;
+        }
         let (file, line) = found.unzip();
         told.add(name, file, line, message);
     }

@@ -36,6 +36,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             let said = panic.is_some_and(|seen| seen + 1 == at) || line.starts_with("Error: ") || line.starts_with("note: test did not panic");
             if said {
                 last.2 = line.trim();
+                last.1 = last.1.or_else(|| line.strip_prefix("note: test did not panic as expected at ").and_then(place));
             }
         }
     }

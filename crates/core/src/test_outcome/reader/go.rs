@@ -28,13 +28,17 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
     let mut packages = Packages::default();
     let (mut passed, mut skipped, mut verbose, mut last, mut total) = (0, 0, false, None, None);
     let mut log: Option<(&str, u32, &str)> = None;
+    // With `-v` a test's log comes before its verdict, and that of a subtest before its parent's.
+    let mut logs: HashMap<&str, (&str, u32, &str)> = HashMap::new();
+    let mut running = "";
     let (mut open, mut panicked, mut package) = (false, None, None);
     for (at, line) in lines.iter().enumerate() {
         let text = line.trim_start();
         if let Some(name) = text.strip_prefix("--- FAIL: ") {
             reading.failures.add(without_elapsed(name), None, None, "");
             open = true;
-            if let (Some((file, number, message)), Some(failure)) = (log.take().filter(|_| verbose), reading.failures.last_mut()) {
+            let said = logs.remove(without_elapsed(name)).or(log.take().filter(|_| verbose));
+            if let (Some((file, number, message)), Some(failure)) = (said, reading.failures.last_mut()) {
                 tell(failure, Some((file, number)), Some(message));
                 open = false;
             }
@@ -50,12 +54,15 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             (open, log) = (false, None);
         } else if line.starts_with("=== RUN ") || line.starts_with("=== NAME ") || line.starts_with("=== CONT ") {
             (verbose, log, open) = (true, None, false);
+            running = line.split_whitespace().nth(2).unwrap_or_default();
         } else if let Some(rest) = line.strip_prefix("FAIL\t") {
             packages.failed += 1;
             let name = rest.split(['\t', ' ']).next().unwrap_or(rest);
             if rest.contains("[build failed]") || rest.contains("[setup failed]") {
                 packages.built_badly += 1;
-                reading.failures.add(name, None, None, "");
+                if !reading.failures.iter().any(|failure| failure.name == name) {
+                    reading.failures.add(name, None, None, "");
+                }
             } else if let Some(message) = panicked.take() {
                 if reading.failures.is_empty() {
                     reading.failures.add(name, None, None, message);
@@ -81,6 +88,8 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
                 if open && let Some(failure) = reading.failures.last_mut() {
                     tell(failure, Some((file, number)), Some(message));
                     open = false;
+                } else if verbose {
+                    logs.entry(running).or_insert((file, number, message));
                 } else {
                     log = log.or(Some((file, number, message)));
                 }
@@ -156,6 +165,9 @@ fn stack(line: &str, next: Option<&std::borrow::Cow<'_, str>>, reading: &mut Rea
 }
 
 fn is_test(name: &str) -> bool {
+    if name == "TestMain" {
+        return false;
+    }
     ["Test", "Fuzz", "Benchmark", "Example"].iter().any(|start| name.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_lowercase) && !rest.is_empty()))
 }
 

@@ -67,6 +67,12 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         reading.says = if broken > 0 { Says::Broken } else { Says::Failed };
         return (!reading.failures.is_empty()).then_some(reading);
     }
+    if reading.failures.is_empty() {
+        // The head is lost, and the names with it: the stacks still say where.
+        for (file, line) in lines.iter().filter_map(|line| stack_place(line)).filter(|(file, _)| is_test_file(file)) {
+            reading.failures.add(file, Some(file), Some(line), "");
+        }
+    }
     let mut suites_failed = 0;
     for (suites, tests) in summaries {
         suites_failed += counted(suites.trim_start_matches("Test Suites:"), "failed").unwrap_or(0);
@@ -85,6 +91,10 @@ fn suite<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
     // A project's name may stand before the path.
     let path = rest.rsplit(' ').next()?;
     (path.contains('.') && !path.ends_with('.')).then_some(path)
+}
+
+pub(super) fn is_test_file(path: &str) -> bool {
+    path.contains(".test.") || path.contains(".spec.") || path.contains("__tests__/")
 }
 
 fn title(line: &str) -> Option<&str> {

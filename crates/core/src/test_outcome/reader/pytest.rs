@@ -80,14 +80,19 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         let message = section.map(|section| section.message).filter(|message| !message.is_empty()).unwrap_or(message);
         reading.failures.add(name, file_of(name), line, message);
     }
+    if reading.failures.is_empty() && (!seen || reading.counts.failed > Some(0)) {
+        for failure in progress.into_list() {
+            let key = failure.name.split_once("::").map_or(failure.name.as_str(), |(_, inner)| inner).replace("::", ".");
+            let section = known.get(key.as_str());
+            let line = section.and_then(|section| section.place).map(|(_, line)| line);
+            reading.failures.add(&failure.name, failure.file.as_deref(), line, section.map_or("", |section| section.message));
+        }
+    }
     if reading.failures.is_empty() {
         for section in &sections {
             let (file, line) = section.place.unzip();
             reading.failures.add(bare(section.title), file, line, section.message);
         }
-    }
-    if reading.failures.is_empty() {
-        reading.failures = progress;
     }
     if seen {
         reading.judge();

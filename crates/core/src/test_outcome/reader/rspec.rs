@@ -1,6 +1,6 @@
 //! RSpec, progress and documentation.
 
-use super::super::failures::{Failures, tell};
+use super::super::failures::{Failures, cut, tell};
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, counted, place};
 
@@ -26,6 +26,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             }
         } else if **line == *"Failures:" {
             in_failures = true;
+        } else if **line == *"Failed examples:" {
+            listed = Failures::default();
         } else if let Some(rest) = line.strip_prefix("rspec ") {
             if let Some((at, name)) = rest.split_once(" # ") {
                 let path = at.split('[').next().unwrap_or(at);
@@ -50,6 +52,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             }
         }
     }
+    if listed.is_empty() && detailed.is_empty() && reading.concluded.is_none() {
+        brief(lines, &mut reading.failures);
+    }
     if listed.is_empty() {
         merge(&mut reading.failures, detailed);
     } else {
@@ -70,6 +75,18 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     reading.says = Says::Failed;
     (!reading.failures.is_empty()).then_some(reading)
+}
+
+/// The formatter `failures`: `./spec/cart_spec.rb:3:has total 0`.
+fn brief(lines: &Lines<'_>, failures: &mut Failures) {
+    for line in lines {
+        if let Some((path, rest)) = line.strip_prefix("./").and_then(|rest| rest.split_once("_spec.rb:"))
+            && let Some((number, name)) = rest.split_once(':')
+            && let Ok(number) = number.parse()
+        {
+            failures.add(name, Some(&format!("{path}_spec.rb")), Some(number), "");
+        }
+    }
 }
 
 fn merge(into: &mut Failures, more: Failures) {
@@ -100,6 +117,8 @@ fn describe(line: &str, failure: &mut super::super::TestFailure) {
         tell(failure, Some(found), None);
     } else if text.starts_with("Failure/Error:") {
         // The next line says more than the source does.
+    } else if !text.is_empty() && failure.message.ends_with("Error:") {
+        failure.message = cut(&format!("{} {text}", failure.message), 200);
     } else if !text.is_empty() {
         tell(failure, None, Some(text));
     }

@@ -14,9 +14,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         if trimmed == "Results:" || trimmed == "Results :" {
             (in_results, in_list) = (true, false);
         } else if let Some(rest) = text.strip_prefix("Tests run: ") {
+            let whole = text.contains("Skipped:") && !text.contains("<<<");
             if text.contains("Time elapsed") {
                 in_list = false;
-            } else if level.is_some() || in_results {
+            } else if whole && (level.is_some() || in_results) {
                 let of = |label| labelled(text, label).unwrap_or(0);
                 let failed = of("Failures:") + of("Errors:");
                 let tests = leading_number(rest).unwrap_or(0);

@@ -170,9 +170,13 @@ fn drop_groups(failures: &mut Failures, points: &[(usize, String, bool)]) {
 }
 
 fn diagnose(text: &str, failure: &mut super::super::TestFailure) {
+    if text.starts_with('(') && text.contains(", line ") {
+        comment_of(text, failure);
+        return;
+    }
     let Some((key, value)) = text.split_once(": ").or_else(|| text.strip_suffix(':').map(|key| (key, ""))) else {
-        if failure.message == "|-" || failure.message == "|" || failure.message == ">-" {
-            failure.message = text.to_owned();
+        if matches!(failure.message.as_str(), "|-" | "|" | ">-") {
+            text.clone_into(&mut failure.message);
         }
         return;
     };

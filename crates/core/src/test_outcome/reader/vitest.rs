@@ -2,6 +2,7 @@
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
+use super::jest::is_test_file;
 use super::{Framework, Reading, Says, counted, own, place, without_time};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
@@ -65,6 +66,13 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         }
         reading.says = Says::Failed;
         return (!reading.failures.is_empty()).then_some(reading);
+    }
+    if reading.failures.is_empty() {
+        // The head is lost, and the names with it: the stacks still say where.
+        let places = lines.iter().filter_map(|line| place(line.trim_start().strip_prefix("❯ ")?.rsplit(' ').next()?));
+        for (file, line) in places.filter(|(file, _)| is_test_file(file)) {
+            reading.failures.add(file, Some(file), Some(line), "");
+        }
     }
     let mut files_failed = 0;
     for (files, tests) in summaries {
