@@ -87,7 +87,7 @@ pub enum Framework {
     Phpunit,
     Surefire,
     Gradle,
-    /// A report as JUnit XML, from no framework that is known.
+    /// A report as `JUnit` XML, from no framework that is known.
     JunitXml,
 }
 

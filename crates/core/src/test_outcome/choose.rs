@@ -32,7 +32,9 @@ pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option
                 hidden: false,
             }),
             // A script that answers 0 is believed against lines without a summary.
-            Says::Failed | Says::Broken if passed && own && reading.concluded.is_none() => Some(reading.into_outcome(TestState::Passed, false)),
+            Says::Failed | Says::Broken if passed && own && reading.concluded.is_none() => {
+                Some(reading.into_outcome(TestState::Passed, false))
+            }
             Says::Failed => Some(reading.into_outcome(TestState::Failed, passed)),
             Says::Broken => Some(reading.into_outcome(TestState::Broken, passed)),
             Says::NothingRan => Some(reading.into_outcome(TestState::NothingRan, false)),
@@ -79,7 +81,11 @@ fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
     }
     let speaks = |line: &str| {
         let line = line.to_ascii_lowercase();
-        (line.contains("error") || line.contains("not met") || line.contains("fail") || line.contains("cannot") || line.contains("not found"))
+        (line.contains("error")
+            || line.contains("not met")
+            || line.contains("fail")
+            || line.contains("cannot")
+            || line.contains("not found"))
             && !line.contains("npm error")
             && !line.contains("npm err!")
             && !line.contains("npm warn")
@@ -97,12 +103,13 @@ fn last_line(lines: &Lines<'_>) -> Option<String> {
 
 /// The reading that counts: of the frameworks that ran for certain any that failed, else the one that spoke last.
 fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading> {
+    let text = lines.join("\n");
     let mut certain = ran.frameworks();
     if certain.len() < ran.kinds.len() {
         certain.extend(echoed(lines));
     }
     if !certain.is_empty() {
-        let readings = certain.iter().flat_map(|framework| reader::of(*framework, lines)).collect();
+        let readings = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
         if let Some(reading) = worst(readings) {
             return Some(reading);
         }
@@ -110,7 +117,7 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
             return None;
         }
     }
-    let mut readings = reader::all(lines);
+    let mut readings = reader::all(lines, &text);
     if readings.iter().any(|reading| reading.concluded.is_some()) {
         readings.retain(|reading| reading.concluded.is_some());
     }
@@ -122,7 +129,9 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
 }
 
 fn worst(readings: Vec<Reading>) -> Option<Reading> {
-    readings.into_iter().max_by_key(|reading| (reading.concluded.is_some(), reading.says, reading.failures.len(), reading.concluded))
+    readings
+        .into_iter()
+        .max_by_key(|reading| (reading.concluded.is_some(), reading.says, reading.failures.len(), reading.concluded))
 }
 
 /// The commands that runners print before they run them: `> jest --ci`, `$ vitest run`, `py: commands[0]> pytest`.

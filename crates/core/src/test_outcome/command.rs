@@ -122,14 +122,15 @@ fn by_program(name: &str, args: &[&str]) -> Option<Kind> {
             Some(task) => by_task(task),
         },
         "npm" | "pnpm" | "yarn" | "bun" => package_script(name, args),
-        "lerna" | "turbo" | "nx" | "rush" | "wireit" | "moon" | "bazel" | "bazelisk" | "ng" | "lage" | "wsrun" | "npm-run-all"
-        | "run-s" | "run-p" => args.iter().filter_map(|arg| by_task(arg)).next(),
+        "lerna" | "turbo" | "nx" | "rush" | "wireit" | "moon" | "bazel" | "bazelisk" | "ng" | "lage" | "wsrun"
+        | "npm-run-all" | "run-s" | "run-p" => args.iter().find_map(|arg| by_task(arg)),
         "concurrently" => Some(Kind::Loose),
-        "make" | "gmake" | "just" | "task" | "composer" | "invoke" | "inv" | "pre-commit" | "mage" | "earthly" | "doit" | "poe" | "hatch"
-        | "mise" | "moonrepo" | "sbt" | "mix" | "dotnet" | "swift" | "flutter" | "dart" | "zig" | "stack" | "cabal" | "dune" | "lein"
-        | "xcodebuild" | "meson" | "ninja" | "melos" | "rebar3" => build_tool(name, args),
-        "tox" | "nox" | "ctest" | "karma" | "jasmine" | "uvu" | "playwright" | "cypress" | "busted" | "shellspec" | "minitest" | "kaocha"
-        | "tap-runner" | "wtr" | "web-test-runner" | "testem" | "qunit" | "lab" | "behave" | "robot" | "cucumber" => Some(Kind::Runner),
+        "make" | "gmake" | "just" | "task" | "composer" | "invoke" | "inv" | "pre-commit" | "mage" | "earthly" | "doit"
+        | "poe" | "hatch" | "mise" | "moonrepo" | "sbt" | "mix" | "dotnet" | "swift" | "flutter" | "dart" | "zig" | "stack"
+        | "cabal" | "dune" | "lein" | "xcodebuild" | "meson" | "ninja" | "melos" | "rebar3" => build_tool(name, args),
+        "tox" | "nox" | "ctest" | "karma" | "jasmine" | "uvu" | "playwright" | "cypress" | "busted" | "shellspec"
+        | "minitest" | "kaocha" | "tap-runner" | "wtr" | "web-test-runner" | "testem" | "qunit" | "lab" | "behave" | "robot"
+        | "cucumber" => Some(Kind::Runner),
         "docker" | "podman" | "kubectl" | "docker-compose" | "nerdctl" | "ssh" | "vagrant" => {
             (1..args.len().min(40)).filter(|at| !args[*at].starts_with('-')).find_map(|at| inner(&args[at..]))
         }
@@ -155,13 +156,20 @@ fn inner(words: &[&str]) -> Option<Kind> {
 }
 
 fn node(args: &[&str]) -> Option<Kind> {
-    if args.iter().take_while(|arg| arg.starts_with('-')).any(|arg| *arg == "--test" || arg.starts_with("--test-reporter")) {
-        return Some(Kind::Direct(Framework::NodeTest));
+    let valued =
+        ["--import", "--require", "-r", "--loader", "--experimental-loader", "-C", "--conditions", "--max-old-space-size"];
+    let mut at = 0;
+    while let Some(option) = args.get(at).filter(|arg| arg.starts_with('-')) {
+        if *option == "--test" || option.starts_with("--test-reporter") {
+            return Some(Kind::Direct(Framework::NodeTest));
+        }
+        at += if valued.contains(option) { 2 } else { 1 };
     }
-    let at = args.iter().position(|arg| !arg.starts_with('-'))?;
+    args.get(at)?;
     let file = args[at];
     let name = base_name(file);
-    let module = name.strip_suffix(".js").or_else(|| name.strip_suffix(".mjs")).or_else(|| name.strip_suffix(".cjs")).unwrap_or(name);
+    let module =
+        name.strip_suffix(".js").or_else(|| name.strip_suffix(".mjs")).or_else(|| name.strip_suffix(".cjs")).unwrap_or(name);
     if file.contains("node_modules") {
         let runner = if file.contains("/vitest/") { "vitest" } else { module };
         if let Some(kind) = by_program(runner, &args[at + 1..]).filter(|kind| matches!(kind, Kind::Direct(_))) {
@@ -179,20 +187,22 @@ fn python(args: &[&str]) -> Option<Kind> {
                 let module = *args.get(at + 1)?;
                 return match module {
                     "pytest" | "py.test" => Some(Kind::Direct(Framework::Pytest)),
-                    "unittest" | "nose2" | "nose" | "xmlrunner" | "twisted.trial" | "green" => Some(Kind::Direct(Framework::Unittest)),
+                    "unittest" | "nose2" | "nose" | "xmlrunner" | "twisted.trial" | "green" => {
+                        Some(Kind::Direct(Framework::Unittest))
+                    }
                     "coverage" => python(&args[at + 2..]),
                     "django" => args.get(at + 2).filter(|arg| **arg == "test").map(|_| Kind::Direct(Framework::Unittest)),
                     "tox" | "nox" | "doctest" => Some(Kind::Runner),
                     _ => names_tests(module).then_some(Kind::Runner),
                 };
             }
-            "-c" => return None,
             "-W" | "-X" => at += 2,
             "run" => at += 1,
-            "report" | "html" | "xml" | "combine" | "erase" => return None,
+            "-c" | "report" | "html" | "xml" | "combine" | "erase" => return None,
             option if option.starts_with('-') => at += 1,
             file if base_name(file) == "manage.py" || base_name(file) == "runtests.py" => {
-                return (base_name(file) == "runtests.py" || args.get(at + 1) == Some(&"test")).then_some(Kind::Direct(Framework::Unittest));
+                return (base_name(file) == "runtests.py" || args.get(at + 1) == Some(&"test"))
+                    .then_some(Kind::Direct(Framework::Unittest));
             }
             file => return names_tests(file).then_some(Kind::Runner),
         }
@@ -222,7 +232,8 @@ fn cargo(args: &[&str]) -> Option<Kind> {
             }
             "llvm-cov" | "tarpaulin" | "miri" | "hack" | "xtask" | "make" => {
                 let nextest = args.contains(&"nextest");
-                let tests = matches!(*arg, "llvm-cov" | "tarpaulin") || args[at..].iter().any(|arg| matches!(*arg, "test" | "nextest"));
+                let tests =
+                    matches!(*arg, "llvm-cov" | "tarpaulin") || args[at..].iter().any(|arg| matches!(*arg, "test" | "nextest"));
                 let framework = if nextest { Framework::Nextest } else { Framework::CargoTest };
                 return tests.then_some(Kind::Direct(framework));
             }
@@ -238,7 +249,9 @@ fn maven(args: &[&str]) -> Option<Kind> {
             || arg.starts_with("surefire:")
             || arg.starts_with("failsafe:")
     };
-    let skipped = args.iter().any(|arg| matches!(*arg, "-DskipTests" | "-DskipTests=true" | "-Dmaven.test.skip=true" | "-Dmaven.test.skip"));
+    let skipped = args
+        .iter()
+        .any(|arg| matches!(*arg, "-DskipTests" | "-DskipTests=true" | "-Dmaven.test.skip=true" | "-Dmaven.test.skip"));
     let found = args.iter().find(|arg| goal(arg))?;
     if skipped {
         return None;
@@ -255,7 +268,9 @@ fn gradle(args: &[&str]) -> Option<Kind> {
         let task = task.rsplit(':').next().unwrap_or(task);
         match task {
             "check" | "build" => Some(Kind::Loose),
-            _ if task.starts_with("test") || task.ends_with("Test") || task.ends_with("Tests") => Some(Kind::Direct(Framework::Gradle)),
+            _ if task.starts_with("test") || task.ends_with("Test") || task.ends_with("Tests") => {
+                Some(Kind::Direct(Framework::Gradle))
+            }
             _ => None,
         }
     })
@@ -295,7 +310,8 @@ fn rails(args: &[&str]) -> Option<Kind> {
 
 /// `npm`, `pnpm`, `yarn`, `bun`: the script's name tells.
 fn package_script(tool: &str, args: &[&str]) -> Option<Kind> {
-    let valued = ["-w", "--workspace", "--prefix", "-C", "--cwd", "--filter", "-F", "--dir", "--loglevel", "--include", "--exclude"];
+    let valued =
+        ["-w", "--workspace", "--prefix", "-C", "--cwd", "--filter", "-F", "--dir", "--loglevel", "--include", "--exclude"];
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         match *arg {
@@ -307,7 +323,8 @@ fn package_script(tool: &str, args: &[&str]) -> Option<Kind> {
                     at += if valued.contains(option) { 2 } else { 1 };
                 }
                 let script = args.get(at)?;
-                return by_task(script).or_else(|| by_program(base_name(script), &args[at + 1..]).filter(|kind| matches!(kind, Kind::Direct(_))));
+                return by_task(script)
+                    .or_else(|| by_program(base_name(script), &args[at + 1..]).filter(|kind| matches!(kind, Kind::Direct(_))));
             }
             "exec" | "x" | "dlx" => return classify(after_options(&args[at + 1..])),
             "workspace" => at += 2,
@@ -316,8 +333,9 @@ fn package_script(tool: &str, args: &[&str]) -> Option<Kind> {
                 let own = tool == "bun" && *arg == "test";
                 return Some(if own { Kind::Direct(Framework::Bun) } else { Kind::Runner });
             }
-            "install" | "i" | "ci" | "add" | "remove" | "rm" | "uninstall" | "update" | "up" | "upgrade" | "link" | "publish" | "pack"
-            | "audit" | "outdated" | "ls" | "list" | "why" | "view" | "info" | "show" | "init" | "create" | "cache" | "config" | "explain" => {
+            "install" | "i" | "ci" | "add" | "remove" | "rm" | "uninstall" | "update" | "up" | "upgrade" | "link" | "publish"
+            | "pack" | "audit" | "outdated" | "ls" | "list" | "why" | "view" | "info" | "show" | "init" | "create" | "cache"
+            | "config" | "explain" => {
                 return None;
             }
             script => {
@@ -360,15 +378,28 @@ fn by_task(task: &str) -> Option<Kind> {
     let mut loose = false;
     for word in words {
         match word.to_ascii_lowercase().as_str() {
-            "test" | "tests" | "spec" | "specs" | "unittest" | "unittests" | "testall" | "jest" | "vitest" | "mocha" | "pytest" | "rspec"
-            | "phpunit" | "bats" | "e2e" => {
+            "test" | "tests" | "spec" | "specs" | "unittest" | "unittests" | "testall" | "jest" | "vitest" | "mocha"
+            | "pytest" | "rspec" | "phpunit" | "bats" | "e2e" => {
                 // `test:lint`, `build-tests`, `install-test-deps` prepare or look, they do not test.
-                let other = ["lint", "build", "deps", "install", "setup", "fixtures", "data", "compile", "types", "typecheck", "format", "clean"];
+                let other = [
+                    "lint",
+                    "build",
+                    "deps",
+                    "install",
+                    "setup",
+                    "fixtures",
+                    "data",
+                    "compile",
+                    "types",
+                    "typecheck",
+                    "format",
+                    "clean",
+                ];
                 let prepares = task.split(|c: char| !c.is_alphanumeric()).any(|word| other.contains(&word));
                 return Some(if prepares { Kind::Loose } else { Kind::Runner });
             }
-            "check" | "checks" | "ci" | "verify" | "validate" | "all" | "build" | "prepublish" | "release" | "coverage" | "cov" | "precommit"
-            | "quality" | "default" | "qa" => loose = true,
+            "check" | "checks" | "ci" | "verify" | "validate" | "all" | "build" | "prepublish" | "release" | "coverage"
+            | "cov" | "precommit" | "quality" | "default" | "qa" => loose = true,
             _ => {}
         }
     }
@@ -391,7 +422,7 @@ fn shell(args: &[&str]) -> Option<Kind> {
     if args[..at].iter().any(|arg| arg.ends_with('c')) {
         // The caller's parser opens such text; this is for callers that have only words.
         let parts = text.split(['\n', ';', '&', '|']).take(40);
-        return parts.map(|part| part.split_whitespace().collect::<Vec<_>>()).filter_map(|words| classify(&words)).next();
+        return parts.map(|part| part.split_whitespace().collect::<Vec<_>>()).find_map(|words| classify(&words));
     }
     by_task(base_name(text))
 }
@@ -404,14 +435,15 @@ fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [&'s str] {
         let Some((program, args)) = words.split_first() else { return words };
         let first = args.iter().find(|arg| !arg.starts_with('-')).copied();
         let next: Option<&'w [&'s str]> = match base_name(program) {
-            "!" | "command" | "exec" | "nohup" | "setsid" | "unbuffer" | "builtin" | "chronic" | "catchsegv" | "caffeinate" | "cross-env"
-            | "cross-env-shell" | "env-cmd" | "doas" | "then" | "do" | "else" | "c8" | "nyc" | "npx" | "bunx" | "pnpx" | "uvx" | "dotenv"
-            | "xvfb-run" | "fakeroot" | "winpty" | "arch" | "direnv-exec" | "dbus-run-session" | "ionice" | "taskset" | "chrt" | "strace"
-            | "env" | "sudo" | "nice" | "time" | "gtime" | "stdbuf" | "xargs" | "retry" | "with-env" | "infisical" | "op" => {
-                Some(after_options(args))
-            }
+            "!" | "command" | "exec" | "nohup" | "setsid" | "unbuffer" | "builtin" | "chronic" | "catchsegv" | "caffeinate"
+            | "cross-env" | "cross-env-shell" | "env-cmd" | "doas" | "then" | "do" | "else" | "c8" | "nyc" | "npx" | "bunx"
+            | "pnpx" | "uvx" | "dotenv" | "xvfb-run" | "fakeroot" | "winpty" | "arch" | "direnv-exec" | "dbus-run-session"
+            | "ionice" | "taskset" | "chrt" | "strace" | "env" | "sudo" | "nice" | "time" | "gtime" | "stdbuf" | "xargs"
+            | "retry" | "with-env" | "infisical" | "op" => Some(after_options(args)),
             "timeout" | "gtimeout" => after_options(args).get(1..),
-            "poetry" | "pipenv" | "pdm" | "rye" | "uv" | "pipx" | "conda" | "mamba" | "micromamba" | "pixi" | "flox" if first == Some("run") => {
+            "poetry" | "pipenv" | "pdm" | "rye" | "uv" | "pipx" | "conda" | "mamba" | "micromamba" | "pixi" | "flox"
+                if first == Some("run") =>
+            {
                 args.iter().position(|arg| *arg == "run").map(|at| after_options(&args[at + 1..]))
             }
             "hatch" if first == Some("run") && args.len() > 2 => args.get(2..).filter(|rest| classify_known(rest)),
@@ -440,7 +472,9 @@ fn classify_known(words: &[&str]) -> bool {
 fn after_assignments<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
     let is_assignment = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            !name.is_empty()
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         })
     };
     &words[words.iter().take_while(|word| is_assignment(word)).count()..]
@@ -449,9 +483,42 @@ fn after_assignments<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
 /// Past options and their values; what an option of a wrapper takes is told by the options that are known to take one.
 fn after_options<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
     let valued = [
-        "-u", "-g", "-n", "-k", "-s", "-o", "-e", "-i", "-f", "-p", "-c", "-C", "-S", "-I", "-P", "-L", "-d", "-E", "-w", "-t", "--with",
-        "--python", "--extra", "--group", "--package", "--env-file", "--project", "--directory", "--signal", "--kill-after", "--server-args",
-        "--from", "--cwd", "--name", "--reporter", "--spec",
+        "-u",
+        "-g",
+        "-n",
+        "-k",
+        "-s",
+        "-o",
+        "-e",
+        "-i",
+        "-f",
+        "-p",
+        "-c",
+        "-C",
+        "-S",
+        "-I",
+        "-P",
+        "-L",
+        "-d",
+        "-E",
+        "-w",
+        "-t",
+        "--with",
+        "--python",
+        "--extra",
+        "--group",
+        "--package",
+        "--env-file",
+        "--project",
+        "--directory",
+        "--signal",
+        "--kill-after",
+        "--server-args",
+        "--from",
+        "--cwd",
+        "--name",
+        "--reporter",
+        "--spec",
     ];
     let mut at = 0;
     while let Some(word) = words.get(at) {
@@ -472,12 +539,16 @@ fn after_options<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
 fn is_runner_word(word: &str) -> bool {
     let name = base_name(word);
     by_program(name, &[]).is_some()
-        || matches!(name, "python" | "python3" | "node" | "npm" | "pnpm" | "yarn" | "bun" | "cargo" | "go" | "mvn" | "make" | "just" | "npx")
+        || matches!(
+            name,
+            "python" | "python3" | "node" | "npm" | "pnpm" | "yarn" | "bun" | "cargo" | "go" | "mvn" | "make" | "just" | "npx"
+        )
 }
 
 fn base_name(program: &str) -> &str {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    let name = name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).or_else(|| name.strip_suffix(".bat")).unwrap_or(name);
+    let name =
+        name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).or_else(|| name.strip_suffix(".bat")).unwrap_or(name);
     // `python3.12`, and what `npx` is given: `jest@29`.
     let name = name.split_once('@').map_or(name, |(name, _)| name);
     match name.strip_prefix("python3.") {
@@ -573,13 +644,51 @@ mod tests {
     #[test]
     fn scripts_and_targets_that_test_are_runners() {
         for line in [
-            "npm test", "npm t", "npm run test:unit", "npm run test -- --ci", "npm --prefix web test", "npm test -w web", "yarn test",
-            "yarn workspace web test", "yarn workspaces foreach run test", "pnpm test", "pnpm -r test", "pnpm --filter web test",
-            "pnpm run --filter web test", "bun run test", "turbo run test", "npx turbo test", "npx nx test web", "nx run-many -t test",
-            "lerna run test", "make test", "make -C sub -j4 test", "just test", "just test-unit", "task test", "tox", "tox -e py311", "nox",
-            "rake test", "rake spec", "composer test", "dotnet test", "mix test", "swift test", "deno test", "ctest", "./scripts/test",
-            "./run_tests.sh", "bash scripts/test.sh", "python tests/run.py", "python test_cart.py", "node test/run.js", "ruby test/a_test.rb",
-            "perl t/a.t", "poe test", "CI=1 npm test",
+            "npm test",
+            "npm t",
+            "npm run test:unit",
+            "npm run test -- --ci",
+            "npm --prefix web test",
+            "npm test -w web",
+            "yarn test",
+            "yarn workspace web test",
+            "yarn workspaces foreach run test",
+            "pnpm test",
+            "pnpm -r test",
+            "pnpm --filter web test",
+            "pnpm run --filter web test",
+            "bun run test",
+            "turbo run test",
+            "npx turbo test",
+            "npx nx test web",
+            "nx run-many -t test",
+            "lerna run test",
+            "make test",
+            "make -C sub -j4 test",
+            "just test",
+            "just test-unit",
+            "task test",
+            "tox",
+            "tox -e py311",
+            "nox",
+            "rake test",
+            "rake spec",
+            "composer test",
+            "dotnet test",
+            "mix test",
+            "swift test",
+            "deno test",
+            "ctest",
+            "./scripts/test",
+            "./run_tests.sh",
+            "bash scripts/test.sh",
+            "python tests/run.py",
+            "python test_cart.py",
+            "node test/run.js",
+            "ruby test/a_test.rb",
+            "perl t/a.t",
+            "poe test",
+            "CI=1 npm test",
         ] {
             assert_eq!(kind(line), Some(Kind::Runner), "{line}");
         }
@@ -587,7 +696,17 @@ mod tests {
 
     #[test]
     fn what_may_run_tests_among_other_things_is_loose() {
-        for line in ["make", "make all", "npm run build", "make check", "mvn install", "./gradlew build", "just ci", "./scripts/ci.sh", "npm run test:lint"] {
+        for line in [
+            "make",
+            "make all",
+            "npm run build",
+            "make check",
+            "mvn install",
+            "./gradlew build",
+            "just ci",
+            "./scripts/ci.sh",
+            "npm run test:lint",
+        ] {
             assert_eq!(kind(line), Some(Kind::Loose), "{line}");
         }
     }
@@ -595,15 +714,60 @@ mod tests {
     #[test]
     fn other_commands_are_no_test_runs() {
         for line in [
-            "", "ls test", "cat jest.log", "grep -rn FAILED tests", "git log --oneline", "git commit -m npm test", "echo npm test",
-            "which pytest", "pip install pytest", "npm install jest", "npm ci", "npm i -D vitest", "yarn add jest", "apt-get install bats",
-            "npx jest --version", "pytest --collect-only -q", "pytest --version", "npx jest --listTests", "cargo test --no-run",
-            "cargo test -- --list", "cargo nextest list", "cargo build --tests", "cargo clippy --tests", "go test -list .", "go vet ./...",
-            "go build ./...", "npx eslint test", "npx prettier --check tests", "vim test.py", "sed -n 1,20p tests/test_a.py", "test -f x",
-            "[ -f pytest.ini ]", "rm -rf test", "mkdir tests", "python setup.py build", "python -c print(1)", "node index.js", "make clean",
-            "mvn compile", "mvn package -DskipTests", "npm run lint", "npm run dev", "docker build -t test .", "docker ps", "head -50 test.log",
-            "find . -name test", "rg pytest", "tail -f test-output.log", "coverage report", "python -m pip install pytest", "ruby -e puts(1)",
-            "rspec --dry-run", "docker compose up tap", "ssh host ls",
+            "",
+            "ls test",
+            "cat jest.log",
+            "grep -rn FAILED tests",
+            "git log --oneline",
+            "git commit -m npm test",
+            "echo npm test",
+            "which pytest",
+            "pip install pytest",
+            "npm install jest",
+            "npm ci",
+            "npm i -D vitest",
+            "yarn add jest",
+            "apt-get install bats",
+            "npx jest --version",
+            "pytest --collect-only -q",
+            "pytest --version",
+            "npx jest --listTests",
+            "cargo test --no-run",
+            "cargo test -- --list",
+            "cargo nextest list",
+            "cargo build --tests",
+            "cargo clippy --tests",
+            "go test -list .",
+            "go vet ./...",
+            "go build ./...",
+            "npx eslint test",
+            "npx prettier --check tests",
+            "vim test.py",
+            "sed -n 1,20p tests/test_a.py",
+            "test -f x",
+            "[ -f pytest.ini ]",
+            "rm -rf test",
+            "mkdir tests",
+            "python setup.py build",
+            "python -c print(1)",
+            "node index.js",
+            "make clean",
+            "mvn compile",
+            "mvn package -DskipTests",
+            "npm run lint",
+            "npm run dev",
+            "docker build -t test .",
+            "docker ps",
+            "head -50 test.log",
+            "find . -name test",
+            "rg pytest",
+            "tail -f test-output.log",
+            "coverage report",
+            "python -m pip install pytest",
+            "ruby -e puts(1)",
+            "rspec --dry-run",
+            "docker compose up tap",
+            "ssh host ls",
         ] {
             assert_eq!(kind(line), None, "{line}");
         }
@@ -611,7 +775,8 @@ mod tests {
 
     #[test]
     fn only_a_test_command_at_the_end_owns_the_exit_code() {
-        let ran = |lines: &[&str]| Ran::of(&lines.iter().map(|line| line.split_whitespace().collect()).collect::<Vec<Vec<&str>>>());
+        let ran =
+            |lines: &[&str]| Ran::of(&lines.iter().map(|line| line.split_whitespace().collect()).collect::<Vec<Vec<&str>>>());
         assert!(ran(&["pytest"]).unwrap().exit_is_its_own);
         assert!(ran(&["cd web", "npm test"]).unwrap().exit_is_its_own);
         assert!(!ran(&["pytest", "tail -5"]).unwrap().exit_is_its_own);

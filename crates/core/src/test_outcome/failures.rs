@@ -57,8 +57,11 @@ impl Failures {
 
     /// Leaves out what is only the group of others: `TestTable` beside `TestTable/empty`.
     pub(super) fn without_groups(self, separator: char) -> Self {
-        let groups: HashSet<&str> =
-            self.list.iter().flat_map(|failure| failure.name.match_indices(separator).map(|(at, _)| &failure.name[..at])).collect();
+        let groups: HashSet<&str> = self
+            .list
+            .iter()
+            .flat_map(|failure| failure.name.match_indices(separator).map(|(at, _)| &failure.name[..at]))
+            .collect();
         let keep: Vec<bool> = self.list.iter().map(|failure| !groups.contains(failure.name.as_str())).collect();
         let list = self.list.into_iter().zip(keep).filter_map(|(failure, keep)| keep.then_some(failure)).collect();
         Self { list, known: HashMap::new() }

@@ -6,10 +6,12 @@ use std::collections::HashMap;
 use crate::sanitise::sanitise_line;
 
 /// Output beyond this is cut in its middle: reports stand at the end, and the work stays bounded whatever was printed.
-const HEAD_BYTES: usize = 1 << 20;
-const TAIL_BYTES: usize = 3 << 20;
-const HEAD_LINES: usize = 50_000;
-const TAIL_LINES: usize = 150_000;
+const HEAD_BYTES: usize = 256 << 10;
+const TAIL_BYTES: usize = 768 << 10;
+const HEAD_LINES: usize = 10_000;
+const TAIL_LINES: usize = 30_000;
+/// Prefixes show in a part of the lines as well as in all of them.
+const SAMPLE: usize = 300;
 
 pub(super) type Lines<'a> = Vec<Cow<'a, str>>;
 
@@ -27,7 +29,8 @@ pub(super) fn split(output: &str) -> Lines<'_> {
 /// nothing if there is no such prefix.
 pub(super) fn without_prefixes<'a>(lines: &'a Lines<'_>) -> Option<Lines<'a>> {
     let stamps = share(lines, |line| timestamp(line).is_some());
-    let bare: Vec<&str> = lines.iter().map(|line| if stamps { timestamp(line).map_or(&**line, |n| &line[n..]) } else { line }).collect();
+    let bare: Vec<&str> =
+        lines.iter().map(|line| if stamps { timestamp(line).map_or(&**line, |n| &line[n..]) } else { line }).collect();
     let kind = [Prefix::Bracket, Prefix::Pipe, Prefix::Task, Prefix::Label]
         .into_iter()
         .find(|kind| share(&bare, |line| kind.of(line).is_some()));
@@ -99,7 +102,8 @@ fn after_column(line: &str) -> &str {
 /// Whether at least half of the lines with text are so.
 fn share<S: AsRef<str>>(lines: &[S], is_so: impl Fn(&str) -> bool) -> bool {
     let (mut with, mut all) = (0_usize, 0_usize);
-    for line in lines.iter().map(AsRef::as_ref).filter(|line| !line.trim().is_empty()) {
+    let step = lines.len() / SAMPLE + 1;
+    for line in lines.iter().step_by(step).map(AsRef::as_ref).filter(|line| !line.trim().is_empty()) {
         all += 1;
         with += usize::from(is_so(line));
     }
@@ -119,7 +123,7 @@ enum Prefix {
 }
 
 impl Prefix {
-    fn of<'l>(self, line: &'l str) -> Option<(&'l str, &'l str)> {
+    fn of(self, line: &str) -> Option<(&str, &str)> {
         match self {
             Self::Bracket => {
                 let (key, rest) = line.strip_prefix('[')?.split_once(']')?;
@@ -168,7 +172,8 @@ fn blank(rest: &str) -> Option<&str> {
 fn timestamp(line: &str) -> Option<usize> {
     let bytes = line.as_bytes();
     let open = usize::from(bytes.first() == Some(&b'['));
-    let digits = bytes[open..].iter().take_while(|b| matches!(b, b'0'..=b'9' | b':' | b'-' | b'.' | b',' | b'T' | b'Z' | b'+')).count();
+    let digits =
+        bytes[open..].iter().take_while(|b| matches!(b, b'0'..=b'9' | b':' | b'-' | b'.' | b',' | b'T' | b'Z' | b'+')).count();
     let text = &line[open..open + digits];
     let mut end = open + digits;
     let mut clock = text;
@@ -195,7 +200,7 @@ mod tests {
     use super::*;
 
     fn stripped(text: &str) -> Vec<String> {
-        without_prefixes(&split(text)).map(|lines| lines.iter().map(|line| line.to_string()).collect()).unwrap_or_default()
+        without_prefixes(&split(text)).map(|lines| lines.iter().map(ToString::to_string).collect()).unwrap_or_default()
     }
 
     #[test]

@@ -46,32 +46,58 @@ pub(super) enum Says {
     Broken,
 }
 
-type Reader = fn(&Lines<'_>) -> Option<Reading>;
+/// A way to read, and what has to be in the text for it to see anything: most outputs have the marks of few.
+struct Reader {
+    read: fn(&Lines<'_>) -> Option<Reading>,
+    marks: &'static [&'static str],
+}
+
+const JEST: Reader = Reader { read: jest::read, marks: &["Tests:", "● ", "✕ ", "No tests found, exiting"] };
+const VITEST: Reader = Reader { read: vitest::read, marks: &["Tests  ", "FAIL  ", "× ", "✗ ", "No test files found"] };
+const MOCHA: Reader = Reader { read: mocha::read, marks: &[" passing (", "mocha/lib/", "No test files found", "      at "] };
+const AVA: Reader = Reader { read: ava::read, marks: &["─", "[fail]: ", "find any files to test"] };
+const NODE: Reader = Reader { read: node::read, marks: &["ℹ ", "✖ ", "Could not find '"] };
+const BUN: Reader = Reader { read: bun::read, marks: &["bun test v", " across "] };
+const TAP: Reader = Reader { read: tap::read, marks: &["ok ", "1..", "Bail out!", "Result: ", "Asserts:"] };
+const BATS: Reader = Reader { read: bats::read, marks: &["tests, ", "test, "] };
+const PYTEST: Reader =
+    Reader { read: pytest::read, marks: &["FAILED", "ERROR", " in ", "pytest: error", "unrecognized arguments", "Results ("] };
+const UNITTEST: Reader = Reader { read: unittest::read, marks: &["Ran ", " ... FAIL", " ... ERROR", "FAIL: ", "ERROR: "] };
+const GO: Reader = Reader { read: go::read, marks: &["FAIL", "PASS", "ok  \t", "?   \t", "\"Action\":", "DONE ", "panic: "] };
+const CARGO: Reader = Reader { read: cargo::read, marks: &["test result: ", "FAILED", "error: "] };
+const NEXTEST: Reader = Reader { read: nextest::read, marks: &["Summary [", "FAIL [", "SIG", "TIMEOUT [", "could not compile"] };
+const RSPEC: Reader = Reader { read: rspec::read, marks: &["example", "rspec ", "_spec.rb:"] };
+const MINITEST: Reader = Reader { read: minitest::read, marks: &["assertions"] };
+const PHPUNIT: Reader = Reader { read: phpunit::read, marks: &["PHPUnit", "Tests: ", "OK (", "##teamcity["] };
+const SUREFIRE: Reader = Reader { read: surefire::read, marks: &["Tests run: ", "[ERROR]", "COMPILATION ERROR", "No tests "] };
+const GRADLE: Reader = Reader { read: gradle::read, marks: &["BUILD ", "> No tests found"] };
+const JSON: Reader = Reader { read: json::read, marks: &["{"] };
+const JUNIT: Reader = Reader { read: junit::read, marks: &["<testsuite"] };
 
 /// What the readers of one framework see: its own report first, then the formats that it can write.
-pub(super) fn of(framework: Framework, lines: &Lines<'_>) -> Vec<Reading> {
+pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     let readers: &[Reader] = match framework {
-        Framework::Jest => &[jest::read, json::read, junit::read],
-        Framework::Vitest => &[vitest::read, tap::read, json::read, junit::read],
-        Framework::Mocha => &[mocha::read, tap::read, json::read, junit::read],
-        Framework::Ava => &[ava::read, tap::read],
-        Framework::NodeTest => &[node::read, tap::read, junit::read],
-        Framework::Bun => &[bun::read, junit::read],
-        Framework::Tap => &[tap::read, node::read],
-        Framework::Bats => &[bats::read, tap::read, junit::read],
-        Framework::Pytest => &[pytest::read, junit::read, tap::read],
-        Framework::Unittest => &[unittest::read, junit::read],
-        Framework::Go => &[go::read, junit::read],
-        Framework::CargoTest => &[cargo::read],
-        Framework::Nextest => &[nextest::read, cargo::read],
-        Framework::Rspec => &[rspec::read, json::read, junit::read],
-        Framework::Minitest => &[minitest::read],
-        Framework::Phpunit => &[phpunit::read, junit::read, tap::read],
-        Framework::Surefire => &[surefire::read, junit::read],
-        Framework::Gradle => &[gradle::read, junit::read],
-        Framework::JunitXml => &[junit::read],
+        Framework::Jest => &[JEST, JSON, JUNIT],
+        Framework::Vitest => &[VITEST, TAP, JSON, JUNIT],
+        Framework::Mocha => &[MOCHA, TAP, JSON, JUNIT],
+        Framework::Ava => &[AVA, TAP],
+        Framework::NodeTest => &[NODE, TAP, JUNIT],
+        Framework::Bun => &[BUN, JUNIT],
+        Framework::Tap => &[TAP, NODE],
+        Framework::Bats => &[BATS, TAP, JUNIT],
+        Framework::Pytest => &[PYTEST, JUNIT, TAP],
+        Framework::Unittest => &[UNITTEST, JUNIT],
+        Framework::Go => &[GO, JUNIT],
+        Framework::CargoTest => &[CARGO],
+        Framework::Nextest => &[NEXTEST, CARGO],
+        Framework::Rspec => &[RSPEC, JSON, JUNIT],
+        Framework::Minitest => &[MINITEST],
+        Framework::Phpunit => &[PHPUNIT, JUNIT, TAP],
+        Framework::Surefire => &[SUREFIRE, JUNIT],
+        Framework::Gradle => &[GRADLE, JUNIT],
+        Framework::JunitXml => &[JUNIT],
     };
-    let mut readings: Vec<Reading> = readers.iter().filter_map(|read| read(lines)).collect();
+    let mut readings = run(readers, lines, text);
     for reading in &mut readings {
         reading.framework = framework;
     }
@@ -79,35 +105,25 @@ pub(super) fn of(framework: Framework, lines: &Lines<'_>) -> Vec<Reading> {
 }
 
 /// What all readers see; the more particular ones first.
-pub(super) fn all(lines: &Lines<'_>) -> Vec<Reading> {
-    let readers: [Reader; 20] = [
-        jest::read,
-        vitest::read,
-        mocha::read,
-        ava::read,
-        node::read,
-        bun::read,
-        bats::read,
-        pytest::read,
-        unittest::read,
-        go::read,
-        cargo::read,
-        nextest::read,
-        rspec::read,
-        minitest::read,
-        phpunit::read,
-        surefire::read,
-        gradle::read,
-        json::read,
-        tap::read,
-        junit::read,
+pub(super) fn all(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
+    const ALL: [Reader; 20] = [
+        JEST, VITEST, MOCHA, AVA, NODE, BUN, BATS, PYTEST, UNITTEST, GO, CARGO, NEXTEST, RSPEC, MINITEST, PHPUNIT, SUREFIRE,
+        GRADLE, JSON, TAP, JUNIT,
     ];
-    let mut readings: Vec<Reading> = readers.iter().filter_map(|read| read(lines)).collect();
+    let mut readings = run(&ALL, lines, text);
     // nextest shows the inner harness of each test: that is no cargo test.
     if readings.iter().any(|reading| reading.framework == Framework::Nextest && reading.concluded.is_some()) {
         readings.retain(|reading| reading.framework != Framework::CargoTest);
     }
     readings
+}
+
+fn run(readers: &[Reader], lines: &Lines<'_>, text: &str) -> Vec<Reading> {
+    readers
+        .iter()
+        .filter(|reader| reader.marks.iter().any(|mark| text.contains(mark)))
+        .filter_map(|reader| (reader.read)(lines))
+        .collect()
 }
 
 impl Reading {
@@ -149,7 +165,9 @@ impl Reading {
 /// `3` in `3 failed, 1 passed`: the number right before the word.
 fn counted(text: &str, word: &str) -> Option<u64> {
     let mut last = None;
-    for part in text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '|' | ';' | '(' | ')')).filter(|part| !part.is_empty()) {
+    for part in
+        text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '|' | ';' | '(' | ')')).filter(|part| !part.is_empty())
+    {
         if part.trim_end_matches(['.', '!']) == word
             && let Some(number) = last
         {
@@ -218,9 +236,10 @@ fn without_time(name: &str) -> &str {
         if inner.len() + 2 == last.len() && is_time(inner) {
             return rest.trim_end();
         }
-        if let Some(open) = name.rfind(['(', '['])
-            && is_time(&name[open + 1..name.len() - 1].replace(' ', ""))
-            && name.ends_with([')', ']'])
+        // `(16 ms)`: the blank is inside.
+        if let Some(inside) = name.strip_suffix([')', ']'])
+            && let Some(open) = inside.rfind(['(', '['])
+            && is_time(&inside[open + 1..].replace(' ', ""))
         {
             return name[..open].trim_end();
         }

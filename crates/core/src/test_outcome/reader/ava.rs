@@ -16,15 +16,20 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         let text = line.trim_start();
         if let Some(name) = failed(line) {
             marked.add(name, None, None, "");
-        } else if let Some(file) = text.strip_prefix("Uncaught exception in ").or_else(|| text.strip_prefix("Unhandled rejection in ")) {
-            let error = lines[at..end].iter().map(|line| line.trim()).find(|line| line.contains("Error: ") || line.starts_with("Error"));
+        } else if let Some(file) =
+            text.strip_prefix("Uncaught exception in ").or_else(|| text.strip_prefix("Unhandled rejection in "))
+        {
+            let error =
+                lines[at..end].iter().map(|line| line.trim()).find(|line| line.contains("Error: ") || line.starts_with("Error"));
             reading.failures.add(file.trim(), Some(file.trim()), None, error.unwrap_or_default());
             uncaught += 1;
-        } else if let Some(rest) = text.strip_prefix("✘ No tests found in ").or_else(|| text.strip_prefix("✖ No tests found in ")) {
+        } else if let Some(rest) = text.strip_prefix("✘ No tests found in ").or_else(|| text.strip_prefix("✖ No tests found in "))
+        {
             let file = rest.split(',').next().unwrap_or(rest);
             reading.failures.add(file, Some(file), None, "no tests found");
             empty = true;
-        } else if text.starts_with("✘ Couldn’t find any files to test") || text.starts_with("✖ Couldn’t find any files to test") {
+        } else if text.starts_with("✘ Couldn’t find any files to test") || text.starts_with("✖ Couldn’t find any files to test")
+        {
             (reading.concluded, reading.says) = (Some(at), Says::NothingRan);
             return Some(reading);
         }
@@ -77,16 +82,26 @@ fn failed(line: &str) -> Option<&str> {
     let rest = text.strip_prefix("✘ ").or_else(|| text.strip_prefix("✖ "))?;
     if let Some(name) = rest.strip_prefix("[fail]: ").or_else(|| rest.strip_prefix("[unexpected pass]: ")) {
         // A reason may follow the name; only known ones are cut.
-        let reasons = [" Error thrown in test", " Test was expected to fail", " Test timeout exceeded", " Rejected promise returned by test"];
+        let reasons = [
+            " Error thrown in test",
+            " Test was expected to fail",
+            " Test timeout exceeded",
+            " Rejected promise returned by test",
+        ];
         let end = reasons.iter().filter_map(|reason| name.find(reason)).min().unwrap_or(name.len());
         return Some(without_time(&name[..end]));
     }
     let report = ["No tests found in ", "Couldn’t find", "Timed out", "Exited because", "Internal error"];
-    if report.iter().any(|start| rest.starts_with(start)) || rest.contains(" exited with ") || rest.contains(" remaining in ") || text.starts_with("✘ ") {
+    if report.iter().any(|start| rest.starts_with(start))
+        || rest.contains(" exited with ")
+        || rest.contains(" remaining in ")
+        || text.starts_with("✘ ")
+    {
         return None;
     }
     // AVA 4 and older, without a tag; the reason follows the name.
-    let reasons = [" Error thrown in test", " Test was expected to fail", " Test timeout exceeded", " Rejected promise returned by test"];
+    let reasons =
+        [" Error thrown in test", " Test was expected to fail", " Test timeout exceeded", " Rejected promise returned by test"];
     let end = reasons.iter().filter_map(|reason| rest.find(reason)).min().unwrap_or(rest.len());
     Some(without_time(&rest[..end]))
 }
@@ -103,10 +118,18 @@ fn detail(lines: &[std::borrow::Cow<'_, str>], marked: &mut Failures) {
         if let Some(at) = names.iter().position(|name| name == text) {
             current = Some(at);
         } else if let Some(at) = current {
-            let found = text.strip_prefix("› ").and_then(|rest| place(rest.rsplit([' ', '(']).next()?)).and_then(own).or_else(|| stack_place(line));
+            let found = text
+                .strip_prefix("› ")
+                .and_then(|rest| place(rest.rsplit([' ', '(']).next()?))
+                .and_then(own)
+                .or_else(|| stack_place(line));
             if let (None, Some(found)) = (places[at].0, found) {
                 places[at].0 = Some(found);
-            } else if places[at].1.is_empty() && !text.is_empty() && place(text).is_none() && !text.starts_with(|c: char| c.is_ascii_digit()) {
+            } else if places[at].1.is_empty()
+                && !text.is_empty()
+                && place(text).is_none()
+                && !text.starts_with(|c: char| c.is_ascii_digit())
+            {
                 places[at].1 = text;
             }
         }

@@ -41,5 +41,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 fn is_summary(line: &str) -> bool {
     let tests = counted(line, "tests").or_else(|| counted(line, "test"));
     let failures = counted(line, "failures").or_else(|| counted(line, "failure"));
-    line.starts_with(|c: char| c.is_ascii_digit()) && tests.is_some() && failures.is_some() && !line.contains("assertion") && line.len() < 100
+    line.starts_with(|c: char| c.is_ascii_digit())
+        && tests.is_some()
+        && failures.is_some()
+        && !line.contains("assertion")
+        && line.len() < 100
 }

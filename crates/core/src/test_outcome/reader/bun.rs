@@ -25,7 +25,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             message = rest;
         } else if let Some(place) = stack_place(line) {
             found = found.or(Some(place));
-        } else if let (Some(number), Some(word)) = (leading_number(text), text.split(' ').nth(1).filter(|_| text.split(' ').count() == 2)) {
+        } else if let (Some(number), Some(word)) =
+            (leading_number(text), text.split(' ').nth(1).filter(|_| text.split(' ').count() == 2))
+        {
             match word {
                 "pass" => (pass, reading.concluded) = (Some(number), Some(at)),
                 "fail" => fail = Some(number),
@@ -39,7 +41,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if let (Some(pass), Some(fail), true) = (pass, fail, ran) {
         reading.count(pass, fail, skip);
         reading.judge();
-        if errors > 0 && reading.says < Says::Failed {
+        if errors > 0 && reading.failures.is_empty() {
             reading.says = Says::Broken;
             reading.failures.add(file.unwrap_or("loading"), file, None, message);
         }
@@ -48,7 +50,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if !lines.iter().any(|line| line.starts_with("bun test v")) {
         return None;
     }
-    if let Some(at) = lines.iter().position(|line| line.starts_with("No tests found")) {
+    if let Some(at) =
+        lines.iter().position(|line| line.starts_with("No tests found") || line.contains("did not match any test files"))
+    {
         (reading.concluded, reading.says) = (Some(at), Says::NothingRan);
         return Some(reading);
     }

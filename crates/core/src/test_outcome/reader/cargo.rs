@@ -4,10 +4,13 @@ use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, counted, place};
 
+/// A test, where it failed, and what it said.
+type Reason<'l> = (&'l str, Option<(&'l str, u32)>, &'l str);
+
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::CargoTest);
     let mut progress = Failures::default();
-    let mut reasons: Vec<(&str, Option<(&str, u32)>, &str)> = Vec::new();
+    let mut reasons: Vec<Reason<'_>> = Vec::new();
     let (mut in_list, mut stopped, mut panic) = (false, None, None);
     for (at, line) in lines.iter().enumerate() {
         if let Some(counts) = line.strip_prefix("test result: ").filter(|rest| rest.contains(" measured; ")) {
@@ -33,7 +36,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if line.starts_with("error: test failed") || line.starts_with("error: doctest failed") {
             stopped = Some(at);
         } else if let Some(last) = reasons.last_mut().filter(|(_, _, message)| message.is_empty()) {
-            let said = panic.is_some_and(|seen| seen + 1 == at) || line.starts_with("Error: ") || line.starts_with("note: test did not panic");
+            let said = panic.is_some_and(|seen| seen + 1 == at)
+                || line.starts_with("Error: ")
+                || line.starts_with("note: test did not panic");
             if said {
                 last.2 = line.trim();
                 last.1 = last.1.or_else(|| line.strip_prefix("note: test did not panic as expected at ").and_then(place));
@@ -62,8 +67,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     if let Some(at) = stopped.filter(|_| reading.counts.failed.unwrap_or(0) == 0) {
         // The binary died: no result line of its own.
-        reading.reason = lines.iter().find(|line| line.contains("process didn't exit successfully")).map(|line| line.trim().to_owned());
-        let target = lines[at].split_once("pass `").and_then(|(_, rest)| rest.split_once('`')).map_or("test binary", |(target, _)| target);
+        reading.reason =
+            lines.iter().find(|line| line.contains("process didn't exit successfully")).map(|line| line.trim().to_owned());
+        let target =
+            lines[at].split_once("pass `").and_then(|(_, rest)| rest.split_once('`')).map_or("test binary", |(target, _)| target);
         let reason = reading.reason.clone().unwrap_or_default();
         reading.failures.add(target, None, None, reason.rsplit(" (").next().unwrap_or("").trim_end_matches(')'));
         (reading.concluded, reading.says) = (Some(at), Says::Failed);
@@ -80,7 +87,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 /// The first errors of the compiler, if it stopped there.
 pub(super) fn compile_error(lines: &Lines<'_>, reading: &mut Reading) -> Option<(usize, String)> {
     let (at, end) = lines.iter().enumerate().find(|(_, line)| {
-        line.starts_with("error: could not compile ") || line.starts_with("error: failed to parse manifest") || line.starts_with("error: could not find `Cargo.toml`")
+        line.starts_with("error: could not compile ")
+            || line.starts_with("error: failed to parse manifest")
+            || line.starts_with("error: could not find `Cargo.toml`")
     })?;
     let mut errors = 0;
     for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("error")) {

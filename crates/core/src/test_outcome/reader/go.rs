@@ -75,7 +75,9 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             packages.ok += 1;
             packages.without_tests += usize::from(line.contains("[no tests to run]"));
             (reading.concluded, open) = (Some(at), false);
-        } else if line.starts_with("?   \t") && line.contains("[no test files]") || line.ends_with("coverage: 0.0% of statements") && line.starts_with('\t') {
+        } else if line.starts_with("?   \t") && line.contains("[no test files]")
+            || line.ends_with("coverage: 0.0% of statements") && line.starts_with('\t')
+        {
             (packages.ok, packages.without_tests, reading.concluded) = (packages.ok + 1, packages.without_tests + 1, Some(at));
         } else if **line == *"FAIL" || **line == *"PASS" {
             (last, open) = (Some((at, **line == *"FAIL")), false);
@@ -168,7 +170,9 @@ fn is_test(name: &str) -> bool {
     if name == "TestMain" {
         return false;
     }
-    ["Test", "Fuzz", "Benchmark", "Example"].iter().any(|start| name.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_lowercase) && !rest.is_empty()))
+    ["Test", "Fuzz", "Benchmark", "Example"]
+        .iter()
+        .any(|start| name.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_lowercase) && !rest.is_empty()))
 }
 
 fn without_elapsed(name: &str) -> &str {
@@ -209,7 +213,6 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Go);
     let mut logs: HashMap<(String, String), (String, u32, String)> = HashMap::new();
     let mut packages = Packages::default();
-    let mut seen: HashMap<(String, String), ()> = HashMap::new();
     let (mut passed, mut skipped, mut last) = (0, 0, None);
     let mut builds: Vec<(String, String, u32, String)> = Vec::new();
     let mut heading = None;
@@ -248,13 +251,14 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
                 last = Some(at);
             }
             "fail" => {
-                seen.insert(key.clone(), ());
                 let log = logs.get(&key);
                 let (file, number) = log.map(|(file, number, _)| (file.as_str(), *number)).unzip();
                 reading.failures.add(&event.test, file, number, log.map_or("", |(_, _, message)| message));
             }
             "pass" if event.test.is_empty() => (packages.ok, last) = (packages.ok + 1, Some(at)),
-            "skip" if event.test.is_empty() => (packages.ok, packages.without_tests, last) = (packages.ok + 1, packages.without_tests + 1, Some(at)),
+            "skip" if event.test.is_empty() => {
+                (packages.ok, packages.without_tests, last) = (packages.ok + 1, packages.without_tests + 1, Some(at));
+            }
             "pass" if !event.test.contains('/') => passed += 1,
             "skip" if !event.test.contains('/') => skipped += 1,
             _ => {}

@@ -33,7 +33,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if line.starts_with("Jest: ") && line.contains("not met") {
             reading.reason = Some(line.to_string());
         } else if let Some(title) = title(line) {
-            open = !matches!(title, "Console" | "Cannot log after tests are done. Did you forget to wait for something async in your test?");
+            open = !matches!(
+                title,
+                "Console" | "Cannot log after tests are done. Did you forget to wait for something async in your test?"
+            );
             if open && title == "Test suite failed to run" {
                 broken += 1;
                 reading.failures.add(file.unwrap_or(title), file, None, "");

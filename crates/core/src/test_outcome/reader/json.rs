@@ -1,4 +1,4 @@
-//! Reports as one JSON value: Jest and Vitest, Mocha, RSpec.
+//! Reports as one JSON value: Jest and Vitest, Mocha, `RSpec`.
 
 use serde_json::Value;
 
@@ -12,7 +12,14 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if let Some(reading) = read_stream(lines) {
         return Some(reading);
     }
-    let looks = |line: &str| line.starts_with('{') && (line == "{" || line.contains("\"num") || line.contains("\"examples\"") || line.contains("\"stats\"") || line.contains("\"version\""));
+    let looks = |line: &str| {
+        line.starts_with('{')
+            && (line == "{"
+                || line.contains("\"num")
+                || line.contains("\"examples\"")
+                || line.contains("\"stats\"")
+                || line.contains("\"version\""))
+    };
     let starts = lines.iter().enumerate().filter(|(_, line)| looks(line)).map(|(at, _)| at).take(MOST_STARTS);
     starts.into_iter().find_map(|at| {
         let text = lines[at..].join("\n");
@@ -28,7 +35,11 @@ fn jest(value: &Value) -> Option<Reading> {
     let failed = number("numFailedTests")?;
     let suites_failed = number("numFailedTestSuites").unwrap_or(0);
     let mut reading = Reading::new(Framework::Jest);
-    reading.count(number("numPassedTests").unwrap_or(0), failed, number("numPendingTests").unwrap_or(0) + number("numTodoTests").unwrap_or(0));
+    reading.count(
+        number("numPassedTests").unwrap_or(0),
+        failed,
+        number("numPendingTests").unwrap_or(0) + number("numTodoTests").unwrap_or(0),
+    );
     for file in list(value, "testResults") {
         let path = text(file, "name");
         let cases = list(file, "assertionResults");
@@ -36,7 +47,8 @@ fn jest(value: &Value) -> Option<Reading> {
             let message = list(case, "failureMessages").first().and_then(Value::as_str).unwrap_or_default();
             let line = case.get("location").and_then(|at| at.get("line")).and_then(Value::as_u64).map(|line| line as u32);
             let found = message.lines().find_map(super::stack_place).map(|(_, line)| line);
-            let mut name: Vec<&str> = list(case, "ancestorTitles").iter().filter_map(Value::as_str).filter(|title| !title.is_empty()).collect();
+            let mut name: Vec<&str> =
+                list(case, "ancestorTitles").iter().filter_map(Value::as_str).filter(|title| !title.is_empty()).collect();
             name.push(text(case, "title"));
             reading.failures.add(&name.join(" › "), Some(path), line.or(found), message.lines().next().unwrap_or_default());
         }
@@ -109,7 +121,9 @@ fn rspec(value: &Value) -> Option<Reading> {
     if number("errors_outside_of_examples_count").is_some_and(|errors| errors > 0) && failed == 0 {
         reading.says = Says::Broken;
         let said = list(value, "messages").iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n");
-        let file = said.split_once("while loading ").map(|(_, rest)| rest.split_whitespace().next().unwrap_or(rest).trim_end_matches('.'));
+        let file = said
+            .split_once("while loading ")
+            .map(|(_, rest)| rest.split_whitespace().next().unwrap_or(rest).trim_end_matches('.'));
         let at = said.lines().find_map(|line| place(line.strip_prefix("# ")?.split(":in ").next()?));
         if let Some(file) = file.or(at.map(|(file, _)| file)) {
             reading.failures.add(file.trim_start_matches("./"), Some(file.trim_start_matches("./")), None, "");

@@ -1,4 +1,4 @@
-//! JUnit XML: a report that nearly every framework can write.
+//! `JUnit` XML: a report that nearly every framework can write.
 //!
 //! A scanner of tags, not an XML parser: no document types, no entities but the five and numbers, nothing that could grow.
 
@@ -112,11 +112,10 @@ fn tag_end(text: &str) -> usize {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate() {
         match (quote, byte) {
-            (None, b'>') => return at,
+            // A quote that never closes must not eat the rest of the report.
+            (None, b'>') | (Some(_), b'<') => return at,
             (None, b'"' | b'\'') => quote = Some(byte),
             (Some(open), byte) if open == byte => quote = None,
-            // A quote that never closes must not eat the rest of the report.
-            (Some(_), b'<') => return at,
             _ => {}
         }
     }
@@ -162,15 +161,12 @@ fn decode(text: &str) -> String {
                 char::from_u32(code).filter(|c| !c.is_control() || *c == '\n')
             }
         });
-        match (decoded, end) {
-            (Some(c), Some(end)) => {
-                out.push(c);
-                rest = &rest[end + 1..];
-            }
-            _ => {
-                out.push('&');
-                rest = &rest[1..];
-            }
+        if let (Some(c), Some(end)) = (decoded, end) {
+            out.push(c);
+            rest = &rest[end + 1..];
+        } else {
+            out.push('&');
+            rest = &rest[1..];
         }
     }
     out.push_str(rest);
@@ -195,10 +191,17 @@ mod tests {
 
     #[test]
     fn hostile_xml_ends_and_expands_nothing() {
-        let bomb = "<!DOCTYPE x [<!ENTITY a \"&b;&b;\">]><testsuite><testcase name=\"&a;&#x41;&#0;\"><failure>&a;</failure></testcase>";
+        let bomb =
+            "<!DOCTYPE x [<!ENTITY a \"&b;&b;\">]><testsuite><testcase name=\"&a;&#x41;&#0;\"><failure>&a;</failure></testcase>";
         let failures = read(&split(bomb)).unwrap().failures.into_list();
         assert_eq!(failures[0].name, "&a;A&#0;");
-        for text in ["<testsuite", "<testsuite><testcase name=\"x", "<testsuite a='><testcase name=\"é\"><failure>&", "<testsuite><![CDATA[", "<testsuite><!--"] {
+        for text in [
+            "<testsuite",
+            "<testsuite><testcase name=\"x",
+            "<testsuite a='><testcase name=\"é\"><failure>&",
+            "<testsuite><![CDATA[",
+            "<testsuite><!--",
+        ] {
             read(&split(text));
         }
     }

@@ -33,7 +33,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 open = !failure.message.is_empty() && failure.line.is_none();
                 continue;
             }
-            let found = place(text.split(":in ").next().unwrap_or(text)).filter(|(path, _)| path.ends_with(".rb") && !path.contains("/gems/"));
+            let found = place(text.split(":in ").next().unwrap_or(text))
+                .filter(|(path, _)| path.ends_with(".rb") && !path.contains("/gems/"));
             tell(failure, found, found.is_none().then_some(text));
         }
     }
@@ -46,7 +47,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 fn runs(line: &str) -> Option<u64> {
     let starts = line.starts_with(|c: char| c.is_ascii_digit());
     let runs = counted(line, "runs").or_else(|| counted(line, "tests"))?;
-    (starts && counted(line, "assertions").is_some() && counted(line, "failures").is_some() && counted(line, "errors").is_some()).then_some(runs)
+    (starts && counted(line, "assertions").is_some() && counted(line, "failures").is_some() && counted(line, "errors").is_some())
+        .then_some(runs)
 }
 
 fn is_heading(text: &str) -> bool {

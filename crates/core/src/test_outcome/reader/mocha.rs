@@ -54,7 +54,9 @@ fn broken(lines: &[std::borrow::Cow<'_, str>], mut reading: Reading) -> Option<R
     }
     let error = lines.iter().find(|line| line.contains("Error: ") || line.trim_start().starts_with("SyntaxError"))?;
     let place = lines.iter().find_map(|line| stack_place(line)).or_else(|| {
-        let file = lines.iter().find_map(|line| super::place(line.trim()).filter(|(path, _)| path.ends_with("js") || path.ends_with("ts")))?;
+        let file = lines
+            .iter()
+            .find_map(|line| super::place(line.trim()).filter(|(path, _)| path.ends_with("js") || path.ends_with("ts")))?;
         super::own(file)
     });
     let (file, line) = place.unzip();

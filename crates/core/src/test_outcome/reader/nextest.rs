@@ -13,7 +13,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut summary: Option<&str> = None;
     for (at, line) in lines.iter().enumerate() {
         let text = line.trim_start();
-        if let Some((_, counts)) = text.strip_prefix("Summary [").and_then(|rest| rest.split_once("] ")).filter(|(_, counts)| counts.contains(" run: ")) {
+        if let Some((_, counts)) =
+            text.strip_prefix("Summary [").and_then(|rest| rest.split_once("] ")).filter(|(_, counts)| counts.contains(" run: "))
+        {
             (reading.concluded, summary) = (Some(at), Some(counts));
             let of = |word| counted(counts.split_once(" run: ").map_or(counts, |(_, rest)| rest), word).unwrap_or(0);
             let failed = of("failed") + of("timed");

@@ -45,10 +45,11 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             }
         } else if let Some(name) = text.strip_prefix("▶ ") {
             groups.push(without_time(name));
-        } else if in_list && let Some(failure) = reading.failures.last_mut() {
-            if !text.is_empty() {
-                tell(failure, stack_place(line).filter(|_| dot), Some(text.trim_matches('\'')));
-            }
+        } else if in_list
+            && !text.is_empty()
+            && let Some(failure) = reading.failures.last_mut()
+        {
+            tell(failure, stack_place(line).filter(|_| dot), Some(text.trim_matches('\'')));
         }
     }
     if reading.failures.is_empty() {

@@ -1,4 +1,4 @@
-//! PHPUnit and what prints like it: default, testdox, teamcity.
+//! `PHPUnit` and what prints like it: default, testdox, teamcity.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
@@ -14,7 +14,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     for (at, line) in lines.iter().enumerate() {
         let text = line.trim();
         if text.starts_with("There was ") || text.starts_with("There were ") {
-            in_failures = text.ends_with("failure:") || text.ends_with("failures:") || text.ends_with("error:") || text.ends_with("errors:");
+            in_failures = text.ends_with("failure:")
+                || text.ends_with("failures:")
+                || text.ends_with("error:")
+                || text.ends_with("errors:");
         } else if text == "FAILURES!" || text == "ERRORS!" || text.starts_with("OK, but ") || text == "WARNINGS!" {
             (verdict, in_failures) = (Some((at, text)), false);
         } else if let (Some((seen, word)), Some(rest)) = (verdict, line.strip_prefix("Tests: ")) {
@@ -35,7 +38,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             (end, in_failures) = (Some((at, Says::Passed)), false);
         } else if text == "No tests executed!" {
             end = Some((at, Says::NothingRan));
-        } else if let Some(counts) = text.strip_prefix("Tests:    ").filter(|rest| rest.contains(" assertions)") || rest.contains("passed") || rest.contains("failed")) {
+        } else if let Some(counts) = text
+            .strip_prefix("Tests:    ")
+            .filter(|rest| rest.contains(" assertions)") || rest.contains("passed") || rest.contains("failed"))
+        {
             pest = Some((at, counts));
         } else if let Some(name) = in_failures.then(|| numbered(line)).flatten() {
             reading.failures.add(name, None, None, "");
@@ -45,7 +51,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 None if !text.is_empty() && text != "--" => tell(failure, None, Some(text)),
                 None => {}
             }
-        } else if let Some(name) = line.strip_prefix(" ✘ ").or_else(|| line.strip_prefix("  ⨯ ")).or_else(|| line.strip_prefix("   FAILED  ")) {
+        } else if let Some(name) =
+            line.strip_prefix(" ✘ ").or_else(|| line.strip_prefix("  ⨯ ")).or_else(|| line.strip_prefix("   FAILED  "))
+        {
             let name = super::without_time(name);
             dox.add(&if class.is_empty() { name.to_owned() } else { format!("{class}: {name}") }, None, None, "");
         } else if let Some(rest) = text.strip_prefix("│").map(str::trim).filter(|rest| !rest.is_empty()) {
@@ -55,7 +63,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             }
         } else if let Some(event) = text.strip_prefix("##teamcity[testFailed ") {
             city.add(attribute(event, "name").unwrap_or("test"), None, None, attribute(event, "message").unwrap_or_default());
-        } else if !line.is_empty() && !line.starts_with(' ') && lines.get(at + 1).is_some_and(|next| next.starts_with(" ✔") || next.starts_with(" ✘")) {
+        } else if !line.is_empty()
+            && !line.starts_with(' ')
+            && lines.get(at + 1).is_some_and(|next| next.starts_with(" ✔") || next.starts_with(" ✘"))
+        {
             class = line;
         }
     }
@@ -78,18 +89,24 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return Some(reading);
     }
     if let Some((at, line)) = lines.iter().enumerate().find(|(_, line)| is_fatal(line)) {
-        let found = line.rsplit_once(" in ").and_then(|(_, rest)| place(rest).or_else(|| rest.split_once(" on line ").and_then(|(file, line)| Some((file, line.parse().ok()?)))));
+        let found = line.rsplit_once(" in ").and_then(|(_, rest)| {
+            place(rest).or_else(|| rest.split_once(" on line ").and_then(|(file, line)| Some((file, line.parse().ok()?))))
+        });
         let (file, number) = found.unzip();
         reading.failures.add(file.unwrap_or("loading"), file, number, line.trim());
         (reading.concluded, reading.says) = (Some(at), Says::Broken);
         return lines.iter().any(|line| line.contains("PHPUnit")).then_some(reading);
     }
     reading.says = Says::Failed;
-    (!reading.failures.is_empty() && lines.iter().any(|line| line.starts_with("PHPUnit ") || line.starts_with("##teamcity["))).then_some(reading)
+    (!reading.failures.is_empty() && lines.iter().any(|line| line.starts_with("PHPUnit ") || line.starts_with("##teamcity[")))
+        .then_some(reading)
 }
 
 fn is_fatal(line: &str) -> bool {
-    line.starts_with("PHP Fatal error:") || line.starts_with("PHP Parse error:") || line.starts_with("Fatal error:") || line.starts_with("Parse error:")
+    line.starts_with("PHP Fatal error:")
+        || line.starts_with("PHP Parse error:")
+        || line.starts_with("Fatal error:")
+        || line.starts_with("Parse error:")
 }
 
 fn numbered(line: &str) -> Option<&str> {

@@ -43,7 +43,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             } else if let Some(found) = location(line) {
                 section.place = Some(found);
             }
-        } else if line.starts_with("INTERNALERROR>") || line.starts_with("pytest: error:") || line.contains("error: unrecognized arguments") {
+        } else if line.starts_with("INTERNALERROR>")
+            || line.starts_with("pytest: error:")
+            || line.contains("error: unrecognized arguments")
+        {
             broken.get_or_insert((at, line));
         } else if line.starts_with("FAIL Required test coverage") || line.starts_with("ERROR: Coverage failure") {
             reading.reason = Some(line.to_string());
@@ -58,11 +61,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     for (at, text) in sessions.into_iter().flatten() {
         let of = |word| counted(text, word).unwrap_or(0);
         errors += of("error") + of("errors");
-        reading.count(
-            of("passed") + of("xpassed"),
-            of("failed") + of("error") + of("errors"),
-            of("skipped") + of("xfailed"),
-        );
+        reading.count(of("passed") + of("xpassed"), of("failed") + of("error") + of("errors"), of("skipped") + of("xfailed"));
         (reading.concluded, seen) = (Some(at), true);
     }
     if let Some(at) = sugar.filter(|_| !seen) {
@@ -97,7 +96,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if seen {
         reading.judge();
         let failed = reading.counts.failed.unwrap_or(0);
-        let collected_badly = collecting || lines.iter().any(|line| line.starts_with("!!!") && line.contains("during collection"));
+        let collected_badly =
+            collecting || lines.iter().any(|line| line.starts_with("!!!") && line.contains("during collection"));
         if failed > 0 && failed == errors && collected_badly {
             reading.says = Says::Broken;
         }
@@ -132,8 +132,11 @@ fn is_summary(text: &str) -> bool {
     let Some((counts, time)) = text.rsplit_once(" in ") else { return false };
     let seconds = time.split(' ').next().unwrap_or(time);
     let timed = seconds.strip_suffix('s').is_some_and(|number| number.parse::<f64>().is_ok()) || time.contains(" seconds");
-    let words = ["failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "error", "errors", "warning", "warnings", "rerun"];
-    timed && (counts == "no tests ran" || (counts.len() < 200 && words.iter().any(|word| counted(counts, word).is_some()) && !counts.contains(':')))
+    let words =
+        ["failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "error", "errors", "warning", "warnings", "rerun"];
+    timed
+        && (counts == "no tests ran"
+            || (counts.len() < 200 && words.iter().any(|word| counted(counts, word).is_some()) && !counts.contains(':')))
 }
 
 /// `FAILED path::name - message`, `ERROR path::name`, `ERROR path - message`.
@@ -151,7 +154,8 @@ fn entry(line: &str) -> Option<(&str, &str)> {
         None => (rest, ""),
     };
     let path = name.split("::").next()?;
-    let is_path = path.ends_with(".py") || path.ends_with(".txt") || path.ends_with(".rst") || path.ends_with(".md") || name.contains("::");
+    let is_path =
+        path.ends_with(".py") || path.ends_with(".txt") || path.ends_with(".rst") || path.ends_with(".md") || name.contains("::");
     (is_path && !path.contains(' ')).then_some((name.trim(), message))
 }
 
@@ -184,5 +188,8 @@ fn file_of(name: &str) -> Option<&str> {
 }
 
 fn bare(title: &str) -> &str {
-    ["ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "].iter().find_map(|start| title.strip_prefix(start)).unwrap_or(title)
+    ["ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "]
+        .iter()
+        .find_map(|start| title.strip_prefix(start))
+        .unwrap_or(title)
 }

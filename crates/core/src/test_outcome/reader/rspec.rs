@@ -1,4 +1,4 @@
-//! RSpec, progress and documentation.
+//! `RSpec`, progress and documentation.
 
 use super::super::failures::{Failures, cut, tell};
 use super::super::lines::Lines;
@@ -10,7 +10,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut listed = Failures::default();
     let (mut finished, mut in_failures, mut outside, mut loading) = (false, false, 0, None);
     for (at, line) in lines.iter().enumerate() {
-        if line.starts_with("Finished in ") && line.contains(" second") || line.starts_with("Finished in ") && line.contains(" minute") {
+        if line.starts_with("Finished in ") && line.contains(" second")
+            || line.starts_with("Finished in ") && line.contains(" minute")
+        {
             (finished, in_failures) = (true, false);
         } else if let Some(examples) = summary(line) {
             if finished || reading.concluded.is_none() {
@@ -43,7 +45,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             detailed.add(name.strip_suffix(" FIXED").unwrap_or(name), None, None, "");
         } else if in_failures && let Some(failure) = detailed.last_mut() {
             describe(line, failure);
-        } else if loading.is_some() && reading.concluded.is_none() && let Some(failure) = reading.failures.last_mut() {
+        } else if loading.is_some()
+            && reading.concluded.is_none()
+            && let Some(failure) = reading.failures.last_mut()
+        {
             let text = line.trim();
             if let Some(found) = line.strip_prefix("# ").and_then(ruby_place) {
                 tell(failure, Some(found), None);

@@ -46,9 +46,16 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             broken = Some((at, "compilation error".to_owned()));
         } else if let Some((file, number, message)) = broken.as_ref().and_then(|_| compiled(text)) {
             reading.failures.add(&format!("{file}:{number}"), Some(file), Some(number), message);
-        } else if trimmed.contains("No tests were executed!") || trimmed.contains("No tests matching pattern") || trimmed == "No tests to run." {
+        } else if trimmed.contains("No tests were executed!")
+            || trimmed.contains("No tests matching pattern")
+            || trimmed == "No tests to run."
+        {
             nothing = Some(at);
-        } else if level == Some("ERROR") && (trimmed.starts_with("Failed to execute goal") || trimmed.starts_with("Unknown lifecycle phase") || trimmed.starts_with("Non-resolvable")) {
+        } else if level == Some("ERROR")
+            && (trimmed.starts_with("Failed to execute goal")
+                || trimmed.starts_with("Unknown lifecycle phase")
+                || trimmed.starts_with("Non-resolvable"))
+        {
             reading.reason = Some(cut(trimmed, 200));
         }
     }

@@ -17,7 +17,6 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     let mut reading = Reading::new(Framework::Tap);
     let mut tally = Tally::default();
-    let mut groups: Vec<(usize, String)> = Vec::new();
     // Failures by depth: a group's own line comes after those of its tests, or before them inside braces.
     let mut points: Vec<(usize, String, bool)> = Vec::new();
     let (mut plan, mut version, mut bailed, mut in_yaml, mut open) = (None, false, None, None, false);
@@ -30,7 +29,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             if text == "..." && depth == level {
                 in_yaml = None;
             } else if open && let Some(failure) = reading.failures.last_mut() {
-                loading |= text.starts_with("failureType: 'uncaughtException'") || text.contains("exitCode: ") && !text.ends_with(": 0") && failure.name.contains('.');
+                loading |= text.starts_with("failureType: 'uncaughtException'")
+                    || text.contains("exitCode: ") && !text.ends_with(": 0") && failure.name.contains('.');
                 diagnose(text, failure);
             }
             continue;
@@ -46,9 +46,6 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some(reason) = line.strip_prefix("Bail out!") {
             bailed = Some((at, reason.trim()));
         } else if let Some((good, name, directive)) = point(text) {
-            while groups.last().is_some_and(|(level, _)| *level >= depth + 1) {
-                groups.pop();
-            }
             let excused = directive.is_some();
             let failed = !good && directive != Some(Directive::Skip) && directive != Some(Directive::Todo);
             open = failed;
@@ -68,9 +65,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             }
         } else if let Some(comment) = text.strip_prefix('#') {
             let comment = comment.trim();
-            if let Some(name) = comment.strip_prefix("Subtest: ") {
-                groups.push((depth, name.to_owned()));
-            } else if depth == 0 {
+            if depth == 0 {
                 let number = |word: &str| leading_number(comment.strip_prefix(word)?.strip_prefix(' ')?.trim_start());
                 printed = number("pass").or(printed);
             }
@@ -94,14 +89,18 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         (reading.says, reading.reason) = (Says::Broken, Some(format!("Bail out! {reason}")));
     } else if tally.failed == 0 && !reading.failures.is_empty() {
         reading.says = Says::Failed;
-    } else if let Some((at, planned)) = plan.filter(|(_, planned)| *planned > points.iter().filter(|point| point.0 == 0).count() as u64)
+    } else if let Some((at, planned)) =
+        plan.filter(|(_, planned)| *planned > points.iter().filter(|point| point.0 == 0).count() as u64)
         && reading.says == Says::Passed
         && points.len() as u64 >= 1
         && at == 0
     {
         reading.reason = Some(format!("planned {planned} tests, but fewer ran"));
     }
-    if loading && reading.says == Says::Failed && reading.failures.iter().all(|failure| failure.name.ends_with("js") || failure.name.ends_with("ts")) {
+    if loading
+        && reading.says == Says::Failed
+        && reading.failures.iter().all(|failure| failure.name.ends_with("js") || failure.name.ends_with("ts"))
+    {
         reading.says = Says::Broken;
     }
     Some(reading)
@@ -158,8 +157,12 @@ fn drop_groups(failures: &mut Failures, points: &[(usize, String, bool)]) {
     if points.len() > 20_000 {
         return;
     }
-    let leaves: std::collections::HashSet<&str> =
-        (0..points.len()).filter(|at| points[*at].2).take(400).filter(|at| deepest(*at)).map(|at| points[at].1.as_str()).collect();
+    let leaves: std::collections::HashSet<&str> = (0..points.len())
+        .filter(|at| points[*at].2)
+        .take(400)
+        .filter(|at| deepest(*at))
+        .map(|at| points[at].1.as_str())
+        .collect();
     let mut kept = Failures::default();
     for failure in std::mem::take(failures).into_list() {
         if leaves.contains(failure.name.as_str()) || failure.name.chars().count() >= 300 {
@@ -222,12 +225,19 @@ fn read_prove(lines: &Lines<'_>) -> Option<Reading> {
     for (at, line) in lines[..end].iter().enumerate() {
         if let Some((file, rest)) = line.split_once(" (Wstat: ") {
             failed += labelled(rest, "Failed:").unwrap_or(0);
-            let why = lines[at + 1..end].iter().take(3).map(|line| line.trim()).find(|line| line.starts_with("Parse errors") || line.starts_with("Non-zero"));
+            let why = lines[at + 1..end]
+                .iter()
+                .take(3)
+                .map(|line| line.trim())
+                .find(|line| line.starts_with("Parse errors") || line.starts_with("Non-zero"));
             if !reading.failures.iter().any(|failure| failure.file.as_deref() == Some(file.trim())) {
                 reading.failures.add(file.trim(), Some(file.trim()), None, why.unwrap_or_default());
             }
         } else if let Some(name) = line.trim_start().strip_prefix("#   Failed test '").and_then(|rest| rest.strip_suffix('\'')) {
-            let place = lines.get(at + 1).and_then(|next| next.trim_start().strip_prefix("#   at ")).and_then(|rest| rest.split_once(" line "));
+            let place = lines
+                .get(at + 1)
+                .and_then(|next| next.trim_start().strip_prefix("#   at "))
+                .and_then(|rest| rest.split_once(" line "));
             let (file, number) = place.map(|(file, rest)| (file, leading_number(rest).unwrap_or(0) as u32)).unzip();
             reading.failures.add(name, file, number, "");
             named = true;

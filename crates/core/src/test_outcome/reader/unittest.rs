@@ -8,15 +8,20 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Unittest);
     let mut progress = Failures::default();
     let mut ran: Option<(usize, u64)> = None;
-    let (mut after_rule, mut open, mut traced, mut loading, mut failed, mut concluded) = (false, false, false, 0_usize, false, false);
+    let (mut after_rule, mut open, mut traced, mut loading, mut failed, mut concluded) =
+        (false, false, false, 0_usize, false, false);
     for (at, line) in lines.iter().enumerate() {
         let heading = after_rule.then(|| heading(line)).flatten();
         after_rule = line.len() >= 60 && line.bytes().all(|byte| byte == b'=');
         if let Some(name) = heading {
-            loading += usize::from(name.contains("_FailedTest") || name.contains("LoadTestsFailure") || name.contains("ModuleImportFailure"));
+            loading += usize::from(
+                name.contains("_FailedTest") || name.contains("LoadTestsFailure") || name.contains("ModuleImportFailure"),
+            );
             reading.failures.add(name, None, None, "");
             (open, traced) = (true, false);
-        } else if let Some(count) = line.strip_prefix("Ran ").filter(|rest| rest.contains(" test") && rest.contains(" in ")).and_then(leading_number) {
+        } else if let Some(count) =
+            line.strip_prefix("Ran ").filter(|rest| rest.contains(" test") && rest.contains(" in ")).and_then(leading_number)
+        {
             (ran, open) = (Some((at, count)), false);
         } else if let Some((_, count)) = ran.filter(|(seen, _)| at - seen <= 3) {
             if let Some(detail) = line.strip_prefix("FAILED").filter(|rest| rest.is_empty() || rest.starts_with(" (")) {

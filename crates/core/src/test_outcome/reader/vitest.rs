@@ -28,11 +28,13 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 }
                 None => lone = Some((at, rest)),
             }
-        } else if let Some(rest) = text.strip_prefix("Errors  ").filter(|_| reading.concluded.is_some_and(|seen| at - seen <= 3)) {
+        } else if let Some(rest) = text.strip_prefix("Errors  ").filter(|_| reading.concluded.is_some_and(|seen| at - seen <= 3))
+        {
             errors += counted(rest, "error").or_else(|| counted(rest, "errors")).unwrap_or(0);
         } else if text.starts_with("No test files found, exiting with code") {
             nothing = Some(at);
-        } else if let Some(name) = text.strip_prefix("× ").or_else(|| text.strip_prefix("✗ ")).filter(|_| line.starts_with(' ')) {
+        } else if let Some(name) = text.strip_prefix("× ").or_else(|| text.strip_prefix("✗ ")).filter(|_| line.starts_with(' '))
+        {
             let (file, name) = split(without_time(name));
             marked.add(name, (file != name).then_some(file), None, "");
         } else if text.starts_with("⎯⎯") {
@@ -40,13 +42,17 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 reading.reason = Some(text.trim_matches(['⎯', ' ']).to_owned());
             }
             open = 0;
-        } else if open > 0 && let Some(failure) = reading.failures.last_mut() {
+        } else if open > 0
+            && let Some(failure) = reading.failures.last_mut()
+        {
             match text.strip_prefix("❯ ").and_then(|rest| place(rest.rsplit(' ').next()?)).and_then(own) {
                 Some(found) => tell(failure, Some(found), None),
                 None if !text.is_empty() && !text.starts_with("❯ ") => tell(failure, None, Some(text)),
                 None => {}
             }
-        } else if let Some(text) = text.strip_prefix("Error: ").filter(|_| reading.reason.as_deref().is_some_and(|reason| reason.starts_with("Un"))) {
+        } else if let Some(text) =
+            text.strip_prefix("Error: ").filter(|_| reading.reason.as_deref().is_some_and(|reason| reason.starts_with("Un")))
+        {
             reading.reason = Some(format!("unhandled error: {text}"));
         }
     }
