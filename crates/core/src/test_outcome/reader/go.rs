@@ -281,3 +281,27 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
     };
     (last.is_some() || failed > 0).then_some(reading)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::lines::split;
+    use super::*;
+
+    #[test]
+    fn gotestsum_is_read_too() {
+        let text = "∅  p\n✖  f (5ms)\n\n=== Failed\n=== FAIL: f TestA (0.00s)\n    a_test.go:3: got 2 want 3\n\nDONE 3 tests, 1 skipped, 1 failure in 0.5s\n";
+        let reading = read(&split(text)).unwrap();
+        assert_eq!((reading.says, reading.counts.passed, reading.counts.failed), (Says::Failed, Some(1), Some(1)));
+        let failures = reading.failures.into_list();
+        assert_eq!(
+            (failures[0].name.as_str(), failures[0].line, failures[0].message.as_str()),
+            ("TestA", Some(3), "got 2 want 3")
+        );
+    }
+
+    #[test]
+    fn what_a_test_prints_is_no_verdict() {
+        let text = "=== RUN   TestA\nFAIL\n    --- FAIL: nope\n--- PASS: TestA (0.00s)\nPASS\nok  \texample.com/w\t0.004s\n";
+        assert_eq!(read(&split(text)).unwrap().says, Says::Passed);
+    }
+}

@@ -57,3 +57,38 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     (reading.concluded, reading.reason) = (Some(end), Some(format!("task {task} failed")));
     Some(reading)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::lines::split;
+    use super::*;
+
+    #[test]
+    fn failing_tests_are_named_with_their_place() {
+        let text = "> Task :compileTestJava\n> Task :test FAILED\n\nCartTest > total() FAILED\n    \
+                    org.opentest4j.AssertionFailedError at CartTest.java:12\n\nCartTest > WhenEmpty > isZero() FAILED\n    \
+                    java.lang.IllegalStateException at CartTest.java:20\n\n7 tests completed, 2 failed, 1 skipped\n\n\
+                    FAILURE: Build failed with an exception.\n\nBUILD FAILED in 3s\n";
+        let reading = read(&split(text)).unwrap();
+        assert_eq!(
+            (reading.says, reading.counts.passed, reading.counts.failed, reading.counts.skipped),
+            (Says::Failed, Some(4), Some(2), Some(1))
+        );
+        let failures = reading.failures.into_list();
+        assert_eq!(
+            (failures[0].name.as_str(), failures[0].file.as_deref(), failures[0].line),
+            ("CartTest > total()", Some("CartTest.java"), Some(12))
+        );
+        assert_eq!(failures[1].name, "CartTest > WhenEmpty > isZero()");
+    }
+
+    #[test]
+    fn a_build_that_does_not_compile_is_broken_and_one_that_passes_is_not() {
+        let broken =
+            "> Task :compileTestJava FAILED\n/p/src/test/java/BadTest.java:2: error: incompatible types\n\nBUILD FAILED in 1s\n";
+        let reading = read(&split(broken)).unwrap();
+        assert_eq!((reading.says, reading.failures.into_list()[0].line), (Says::Broken, Some(2)));
+        assert_eq!(read(&split("> Task :test\n\nBUILD SUCCESSFUL in 2s\n")).unwrap().says, Says::Passed);
+        assert!(read(&split("> Task :lint FAILED\n\nBUILD FAILED in 2s\n")).is_none());
+    }
+}

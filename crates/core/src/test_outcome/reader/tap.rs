@@ -77,6 +77,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if points.is_empty() && plan.is_none() && bailed.is_none() {
         return read_terse(lines);
     }
+    reading.framework = producer(lines);
     drop_groups(&mut reading.failures, &points);
     reading.concluded = plan.map(|(at, _)| at).or(bailed.map(|(at, _)| at)).or(version.then_some(0));
     // Subtests are not counted here, but the producer may have done it.
@@ -104,6 +105,18 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         reading.says = Says::Broken;
     }
     Some(reading)
+}
+
+/// Who wrote it, where that shows.
+fn producer(lines: &Lines<'_>) -> Framework {
+    let from_bats = |line: &str| line.starts_with("# (") && line.contains(".bats, line ");
+    if lines.iter().any(|line| line.starts_with("# duration_ms ")) {
+        Framework::NodeTest
+    } else if lines.iter().any(|line| from_bats(line) || line.starts_with("# ") && line.contains(".bats: line ")) {
+        Framework::Bats
+    } else {
+        Framework::Tap
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
