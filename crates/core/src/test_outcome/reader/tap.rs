@@ -87,6 +87,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     reading.count(tally.passed, tally.failed, tally.skipped);
     reading.judge();
     if let Some((_, reason)) = bailed {
+        if reading.failures.is_empty() {
+            reading.failures.add(reason, None, None, "");
+        }
         (reading.says, reading.reason) = (Says::Broken, Some(format!("Bail out! {reason}")));
     } else if tally.failed == 0 && !reading.failures.is_empty() {
         reading.says = Says::Failed;
