@@ -127,8 +127,7 @@ impl Prefix {
         match self {
             Self::Bracket => {
                 let (key, rest) = line.strip_prefix('[')?.split_once(']')?;
-                let levels = ["INFO", "ERROR", "WARNING", "WARN", "DEBUG", "FATAL"];
-                if key.is_empty() || key.len() > 60 || levels.contains(&key) || !key.chars().all(is_label) {
+                if key.is_empty() || key.len() > 60 || is_level(key) || !key.chars().all(is_label) {
                     return None;
                 }
                 Some((key, blank(rest.strip_prefix(':').unwrap_or(rest))?))
@@ -153,11 +152,19 @@ impl Prefix {
                     None => line.strip_suffix(':')?.len(),
                 };
                 let key = &line[..end];
-                (!key.is_empty() && key.len() <= 120 && key.chars().all(|c| is_label(c) || c == ':')).then_some(())?;
+                (!is_level(key) && !key.is_empty() && key.len() <= 120 && key.chars().all(|c| is_label(c) || c == ':'))
+                    .then_some(())?;
                 Some((key, line.get(end + 2..).unwrap_or("")))
             }
         }
     }
+}
+
+/// Words that say how bad a line is, not where it comes from.
+fn is_level(key: &str) -> bool {
+    let levels =
+        ["info", "error", "warning", "warn", "debug", "fatal", "fail", "failed", "pass", "ok", "note", "e", "w", "tests"];
+    levels.iter().any(|level| key.eq_ignore_ascii_case(level))
 }
 
 fn is_label(c: char) -> bool {
