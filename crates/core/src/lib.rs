@@ -23,6 +23,7 @@ pub mod redact;
 pub mod sanitise;
 pub mod shell;
 pub mod span;
+pub mod test_outcome;
 pub mod update;
 pub mod verdict;
 pub mod view;

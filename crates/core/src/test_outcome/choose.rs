@@ -1,0 +1,158 @@
+//! From the command, the exit code and what the readers saw to one outcome.
+
+use super::command::{Kind, Ran, classify};
+use super::failures::cut;
+use super::lines::{self, Lines};
+use super::reader::{self, Reading, Says};
+use super::{Framework, TestCounts, TestOutcome, TestState};
+
+pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
+    let lines = lines::split(output);
+    let own = ran.exit_is_its_own;
+    let passed = exit_code == Some(0);
+    let stripped = lines::without_prefixes(&lines);
+    let reading = stripped
+        .as_ref()
+        .and_then(|lines| pick(ran, exit_code, lines).filter(|reading| reading.concluded.is_some()))
+        .or_else(|| pick(ran, exit_code, &lines))
+        .or_else(|| stripped.as_ref().and_then(|lines| pick(ran, exit_code, lines)));
+    match reading {
+        None => without_reading(ran, exit_code, &lines),
+        // Nothing may be concluded from single lines of a command that may not have run tests at all.
+        Some(reading) if ran.only_loose() && reading.concluded.is_none() => None,
+        Some(_) if ran.unknown && (passed || exit_code.is_none()) => None,
+        Some(reading) => match reading.says {
+            // The framework answered 0 itself: what looks like a failure is what a test printed.
+            Says::Failed | Says::Broken if passed && own && is_direct(ran) => Some(TestOutcome {
+                framework: Some(reading.framework),
+                state: TestState::Passed,
+                counts: TestCounts::default(),
+                failures: Vec::new(),
+                reason: None,
+                hidden: false,
+            }),
+            // A script that answers 0 is believed against lines without a summary.
+            Says::Failed | Says::Broken if passed && own && reading.concluded.is_none() => {
+                Some(reading.into_outcome(TestState::Passed, false))
+            }
+            Says::Failed => Some(reading.into_outcome(TestState::Failed, passed)),
+            Says::Broken => Some(reading.into_outcome(TestState::Broken, passed)),
+            Says::NothingRan => Some(reading.into_outcome(TestState::NothingRan, false)),
+            Says::Passed if passed || !own => Some(reading.into_outcome(TestState::Passed, false)),
+            Says::Passed if ran.only_loose() => Some(reading.into_outcome(TestState::Passed, false)),
+            Says::Passed if exit_code.is_none() => Some(reading.into_outcome(TestState::Passed, false)),
+            Says::Passed => {
+                let reason = reading.reason.clone().or_else(|| why(exit_code, &lines));
+                let mut outcome = reading.into_outcome(TestState::Failed, false);
+                outcome.reason = reason;
+                Some(outcome)
+            }
+        },
+    }
+}
+
+fn is_direct(ran: &Ran) -> bool {
+    ran.kinds.iter().any(|kind| matches!(kind, Kind::Direct(_)))
+}
+
+/// The command is all there is to go by.
+fn without_reading(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<TestOutcome> {
+    if ran.only_loose() || !ran.exit_is_its_own {
+        return None;
+    }
+    let state = if exit_code? == 0 { TestState::Passed } else { TestState::Broken };
+    Some(TestOutcome {
+        framework: ran.frameworks().first().copied(),
+        state,
+        counts: TestCounts::default(),
+        failures: Vec::new(),
+        reason: if state == TestState::Passed { None } else { why(exit_code, lines) },
+        hidden: false,
+    })
+}
+
+/// A line that may say why: the last that speaks of an error, else what the exit code means.
+fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
+    match exit_code? {
+        124 => return Some("did not end in time (exit code 124)".to_owned()),
+        126 | 127 => return Some(last_line(lines).unwrap_or_else(|| "the command could not be started".to_owned())),
+        130 | 137 | 143 => return Some(format!("was ended by a signal (exit code {})", exit_code.unwrap_or_default())),
+        _ => {}
+    }
+    let speaks = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        (line.contains("error")
+            || line.contains("not met")
+            || line.contains("fail")
+            || line.contains("cannot")
+            || line.contains("not found"))
+            && !line.contains("npm error")
+            && !line.contains("npm err!")
+            && !line.contains("npm warn")
+    };
+    let tail = &lines[lines.len().saturating_sub(200)..];
+    let npm = |line: &str| line.starts_with("npm error Missing script") || line.starts_with("npm ERR! Missing script");
+    let mut said = tail.iter().map(|line| line.trim());
+    let line = said.clone().find(|line| speaks(line)).or_else(|| said.find(|line| npm(line)));
+    line.map(|line| cut(line, 200)).or_else(|| last_line(lines))
+}
+
+fn last_line(lines: &Lines<'_>) -> Option<String> {
+    lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).map(|line| cut(line, 200))
+}
+
+/// The reading that counts: of the frameworks that ran for certain any that failed, else the one that spoke last.
+fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading> {
+    let text = lines.join("\n");
+    let mut certain = ran.frameworks();
+    if certain.len() < ran.kinds.len() {
+        certain.extend(echoed(lines));
+    }
+    if !certain.is_empty() {
+        let readings = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
+        if let Some(reading) = worst(readings) {
+            return Some(reading);
+        }
+        if certain.len() == ran.kinds.len() && is_direct(ran) {
+            return None;
+        }
+    }
+    let mut readings = reader::all(lines, &text);
+    if readings.iter().any(|reading| reading.concluded.is_some()) {
+        readings.retain(|reading| reading.concluded.is_some());
+    }
+    // A failing command is explained by what failed; what a test printed in passing is not asked.
+    if exit_code.is_some_and(|code| code != 0) && readings.iter().any(|reading| reading.says >= Says::Failed) {
+        readings.retain(|reading| reading.says >= Says::Failed);
+    }
+    readings.into_iter().max_by_key(|reading| (reading.concluded, reading.failures.len()))
+}
+
+fn worst(readings: Vec<Reading>) -> Option<Reading> {
+    readings
+        .into_iter()
+        .max_by_key(|reading| (reading.concluded.is_some(), reading.says, reading.failures.len(), reading.concluded))
+}
+
+/// The commands that runners print before they run them: `> jest --ci`, `$ vitest run`, `py: commands[0]> pytest`.
+fn echoed(lines: &Lines<'_>) -> Vec<Framework> {
+    let mut found = Vec::new();
+    for line in lines.iter().take(2000) {
+        let Some(text) = line
+            .strip_prefix("> ")
+            .or_else(|| line.strip_prefix("$ "))
+            .or_else(|| line.split_once("commands[").and_then(|(_, rest)| rest.split_once("]> ").map(|(_, text)| text)))
+        else {
+            continue;
+        };
+        for part in text.split(['|', '&', ';']).take(20) {
+            let words: Vec<&str> = part.split_whitespace().take(40).collect();
+            if let Some(Kind::Direct(framework)) = classify(&words)
+                && !found.contains(&framework)
+            {
+                found.push(framework);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,788 @@
+//! Whether a command runs tests, told by its words alone: never by what it printed.
+
+use super::Framework;
+
+/// What a list of simple commands says about tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ran {
+    pub(super) kinds: Vec<Kind>,
+    /// The exit code is that of the one test command: nothing comes after it.
+    pub(super) exit_is_its_own: bool,
+    /// The command is not known at all.
+    pub(super) unknown: bool,
+}
+
+/// How sure the words make it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The framework itself.
+    Direct(Framework),
+    /// Something that is there to run tests: `npm test`, `make check`, `./run_tests.sh`.
+    Runner,
+    /// Something that may run tests among other things: only its output can tell.
+    Loose,
+}
+
+impl Ran {
+    pub(super) fn unknown() -> Self {
+        Self { kinds: vec![Kind::Loose], exit_is_its_own: false, unknown: true }
+    }
+
+    /// Nothing if no command of the list runs tests.
+    pub(super) fn of(commands: &[Vec<&str>]) -> Option<Self> {
+        let kinds: Vec<Option<Kind>> = commands.iter().map(|words| classify(words)).collect();
+        let exit_is_its_own = kinds.last().is_some_and(Option::is_some)
+            && kinds.iter().flatten().count() == 1
+            && commands.last().is_none_or(|words| words.first() != Some(&"!"));
+        let kinds: Vec<Kind> = kinds.into_iter().flatten().collect();
+        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, unknown: false })
+    }
+
+    pub(super) fn only_loose(&self) -> bool {
+        self.kinds.iter().all(|kind| *kind == Kind::Loose)
+    }
+
+    pub(super) fn frameworks(&self) -> Vec<Framework> {
+        self.kinds
+            .iter()
+            .filter_map(|kind| match kind {
+                Kind::Direct(framework) => Some(*framework),
+                Kind::Runner | Kind::Loose => None,
+            })
+            .collect()
+    }
+}
+
+/// What one simple command runs.
+pub(super) fn classify(words: &[&str]) -> Option<Kind> {
+    let words = unwrap(words);
+    let (program, args) = words.split_first()?;
+    if args.iter().take_while(|arg| **arg != "--").any(|arg| ASKS.contains(arg)) {
+        return None;
+    }
+    let name = base_name(program);
+    by_program(name, args).or_else(|| script(program, name))
+}
+
+/// Options that make a test runner tell something and run nothing.
+const ASKS: [&str; 14] = [
+    "--version",
+    "--help",
+    "--collect-only",
+    "--collectonly",
+    "--co",
+    "--fixtures",
+    "--markers",
+    "--listTests",
+    "--showConfig",
+    "--no-run",
+    "--list-tests",
+    "--list-suites",
+    "--setup-plan",
+    "--dry-run",
+];
+
+fn by_program(name: &str, args: &[&str]) -> Option<Kind> {
+    let direct = |framework| Some(Kind::Direct(framework));
+    match name {
+        "jest" | "react-scripts-test" => direct(Framework::Jest),
+        "react-scripts" | "craco" | "razzle" | "vue-cli-service" => {
+            args.first().filter(|arg| arg.starts_with("test")).map(|_| Kind::Direct(Framework::Jest))
+        }
+        "vitest" => match args.first() {
+            Some(&("list" | "init")) => None,
+            Some(_) | None => direct(Framework::Vitest),
+        },
+        "mocha" | "_mocha" | "electron-mocha" => direct(Framework::Mocha),
+        "ava" => direct(Framework::Ava),
+        "tap" | "tape" | "borp" | "prove" | "yath" => direct(Framework::Tap),
+        "bats" => direct(Framework::Bats),
+        "pytest" | "py.test" | "pytest-3" => direct(Framework::Pytest),
+        "nose2" | "nosetests" | "unit2" | "green" | "trial" => direct(Framework::Unittest),
+        "rspec" | "parallel_rspec" | "turbo_tests" => direct(Framework::Rspec),
+        "phpunit" | "pest" | "paratest" | "phpunit.phar" => direct(Framework::Phpunit),
+        "gotestsum" | "richgo" | "gotest" => direct(Framework::Go),
+        "cargo-nextest" => direct(Framework::Nextest),
+        "node" | "nodejs" | "tsx" | "ts-node" => node(args),
+        "deno" => args.first().filter(|arg| **arg == "test").map(|_| Kind::Runner),
+        "python" | "python2" | "python3" | "pypy" | "pypy3" | "coverage" => python(args),
+        "manage.py" | "django-admin" => args.first().filter(|arg| **arg == "test").map(|_| Kind::Direct(Framework::Unittest)),
+        "go" => {
+            let listing = args.iter().any(|arg| matches!(*arg, "-list" | "-c" | "-n") || arg.starts_with("-list="));
+            (args.iter().find(|arg| !arg.starts_with('-')) == Some(&"test") && !listing).then_some(Kind::Direct(Framework::Go))
+        }
+        "cargo" => cargo(args),
+        "mvn" | "mvnw" | "mvnd" => maven(args),
+        "gradle" | "gradlew" => gradle(args),
+        "php" => php(args),
+        "ruby" | "jruby" | "perl" => interpreted(args),
+        "rails" | "spring" => rails(args),
+        "rake" => match args.iter().find(|arg| !arg.starts_with('-') && !arg.contains('=')) {
+            None => Some(Kind::Loose),
+            Some(task) => by_task(task),
+        },
+        "npm" | "pnpm" | "yarn" | "bun" => package_script(name, args),
+        "lerna" | "turbo" | "nx" | "rush" | "wireit" | "moon" | "bazel" | "bazelisk" | "ng" | "lage" | "wsrun"
+        | "npm-run-all" | "run-s" | "run-p" => args.iter().find_map(|arg| by_task(arg)),
+        "concurrently" => Some(Kind::Loose),
+        "make" | "gmake" | "just" | "task" | "composer" | "invoke" | "inv" | "pre-commit" | "mage" | "earthly" | "doit"
+        | "poe" | "hatch" | "mise" | "moonrepo" | "sbt" | "mix" | "dotnet" | "swift" | "flutter" | "dart" | "zig" | "stack"
+        | "cabal" | "dune" | "lein" | "xcodebuild" | "meson" | "ninja" | "melos" | "rebar3" => build_tool(name, args),
+        "tox" | "nox" | "ctest" | "karma" | "jasmine" | "uvu" | "playwright" | "cypress" | "busted" | "shellspec"
+        | "minitest" | "kaocha" | "tap-runner" | "wtr" | "web-test-runner" | "testem" | "qunit" | "lab" | "behave" | "robot"
+        | "cucumber" => Some(Kind::Runner),
+        "docker" | "podman" | "kubectl" | "docker-compose" | "nerdctl" | "ssh" | "vagrant" => {
+            (1..args.len().min(40)).filter(|at| !args[*at].starts_with('-')).find_map(|at| inner(&args[at..]))
+        }
+        "sh" | "bash" | "zsh" | "dash" | "ksh" => shell(args),
+        _ => None,
+    }
+}
+
+/// The command that another machine runs: only what names a runner beyond doubt.
+fn inner(words: &[&str]) -> Option<Kind> {
+    let (program, args) = words.split_first()?;
+    let name = base_name(program);
+    match name {
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "node" | "docker" | "make" | "test" | "tests" | "tap" | "task" => {
+            (args.first().is_some_and(|arg| arg.starts_with('-')) || name == "make").then(|| by_program(name, args)).flatten()
+        }
+        _ => {
+            let unwrapped = unwrap(words);
+            let (program, args) = unwrapped.split_first()?;
+            by_program(base_name(program), args)
+        }
+    }
+}
+
+fn node(args: &[&str]) -> Option<Kind> {
+    let valued =
+        ["--import", "--require", "-r", "--loader", "--experimental-loader", "-C", "--conditions", "--max-old-space-size"];
+    let mut at = 0;
+    while let Some(option) = args.get(at).filter(|arg| arg.starts_with('-')) {
+        if *option == "--test" || option.starts_with("--test-reporter") {
+            return Some(Kind::Direct(Framework::NodeTest));
+        }
+        at += if valued.contains(option) { 2 } else { 1 };
+    }
+    args.get(at)?;
+    let file = args[at];
+    let name = base_name(file);
+    let module =
+        name.strip_suffix(".js").or_else(|| name.strip_suffix(".mjs")).or_else(|| name.strip_suffix(".cjs")).unwrap_or(name);
+    if file.contains("node_modules") {
+        let runner = if file.contains("/vitest/") { "vitest" } else { module };
+        if let Some(kind) = by_program(runner, &args[at + 1..]).filter(|kind| matches!(kind, Kind::Direct(_))) {
+            return Some(kind);
+        }
+    }
+    names_tests(file).then_some(Kind::Runner)
+}
+
+fn python(args: &[&str]) -> Option<Kind> {
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        match *arg {
+            "-m" => {
+                let module = *args.get(at + 1)?;
+                return match module {
+                    "pytest" | "py.test" => Some(Kind::Direct(Framework::Pytest)),
+                    "unittest" | "nose2" | "nose" | "xmlrunner" | "twisted.trial" | "green" => {
+                        Some(Kind::Direct(Framework::Unittest))
+                    }
+                    "coverage" => python(&args[at + 2..]),
+                    "django" => args.get(at + 2).filter(|arg| **arg == "test").map(|_| Kind::Direct(Framework::Unittest)),
+                    "tox" | "nox" | "doctest" => Some(Kind::Runner),
+                    _ => names_tests(module).then_some(Kind::Runner),
+                };
+            }
+            "-W" | "-X" => at += 2,
+            "run" => at += 1,
+            "-c" | "report" | "html" | "xml" | "combine" | "erase" => return None,
+            option if option.starts_with('-') => at += 1,
+            file if base_name(file) == "manage.py" || base_name(file) == "runtests.py" => {
+                return (base_name(file) == "runtests.py" || args.get(at + 1) == Some(&"test"))
+                    .then_some(Kind::Direct(Framework::Unittest));
+            }
+            file => return names_tests(file).then_some(Kind::Runner),
+        }
+    }
+    None
+}
+
+fn cargo(args: &[&str]) -> Option<Kind> {
+    let args = match args.split_first() {
+        Some((first, rest)) if first.starts_with('+') => rest,
+        _ => args,
+    };
+    let mut rest = args.iter().enumerate();
+    loop {
+        let (at, arg) = rest.next()?;
+        match *arg {
+            "-C" | "--config" | "-Z" | "--color" | "--manifest-path" => {
+                rest.next();
+            }
+            "test" | "t" => {
+                let listing = args[at..].iter().skip_while(|arg| **arg != "--").any(|arg| *arg == "--list");
+                return (!listing).then_some(Kind::Direct(Framework::CargoTest));
+            }
+            "nextest" => {
+                let run = args[at + 1..].iter().find(|arg| !arg.starts_with('-'));
+                return matches!(run, Some(&("run" | "r"))).then_some(Kind::Direct(Framework::Nextest));
+            }
+            "llvm-cov" | "tarpaulin" | "miri" | "hack" | "xtask" | "make" => {
+                let nextest = args.contains(&"nextest");
+                let tests =
+                    matches!(*arg, "llvm-cov" | "tarpaulin") || args[at..].iter().any(|arg| matches!(*arg, "test" | "nextest"));
+                let framework = if nextest { Framework::Nextest } else { Framework::CargoTest };
+                return tests.then_some(Kind::Direct(framework));
+            }
+            option if option.starts_with('-') => {}
+            _ => return None,
+        }
+    }
+}
+
+fn maven(args: &[&str]) -> Option<Kind> {
+    let goal = |arg: &str| {
+        matches!(arg, "test" | "verify" | "install" | "package" | "deploy" | "integration-test")
+            || arg.starts_with("surefire:")
+            || arg.starts_with("failsafe:")
+    };
+    let skipped = args
+        .iter()
+        .any(|arg| matches!(*arg, "-DskipTests" | "-DskipTests=true" | "-Dmaven.test.skip=true" | "-Dmaven.test.skip"));
+    let found = args.iter().find(|arg| goal(arg))?;
+    if skipped {
+        return None;
+    }
+    let sure = *found == "test" || found.contains(':') || *found == "integration-test";
+    Some(if sure { Kind::Direct(Framework::Surefire) } else { Kind::Loose })
+}
+
+fn gradle(args: &[&str]) -> Option<Kind> {
+    if args.windows(2).any(|pair| pair[0] == "-x" && pair[1].ends_with("test")) {
+        return None;
+    }
+    args.iter().filter(|arg| !arg.starts_with('-')).find_map(|task| {
+        let task = task.rsplit(':').next().unwrap_or(task);
+        match task {
+            "check" | "build" => Some(Kind::Loose),
+            _ if task.starts_with("test") || task.ends_with("Test") || task.ends_with("Tests") => {
+                Some(Kind::Direct(Framework::Gradle))
+            }
+            _ => None,
+        }
+    })
+}
+
+fn php(args: &[&str]) -> Option<Kind> {
+    let at = args.iter().position(|arg| !arg.starts_with('-'))?;
+    match base_name(args[at]) {
+        "artisan" => (args.get(at + 1) == Some(&"test")).then_some(Kind::Direct(Framework::Phpunit)),
+        name => by_program(name, &args[at + 1..]),
+    }
+}
+
+fn interpreted(args: &[&str]) -> Option<Kind> {
+    let mut skip = false;
+    let at = args.iter().position(|arg| {
+        let value = std::mem::replace(&mut skip, matches!(*arg, "-I" | "-r" | "-e"));
+        !value && !arg.starts_with('-')
+    })?;
+    if args[..at].contains(&"-e") {
+        return None;
+    }
+    let name = base_name(args[at]);
+    match by_program(name, &args[at + 1..]) {
+        Some(kind) => Some(kind),
+        None => (names_tests(args[at]) || name.ends_with(".t")).then_some(Kind::Runner),
+    }
+}
+
+fn rails(args: &[&str]) -> Option<Kind> {
+    match args.first()? {
+        &"rspec" => Some(Kind::Direct(Framework::Rspec)),
+        task if **task == *"test" || task.starts_with("test:") || **task == *"t" => Some(Kind::Direct(Framework::Minitest)),
+        task => by_task(task),
+    }
+}
+
+/// `npm`, `pnpm`, `yarn`, `bun`: the script's name tells.
+fn package_script(tool: &str, args: &[&str]) -> Option<Kind> {
+    let valued =
+        ["-w", "--workspace", "--prefix", "-C", "--cwd", "--filter", "-F", "--dir", "--loglevel", "--include", "--exclude"];
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        match *arg {
+            option if valued.contains(&option) => at += 2,
+            option if option.starts_with('-') => at += 1,
+            "run" | "run-script" | "rum" | "urn" => {
+                at += 1;
+                while let Some(option) = args.get(at).filter(|arg| arg.starts_with('-')) {
+                    at += if valued.contains(option) { 2 } else { 1 };
+                }
+                let script = args.get(at)?;
+                return by_task(script)
+                    .or_else(|| by_program(base_name(script), &args[at + 1..]).filter(|kind| matches!(kind, Kind::Direct(_))));
+            }
+            "exec" | "x" | "dlx" => return classify(after_options(&args[at + 1..])),
+            "workspace" => at += 2,
+            "workspaces" | "foreach" | "recursive" | "m" | "multi" => at += 1,
+            "test" | "t" | "tst" | "it" | "install-test" | "cit" => {
+                let own = tool == "bun" && *arg == "test";
+                return Some(if own { Kind::Direct(Framework::Bun) } else { Kind::Runner });
+            }
+            "install" | "i" | "ci" | "add" | "remove" | "rm" | "uninstall" | "update" | "up" | "upgrade" | "link" | "publish"
+            | "pack" | "audit" | "outdated" | "ls" | "list" | "why" | "view" | "info" | "show" | "init" | "create" | "cache"
+            | "config" | "explain" => {
+                return None;
+            }
+            script => {
+                // `yarn jest`, `pnpm test:unit`: npm has no such short form.
+                return if tool == "npm" { None } else { classify(&args[at..]).or_else(|| by_task(script)) };
+            }
+        }
+    }
+    None
+}
+
+/// Tools whose target or subcommand tells.
+fn build_tool(name: &str, args: &[&str]) -> Option<Kind> {
+    if name == "make" || name == "gmake" || name == "ninja" {
+        if args.iter().any(|arg| matches!(*arg, "-n" | "--just-print")) {
+            return None;
+        }
+        let mut skip = false;
+        let mut found = None;
+        let mut targets = 0;
+        for arg in args {
+            if std::mem::replace(&mut skip, matches!(*arg, "-C" | "-f" | "-j" | "-I" | "--directory")) && !arg.starts_with('-') {
+                continue;
+            }
+            if arg.starts_with('-') || arg.contains('=') {
+                continue;
+            }
+            targets += 1;
+            found = found.or_else(|| by_task(arg));
+        }
+        return found.or((targets == 0).then_some(Kind::Loose));
+    }
+    args.iter().filter(|arg| !arg.starts_with('-')).take(3).find_map(|arg| by_task(arg))
+}
+
+/// What the name of a task, script or target says.
+fn by_task(task: &str) -> Option<Kind> {
+    let mut words = task.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    words.peek()?;
+    let mut loose = false;
+    for word in words {
+        match word.to_ascii_lowercase().as_str() {
+            "test" | "tests" | "spec" | "specs" | "unittest" | "unittests" | "testall" | "jest" | "vitest" | "mocha"
+            | "pytest" | "rspec" | "phpunit" | "bats" | "e2e" => {
+                // `test:lint`, `build-tests`, `install-test-deps` prepare or look, they do not test.
+                let other = [
+                    "lint",
+                    "build",
+                    "deps",
+                    "install",
+                    "setup",
+                    "fixtures",
+                    "data",
+                    "compile",
+                    "types",
+                    "typecheck",
+                    "format",
+                    "clean",
+                ];
+                let prepares = task.split(|c: char| !c.is_alphanumeric()).any(|word| other.contains(&word));
+                return Some(if prepares { Kind::Loose } else { Kind::Runner });
+            }
+            "check" | "checks" | "ci" | "verify" | "validate" | "all" | "build" | "prepublish" | "release" | "coverage"
+            | "cov" | "precommit" | "quality" | "default" | "qa" => loose = true,
+            _ => {}
+        }
+    }
+    loose.then_some(Kind::Loose)
+}
+
+/// `./run_tests.sh`, `scripts/test`: a program of the project whose own name says so.
+fn script(program: &str, name: &str) -> Option<Kind> {
+    program.contains('/').then_some(())?;
+    let system = ["/bin/", "/usr/bin/"].iter().any(|dir| program.starts_with(dir));
+    if system {
+        return None;
+    }
+    by_task(name)
+}
+
+fn shell(args: &[&str]) -> Option<Kind> {
+    let at = args.iter().position(|arg| !arg.starts_with('-') && !arg.starts_with('+'))?;
+    let text = args[at];
+    if args[..at].iter().any(|arg| arg.ends_with('c')) {
+        // The caller's parser opens such text; this is for callers that have only words.
+        let parts = text.split(['\n', ';', '&', '|']).take(40);
+        return parts.map(|part| part.split_whitespace().collect::<Vec<_>>()).find_map(|words| classify(&words));
+    }
+    by_task(base_name(text))
+}
+
+/// Takes off what only runs another command.
+fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [&'s str] {
+    // A bound, so that a hostile line costs no more than its length.
+    for _ in 0..16 {
+        words = after_assignments(words);
+        let Some((program, args)) = words.split_first() else { return words };
+        let first = args.iter().find(|arg| !arg.starts_with('-')).copied();
+        let next: Option<&'w [&'s str]> = match base_name(program) {
+            "!" | "command" | "exec" | "nohup" | "setsid" | "unbuffer" | "builtin" | "chronic" | "catchsegv" | "caffeinate"
+            | "cross-env" | "cross-env-shell" | "env-cmd" | "doas" | "then" | "do" | "else" | "c8" | "nyc" | "npx" | "bunx"
+            | "pnpx" | "uvx" | "dotenv" | "xvfb-run" | "fakeroot" | "winpty" | "arch" | "direnv-exec" | "dbus-run-session"
+            | "ionice" | "taskset" | "chrt" | "strace" | "env" | "sudo" | "nice" | "time" | "gtime" | "stdbuf" | "xargs"
+            | "retry" | "with-env" | "infisical" | "op" => Some(after_options(args)),
+            "timeout" | "gtimeout" => after_options(args).get(1..),
+            "poetry" | "pipenv" | "pdm" | "rye" | "uv" | "pipx" | "conda" | "mamba" | "micromamba" | "pixi" | "flox"
+                if first == Some("run") =>
+            {
+                args.iter().position(|arg| *arg == "run").map(|at| after_options(&args[at + 1..]))
+            }
+            "hatch" if first == Some("run") && args.len() > 2 => args.get(2..).filter(|rest| classify_known(rest)),
+            "bundle" | "mise" | "asdf" | "rbenv" | "pyenv" | "nodenv" | "direnv" if matches!(first, Some("exec" | "x")) => {
+                let at = args.iter().position(|arg| matches!(*arg, "exec" | "x")).unwrap_or(0);
+                let rest = after_options(&args[at + 1..]);
+                if base_name(program) == "direnv" { rest.get(1..) } else { Some(rest) }
+            }
+            "nix" | "nix-shell" | "devenv" | "guix" => {
+                args.iter().position(|arg| matches!(*arg, "-c" | "--command" | "--run" | "--")).and_then(|at| args.get(at + 1..))
+            }
+            _ => None,
+        };
+        match next {
+            Some(rest) if !rest.is_empty() => words = rest,
+            Some(_) | None => return words,
+        }
+    }
+    words
+}
+
+fn classify_known(words: &[&str]) -> bool {
+    words.first().is_some_and(|program| by_program(base_name(program), &words[1..]).is_some())
+}
+
+fn after_assignments<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
+    let is_assignment = |word: &str| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty()
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+    };
+    &words[words.iter().take_while(|word| is_assignment(word)).count()..]
+}
+
+/// Past options and their values; what an option of a wrapper takes is told by the options that are known to take one.
+fn after_options<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
+    let valued = [
+        "-u",
+        "-g",
+        "-n",
+        "-k",
+        "-s",
+        "-o",
+        "-e",
+        "-i",
+        "-f",
+        "-p",
+        "-c",
+        "-C",
+        "-S",
+        "-I",
+        "-P",
+        "-L",
+        "-d",
+        "-E",
+        "-w",
+        "-t",
+        "--with",
+        "--python",
+        "--extra",
+        "--group",
+        "--package",
+        "--env-file",
+        "--project",
+        "--directory",
+        "--signal",
+        "--kill-after",
+        "--server-args",
+        "--from",
+        "--cwd",
+        "--name",
+        "--reporter",
+        "--spec",
+    ];
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        match *word {
+            "--" => return &words[at + 1..],
+            option if option.starts_with('-') && option.len() > 1 => {
+                // A value is never a runner itself: `npx -y jest`, `sudo -n pytest`.
+                let takes = valued.contains(&option) && words.get(at + 1).is_some_and(|next| !is_runner_word(next));
+                at += if takes { 2 } else { 1 };
+            }
+            word if after_assignments(&[word]).is_empty() => at += 1,
+            _ => break,
+        }
+    }
+    words.get(at..).unwrap_or_default()
+}
+
+fn is_runner_word(word: &str) -> bool {
+    let name = base_name(word);
+    by_program(name, &[]).is_some()
+        || matches!(
+            name,
+            "python" | "python3" | "node" | "npm" | "pnpm" | "yarn" | "bun" | "cargo" | "go" | "mvn" | "make" | "just" | "npx"
+        )
+}
+
+fn base_name(program: &str) -> &str {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let name =
+        name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).or_else(|| name.strip_suffix(".bat")).unwrap_or(name);
+    // `python3.12`, and what `npx` is given: `jest@29`.
+    let name = name.split_once('@').map_or(name, |(name, _)| name);
+    match name.strip_prefix("python3.") {
+        Some(minor) if minor.bytes().all(|byte| byte.is_ascii_digit()) => "python3",
+        Some(_) | None => name,
+    }
+}
+
+/// A file or module that is there to test: `test_cart.py`, `tests/run.js`, `cart.test.mjs`, `spec/cart_spec.rb`.
+fn names_tests(path: &str) -> bool {
+    let name = base_name(path);
+    let own = name.split(['.', '_', '-']).any(|word| matches!(word, "test" | "tests" | "spec" | "specs" | "runtests"));
+    own || path.split('/').rev().skip(1).any(|dir| matches!(dir, "test" | "tests" | "__tests__" | "spec" | "t"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(line: &str) -> Option<Kind> {
+        classify(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_frameworks_are_known_by_their_commands_in_any_wrapper() {
+        for (line, framework) in [
+            ("jest", Framework::Jest),
+            ("npx jest --ci", Framework::Jest),
+            ("npx -y jest@29", Framework::Jest),
+            ("npx --no-install jest src", Framework::Jest),
+            ("yarn jest -t name", Framework::Jest),
+            ("pnpm exec jest", Framework::Jest),
+            ("npm exec -- jest", Framework::Jest),
+            ("node_modules/.bin/jest", Framework::Jest),
+            ("node --experimental-vm-modules node_modules/jest/bin/jest.js", Framework::Jest),
+            ("CI=1 react-scripts test", Framework::Jest),
+            ("pnpm vitest run", Framework::Vitest),
+            ("npx vitest", Framework::Vitest),
+            ("bunx vitest run", Framework::Vitest),
+            ("npx mocha -R dot", Framework::Mocha),
+            ("npx c8 mocha", Framework::Mocha),
+            ("nyc --reporter=text mocha test", Framework::Mocha),
+            ("npx ava", Framework::Ava),
+            ("node --test", Framework::NodeTest),
+            ("node --import tsx --test src", Framework::NodeTest),
+            ("bun test", Framework::Bun),
+            ("npx tap", Framework::Tap),
+            ("prove -lr t", Framework::Tap),
+            ("bats t/", Framework::Bats),
+            ("pytest -q", Framework::Pytest),
+            ("python -m pytest", Framework::Pytest),
+            ("python3.12 -m pytest tests", Framework::Pytest),
+            ("uv run pytest", Framework::Pytest),
+            ("uv run --with x pytest", Framework::Pytest),
+            ("uvx pytest", Framework::Pytest),
+            ("poetry run pytest -x", Framework::Pytest),
+            ("pipenv run python -m pytest", Framework::Pytest),
+            ("coverage run -m pytest", Framework::Pytest),
+            ("timeout 60 pytest", Framework::Pytest),
+            ("timeout -k 5 60s pytest", Framework::Pytest),
+            ("env -u X PYTHONPATH=. nice -n 5 pytest", Framework::Pytest),
+            ("sudo -u ci .venv/bin/pytest", Framework::Pytest),
+            ("time pytest", Framework::Pytest),
+            ("stdbuf -oL pytest", Framework::Pytest),
+            ("docker compose exec -T web pytest -q", Framework::Pytest),
+            ("docker run --rm app python -m pytest", Framework::Pytest),
+            ("bash -lc pytest", Framework::Pytest),
+            ("python -m unittest discover", Framework::Unittest),
+            ("python manage.py test shop", Framework::Unittest),
+            ("./manage.py test", Framework::Unittest),
+            ("nose2 -v", Framework::Unittest),
+            ("go test ./...", Framework::Go),
+            ("gotestsum --format short", Framework::Go),
+            ("cargo t", Framework::CargoTest),
+            ("cargo +nightly test -p x -- name", Framework::CargoTest),
+            ("cargo nextest run", Framework::Nextest),
+            ("cargo llvm-cov nextest", Framework::Nextest),
+            ("bundle exec rspec", Framework::Rspec),
+            ("bin/rspec spec/a_spec.rb", Framework::Rspec),
+            ("bin/rails test", Framework::Minitest),
+            ("mvn -q test", Framework::Surefire),
+            ("./mvnw -B test -pl app", Framework::Surefire),
+            ("./gradlew test", Framework::Gradle),
+            ("gradle :app:testDebugUnitTest", Framework::Gradle),
+            ("vendor/bin/phpunit", Framework::Phpunit),
+            ("php vendor/bin/phpunit --filter x", Framework::Phpunit),
+            ("php artisan test", Framework::Phpunit),
+        ] {
+            assert_eq!(kind(line), Some(Kind::Direct(framework)), "{line}");
+        }
+    }
+
+    #[test]
+    fn scripts_and_targets_that_test_are_runners() {
+        for line in [
+            "npm test",
+            "npm t",
+            "npm run test:unit",
+            "npm run test -- --ci",
+            "npm --prefix web test",
+            "npm test -w web",
+            "yarn test",
+            "yarn workspace web test",
+            "yarn workspaces foreach run test",
+            "pnpm test",
+            "pnpm -r test",
+            "pnpm --filter web test",
+            "pnpm run --filter web test",
+            "bun run test",
+            "turbo run test",
+            "npx turbo test",
+            "npx nx test web",
+            "nx run-many -t test",
+            "lerna run test",
+            "make test",
+            "make -C sub -j4 test",
+            "just test",
+            "just test-unit",
+            "task test",
+            "tox",
+            "tox -e py311",
+            "nox",
+            "rake test",
+            "rake spec",
+            "composer test",
+            "dotnet test",
+            "mix test",
+            "swift test",
+            "deno test",
+            "ctest",
+            "./scripts/test",
+            "./run_tests.sh",
+            "bash scripts/test.sh",
+            "python tests/run.py",
+            "python test_cart.py",
+            "node test/run.js",
+            "ruby test/a_test.rb",
+            "perl t/a.t",
+            "poe test",
+            "CI=1 npm test",
+        ] {
+            assert_eq!(kind(line), Some(Kind::Runner), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_may_run_tests_among_other_things_is_loose() {
+        for line in [
+            "make",
+            "make all",
+            "npm run build",
+            "make check",
+            "mvn install",
+            "./gradlew build",
+            "just ci",
+            "./scripts/ci.sh",
+            "npm run test:lint",
+        ] {
+            assert_eq!(kind(line), Some(Kind::Loose), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_commands_are_no_test_runs() {
+        for line in [
+            "",
+            "ls test",
+            "cat jest.log",
+            "grep -rn FAILED tests",
+            "git log --oneline",
+            "git commit -m npm test",
+            "echo npm test",
+            "which pytest",
+            "pip install pytest",
+            "npm install jest",
+            "npm ci",
+            "npm i -D vitest",
+            "yarn add jest",
+            "apt-get install bats",
+            "npx jest --version",
+            "pytest --collect-only -q",
+            "pytest --version",
+            "npx jest --listTests",
+            "cargo test --no-run",
+            "cargo test -- --list",
+            "cargo nextest list",
+            "cargo build --tests",
+            "cargo clippy --tests",
+            "go test -list .",
+            "go vet ./...",
+            "go build ./...",
+            "npx eslint test",
+            "npx prettier --check tests",
+            "vim test.py",
+            "sed -n 1,20p tests/test_a.py",
+            "test -f x",
+            "[ -f pytest.ini ]",
+            "rm -rf test",
+            "mkdir tests",
+            "python setup.py build",
+            "python -c print(1)",
+            "node index.js",
+            "make clean",
+            "mvn compile",
+            "mvn package -DskipTests",
+            "npm run lint",
+            "npm run dev",
+            "docker build -t test .",
+            "docker ps",
+            "head -50 test.log",
+            "find . -name test",
+            "rg pytest",
+            "tail -f test-output.log",
+            "coverage report",
+            "python -m pip install pytest",
+            "ruby -e puts(1)",
+            "rspec --dry-run",
+            "docker compose up tap",
+            "ssh host ls",
+        ] {
+            assert_eq!(kind(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_a_test_command_at_the_end_owns_the_exit_code() {
+        let ran =
+            |lines: &[&str]| Ran::of(&lines.iter().map(|line| line.split_whitespace().collect()).collect::<Vec<Vec<&str>>>());
+        assert!(ran(&["pytest"]).unwrap().exit_is_its_own);
+        assert!(ran(&["cd web", "npm test"]).unwrap().exit_is_its_own);
+        assert!(!ran(&["pytest", "tail -5"]).unwrap().exit_is_its_own);
+        assert!(!ran(&["pytest", "true"]).unwrap().exit_is_its_own);
+        assert!(!ran(&["npx jest", "npx mocha"]).unwrap().exit_is_its_own);
+        assert!(!ran(&["! pytest"]).unwrap().exit_is_its_own);
+        assert!(ran(&["git status", "ls"]).is_none());
+    }
+}

@@ -1,0 +1,49 @@
+//! Bats as it prints on a terminal; its TAP is read as TAP.
+
+use super::super::failures::tell;
+use super::super::lines::Lines;
+use super::{Framework, Reading, counted, leading_number, without_time};
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    let (end, summary) = lines.iter().enumerate().rev().find(|(_, line)| is_summary(line))?;
+    let mut reading = Reading::new(Framework::Bats);
+    let mut file: Option<&str> = None;
+    for line in &lines[..end] {
+        if line.ends_with(".bats") && !line.starts_with(' ') {
+            file = Some(line);
+        } else if let Some(name) = line.strip_prefix(" ✗ ") {
+            let name = without_time(name);
+            let name = match name.rsplit_once(" [") {
+                Some((rest, time)) if time.trim_end_matches(']').parse::<u64>().is_ok() => rest,
+                Some(_) | None => name,
+            };
+            reading.failures.add(name, file, None, "");
+        } else if let Some(failure) = reading.failures.last_mut() {
+            let text = line.trim();
+            if let Some((head, rest)) = text.split_once(", line ").filter(|(head, _)| head.contains("file ")) {
+                let file = head.rsplit("file ").next().unwrap_or(head);
+                tell(failure, leading_number(rest).map(|line| (file, line as u32)), None);
+            } else if text.ends_with("failed") || text.contains("' failed with") {
+                tell(failure, None, Some(text));
+            }
+        }
+    }
+    let of = |word| counted(summary, word).unwrap_or(0);
+    let failed = of("failure") + of("failures");
+    let tests = of("tests") + of("test");
+    reading.count(tests.saturating_sub(failed + of("skipped")), failed, of("skipped"));
+    reading.concluded = Some(end);
+    reading.judge();
+    Some(reading)
+}
+
+/// `4 tests, 2 failures, 1 skipped`, perhaps with a time.
+fn is_summary(line: &str) -> bool {
+    let tests = counted(line, "tests").or_else(|| counted(line, "test"));
+    let failures = counted(line, "failures").or_else(|| counted(line, "failure"));
+    line.starts_with(|c: char| c.is_ascii_digit())
+        && tests.is_some()
+        && failures.is_some()
+        && !line.contains("assertion")
+        && line.len() < 100
+}

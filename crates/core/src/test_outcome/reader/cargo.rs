@@ -1,0 +1,137 @@
+//! `cargo test`: the harness of each binary, doc tests, and what the compiler says before them.
+
+use super::super::failures::{Failures, tell};
+use super::super::lines::Lines;
+use super::{Framework, Reading, Says, counted, place};
+
+/// A test, where it failed, and what it said.
+type Reason<'l> = (&'l str, Option<(&'l str, u32)>, &'l str);
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    let mut reading = Reading::new(Framework::CargoTest);
+    let mut progress = Failures::default();
+    let mut reasons: Vec<Reason<'_>> = Vec::new();
+    let (mut in_list, mut stopped, mut panic) = (false, None, None);
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(counts) = line.strip_prefix("test result: ").filter(|rest| rest.contains(" measured; ")) {
+            let of = |word| counted(counts, word).unwrap_or(0);
+            reading.count(of("passed"), of("failed"), of("ignored"));
+            (reading.concluded, in_list) = (Some(at), false);
+        } else if **line == *"failures:" {
+            in_list = true;
+        } else if let Some(name) = in_list.then(|| line.strip_prefix("    ")).flatten().filter(|name| !name.starts_with(' ')) {
+            reading.failures.add(without_note(name), None, None, "");
+        } else if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            (in_list, panic) = (false, None);
+            reasons.push((name, None, ""));
+        } else if let Some((name, found)) = panicked(line) {
+            if reasons.last().is_none_or(|(last, place, _)| *last != name && name != "main" || place.is_some()) {
+                reasons.push((name, Some(found), ""));
+            } else if let Some(last) = reasons.last_mut() {
+                last.1 = Some(found);
+            }
+            panic = Some(at);
+        } else if let Some(name) = failed(line) {
+            progress.add(without_note(name), None, None, "");
+        } else if line.starts_with("error: test failed") || line.starts_with("error: doctest failed") {
+            stopped = Some(at);
+        } else if let Some(last) = reasons.last_mut().filter(|(_, _, message)| message.is_empty()) {
+            let said = panic.is_some_and(|seen| seen + 1 == at)
+                || line.starts_with("Error: ")
+                || line.starts_with("note: test did not panic");
+            if said {
+                last.2 = line.trim();
+                last.1 = last.1.or_else(|| line.strip_prefix("note: test did not panic as expected at ").and_then(place));
+            }
+        }
+    }
+    if reading.failures.is_empty() {
+        reading.failures = progress;
+    } else {
+        // With `--nocapture` a list may be cut short; what ran is not forgotten.
+        for failure in progress.into_list() {
+            reading.failures.add(&failure.name, None, None, "");
+        }
+    }
+    let known: std::collections::HashMap<&str, _> = reasons.iter().map(|reason| (reason.0, (reason.1, reason.2))).collect();
+    let mut told = Failures::default();
+    for failure in std::mem::take(&mut reading.failures).into_list() {
+        let (place, message) = known.get(failure.name.as_str()).copied().unwrap_or((None, ""));
+        let (file, line) = place.unzip();
+        told.add(&failure.name, file, line, message);
+    }
+    reading.failures = told;
+    if let Some((at, what)) = compile_error(lines, &mut reading) {
+        (reading.concluded, reading.says, reading.reason) = (Some(at), Says::Broken, Some(what));
+        return Some(reading);
+    }
+    if let Some(at) = stopped.filter(|_| reading.counts.failed.unwrap_or(0) == 0) {
+        // The binary died: no result line of its own.
+        reading.reason =
+            lines.iter().find(|line| line.contains("process didn't exit successfully")).map(|line| line.trim().to_owned());
+        let target =
+            lines[at].split_once("pass `").and_then(|(_, rest)| rest.split_once('`')).map_or("test binary", |(target, _)| target);
+        let reason = reading.reason.clone().unwrap_or_default();
+        reading.failures.add(target, None, None, reason.rsplit(" (").next().unwrap_or("").trim_end_matches(')'));
+        (reading.concluded, reading.says) = (Some(at), Says::Failed);
+        return Some(reading);
+    }
+    if reading.concluded.is_some() {
+        reading.judge();
+        return Some(reading);
+    }
+    reading.says = Says::Failed;
+    (!reading.failures.is_empty()).then_some(reading)
+}
+
+/// The first errors of the compiler, if it stopped there.
+pub(super) fn compile_error(lines: &Lines<'_>, reading: &mut Reading) -> Option<(usize, String)> {
+    let (at, end) = lines.iter().enumerate().find(|(_, line)| {
+        line.starts_with("error: could not compile ")
+            || line.starts_with("error: failed to parse manifest")
+            || line.starts_with("error: could not find `Cargo.toml`")
+    })?;
+    let mut errors = 0;
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("error")) {
+        let Some((_, message)) = line.split_once(": ") else { continue };
+        let found = lines.get(index + 1).and_then(|next| next.trim_start().strip_prefix("--> ")).and_then(place);
+        if let Some((file, number)) = found {
+            reading.failures.add(&format!("{file}:{number}"), Some(file), Some(number), message);
+            errors += 1;
+        }
+    }
+    if errors == 0 {
+        let target = end.split('`').nth(1).unwrap_or("build");
+        reading.failures.add(target, None, None, end.strip_prefix("error: ").unwrap_or(end));
+    }
+    Some((at, end.strip_prefix("error: ").unwrap_or(end).to_owned()))
+}
+
+/// `thread 'name' (123) panicked at src/lib.rs:4:53:`, and the older form with the message in quotes.
+pub(super) fn panicked(line: &str) -> Option<(&str, (&str, u32))> {
+    let (name, rest) = line.trim_start().strip_prefix("thread '")?.split_once('\'')?;
+    let (_, at) = rest.split_once("panicked at ")?;
+    let at = if at.starts_with('\'') { at.rsplit("', ").next()? } else { at };
+    Some((name, place(at)?))
+}
+
+pub(super) fn tell_panic(reading: &mut Reading, line: &str, next: Option<&str>) {
+    if let (Some((_, found)), Some(failure)) = (panicked(line), reading.failures.last_mut()) {
+        tell(failure, Some(found), next);
+    }
+}
+
+/// `test name ... FAILED`, `name --- FAILED`.
+fn failed(line: &str) -> Option<&str> {
+    if let Some(name) = line.strip_suffix(" --- FAILED") {
+        return (!name.contains(' ')).then_some(name);
+    }
+    let rest = line.strip_prefix("test ")?;
+    let (name, verdict) = rest.rsplit_once(" ... ")?;
+    (verdict == "FAILED" || verdict.starts_with("FAILED <") || verdict.starts_with("FAILED (")).then_some(name)
+}
+
+fn without_note(name: &str) -> &str {
+    let name = name.trim();
+    name.strip_suffix(" - should panic").unwrap_or(name)
+}

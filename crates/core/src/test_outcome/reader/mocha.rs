@@ -1,0 +1,117 @@
+//! Mocha: every reporter that ends in its epilogue (spec, dot, list, min, nyan and others).
+
+use super::super::failures::{Failures, cut, tell};
+use super::super::lines::Lines;
+use super::{Framework, Reading, Says, indent, leading_number, stack_place};
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    let mut reading = Reading::new(Framework::Mocha);
+    let mut end: Option<usize> = None;
+    let mut ends: Vec<usize> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if tally(line, "passing").is_some() && line.trim_end().ends_with(')') {
+            ends.push(at);
+            end = Some(at);
+        }
+    }
+    for at in ends {
+        let mut epilogue = lines[at..].iter().take(5);
+        let of = |line: &str, word| tally(line, word).unwrap_or(0);
+        let passed = epilogue.next().map_or(0, |line| of(line, "passing"));
+        let (mut pending, mut failing) = (0, 0);
+        for line in epilogue {
+            pending += of(line, "pending");
+            failing += of(line, "failing");
+        }
+        reading.count(passed, failing, pending);
+        if failing > 0 {
+            read_blocks(&lines[at..], &mut reading.failures);
+        }
+    }
+    if end.is_some() {
+        reading.concluded = end;
+        reading.judge();
+        return Some(reading);
+    }
+    if let Some((at, line)) = lines.iter().enumerate().find(|(_, line)| line.contains("Error: No test files found")) {
+        (reading.concluded, reading.says, reading.reason) = (Some(at), Says::NothingRan, Some(cut(line.trim(), 200)));
+        return Some(reading);
+    }
+    // The end of a report whose beginning is lost.
+    read_blocks(lines, &mut reading.failures);
+    reading.says = Says::Failed;
+    if reading.failures.is_empty() {
+        return broken(lines, reading);
+    }
+    Some(reading)
+}
+
+/// It stopped while loading: there is an error and its stack, but no report.
+fn broken(lines: &[std::borrow::Cow<'_, str>], mut reading: Reading) -> Option<Reading> {
+    let loader = lines.iter().any(|line| line.contains("mocha/lib/") && line.trim_start().starts_with("at "));
+    if !loader {
+        return None;
+    }
+    let error = lines.iter().find(|line| line.contains("Error: ") || line.trim_start().starts_with("SyntaxError"))?;
+    let place = lines.iter().find_map(|line| stack_place(line)).or_else(|| {
+        let file = lines
+            .iter()
+            .find_map(|line| super::place(line.trim()).filter(|(path, _)| path.ends_with("js") || path.ends_with("ts")))?;
+        super::own(file)
+    });
+    let (file, line) = place.unzip();
+    let text = error.trim();
+    reading.failures.add(file.unwrap_or("loading"), file, line, text.strip_prefix("Exception during run: ").unwrap_or(text));
+    reading.says = Says::Broken;
+    Some(reading)
+}
+
+/// `  3 failing`: nothing else on the line but, for passing, the time.
+fn tally(line: &str, word: &str) -> Option<u64> {
+    let text = line.trim();
+    let number = leading_number(text)?;
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(' ')?.strip_prefix(word)?;
+    (indent(line) <= 4 && (rest.is_empty() || rest.starts_with(" ("))).then_some(number)
+}
+
+/// `  1) suite`, deeper lines for inner suites, the last ending in a colon; then the error.
+fn read_blocks(lines: &[std::borrow::Cow<'_, str>], failures: &mut Failures) {
+    let mut at = 0;
+    let mut expected = None;
+    while at < lines.len() {
+        let Some((number, first)) = numbered(&lines[at]).filter(|(number, _)| expected.is_none_or(|next| *number == next)) else {
+            if let (Some(place), Some(failure)) = (stack_place(&lines[at]), failures.last_mut().filter(|_| expected.is_some())) {
+                tell(failure, Some(place), None);
+            }
+            at += 1;
+            continue;
+        };
+        let mut parts = vec![first.trim()];
+        let mut next = at + 1;
+        let mut complete = first.ends_with(':');
+        while !complete && next < lines.len() && next - at < 20 {
+            let part = lines[next].trim();
+            if part.is_empty() || indent(&lines[next]) < 5 {
+                break;
+            }
+            parts.push(part);
+            complete = part.ends_with(':');
+            next += 1;
+        }
+        if !complete {
+            at += 1;
+            continue;
+        }
+        let name = parts.join(" ");
+        let message = lines[next..].iter().take(4).map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
+        failures.add(name.trim_end_matches(':'), None, None, message);
+        expected = Some(number + 1);
+        at = next;
+    }
+}
+
+fn numbered(line: &str) -> Option<(u64, &str)> {
+    let text = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))?;
+    let (number, title) = text.split_once(") ")?;
+    Some((number.parse().ok()?, title))
+}

@@ -1,0 +1,101 @@
+//! `node --test` with the spec and dot reporters; its TAP is read as TAP.
+
+use super::super::failures::{Failures, tell};
+use super::super::lines::Lines;
+use super::{Framework, Reading, Says, indent, leading_number, place, stack_place, without_time};
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    let mut reading = Reading::new(Framework::NodeTest);
+    let mut counts: [Option<u64>; 5] = [None; 5];
+    let mut inline = Failures::default();
+    let mut listed: Vec<(Option<(&str, u32)>, &str)> = Vec::new();
+    let mut groups: Vec<&str> = Vec::new();
+    let (mut at_place, mut in_list, mut dot) = (None, false, false);
+    for (at, line) in lines.iter().enumerate() {
+        let text = line.trim_start();
+        if let Some((word, number)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) {
+            let slot = ["tests", "pass", "fail", "cancelled", "skipped"].iter().position(|known| *known == word);
+            if let (Some(slot), Some(number)) = (slot, leading_number(number)) {
+                // A test may print such a line: only a whole block counts, and the last one stays.
+                if slot == 0 {
+                    counts = [None; 5];
+                }
+                counts[slot] = Some(number);
+                reading.concluded = Some(at);
+            }
+        } else if **line == *"✖ failing tests:" {
+            in_list = true;
+        } else if **line == *"Failed tests:" {
+            (in_list, dot) = (true, true);
+        } else if let Some(found) = line.strip_prefix("test at ").and_then(place) {
+            (at_place, in_list) = (Some(found), true);
+        } else if let Some(name) = text.strip_prefix("✖ ") {
+            let todo = name.ends_with("# TODO") || name.contains(" # TODO");
+            if !todo {
+                let name = without_time(name.split(" # ").next().unwrap_or(name));
+                if in_list && indent(line) == 0 {
+                    listed.push((at_place.take(), name));
+                    reading.failures.add(name, None, None, "");
+                    if let (Some((found, _)), Some(failure)) = (listed.last(), reading.failures.last_mut()) {
+                        tell(failure, *found, None);
+                    }
+                } else if !in_list && !groups.contains(&name) {
+                    inline.add(name, None, None, "");
+                }
+            }
+        } else if let Some(name) = text.strip_prefix("▶ ") {
+            groups.push(without_time(name));
+        } else if in_list
+            && !text.is_empty()
+            && let Some(failure) = reading.failures.last_mut()
+        {
+            tell(failure, stack_place(line).filter(|_| dot), Some(text.trim_matches('\'')));
+        }
+    }
+    if reading.failures.is_empty() {
+        reading.failures = inline;
+    } else {
+        drop_suites(&mut reading.failures, &groups);
+    }
+    let [tests, pass, fail, cancelled, skipped] = counts;
+    if let (Some(_), Some(pass), Some(fail)) = (tests, pass, fail) {
+        reading.count(pass, fail + cancelled.unwrap_or(0), skipped.unwrap_or(0));
+        reading.judge();
+        let files_only = !reading.failures.is_empty() && reading.failures.iter().all(|failure| is_file(&failure.name));
+        if reading.says == Says::Failed && files_only {
+            reading.says = Says::Broken;
+        }
+        return Some(reading);
+    }
+    reading.concluded = None;
+    if let Some(line) = lines.iter().find(|line| line.starts_with("Could not find '")) {
+        (reading.says, reading.reason) = (Says::NothingRan, Some(line.to_string()));
+        return (lines.len() <= 5).then_some(reading);
+    }
+    reading.says = Says::Failed;
+    (!reading.failures.is_empty() && (in_list || dot)).then_some(reading)
+}
+
+/// A suite fails because a test in it did.
+fn drop_suites(failures: &mut Failures, groups: &[&str]) {
+    let groups: std::collections::HashSet<&str> = groups.iter().copied().collect();
+    let inner = failures.iter().any(|failure| !groups.contains(failure.name.as_str()));
+    if !inner {
+        return;
+    }
+    let mut kept = Failures::default();
+    for failure in std::mem::take(failures).into_list() {
+        let only_says_so = failure.message.is_empty() || failure.message.contains("subtest");
+        if !groups.contains(failure.name.as_str()) || !only_says_so {
+            kept.add(&failure.name, None, None, &failure.message);
+            if let (Some(file), Some(line), Some(last)) = (&failure.file, failure.line, kept.last_mut()) {
+                tell(last, Some((file, line)), None);
+            }
+        }
+    }
+    *failures = kept;
+}
+
+fn is_file(name: &str) -> bool {
+    [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"].iter().any(|end| name.ends_with(end)) && !name.contains(' ')
+}

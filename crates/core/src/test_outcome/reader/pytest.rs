@@ -1,0 +1,195 @@
+//! pytest, from `-qq` to `-vv`, with xdist and sugar.
+
+use std::collections::HashMap;
+
+use super::super::failures::{Failures, cut};
+use super::super::lines::Lines;
+use super::{Framework, Reading, Says, counted, place};
+
+#[derive(Default)]
+struct Section<'l> {
+    title: &'l str,
+    place: Option<(&'l str, u32)>,
+    message: &'l str,
+}
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    let mut reading = Reading::new(Framework::Pytest);
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    let mut listed: Vec<(&str, &str)> = Vec::new();
+    let mut loose: Vec<(&str, &str)> = Vec::new();
+    let mut progress = Failures::default();
+    let mut sessions: Vec<Option<(usize, &str)>> = vec![None];
+    let (mut in_list, mut in_section, mut collecting, mut broken, mut sugar) = (false, false, false, None, None);
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(title) = ruled(line, '=') {
+            (in_list, in_section) = (title == "short test summary info", title == "FAILURES" || title == "ERRORS");
+            if title == "test session starts" {
+                sessions.push(None);
+            } else if is_summary(title) {
+                set_last(&mut sessions, at, title);
+            }
+        } else if line.starts_with(|c: char| c.is_ascii_digit()) && is_summary(line) || line.starts_with("no tests ran in ") {
+            set_last(&mut sessions, at, line);
+            in_list = false;
+        } else if let Some(title) = in_section.then(|| ruled(line, '_')).flatten() {
+            collecting |= title.starts_with("ERROR collecting ");
+            sections.push(Section { title, ..Section::default() });
+        } else if let Some(entry) = entry(line) {
+            if in_list { &mut listed } else { &mut loose }.push(entry);
+        } else if let Some(section) = sections.last_mut().filter(|_| in_section) {
+            if let Some(message) = line.strip_prefix("E   ").filter(|_| section.message.is_empty()) {
+                section.message = message.trim();
+            } else if let Some(found) = location(line) {
+                section.place = Some(found);
+            }
+        } else if line.starts_with("INTERNALERROR>")
+            || line.starts_with("pytest: error:")
+            || line.contains("error: unrecognized arguments")
+        {
+            broken.get_or_insert((at, line));
+        } else if line.starts_with("FAIL Required test coverage") || line.starts_with("ERROR: Coverage failure") {
+            reading.reason = Some(line.to_string());
+        } else if line.starts_with("Results (") && line.ends_with("s):") {
+            sugar = Some(at);
+        } else if let Some(name) = progress_name(line) {
+            progress.add(name, file_of(name), None, "");
+        }
+    }
+    let mut errors = 0;
+    let mut seen = false;
+    for (at, text) in sessions.into_iter().flatten() {
+        let of = |word| counted(text, word).unwrap_or(0);
+        errors += of("error") + of("errors");
+        reading.count(of("passed") + of("xpassed"), of("failed") + of("error") + of("errors"), of("skipped") + of("xfailed"));
+        (reading.concluded, seen) = (Some(at), true);
+    }
+    if let Some(at) = sugar.filter(|_| !seen) {
+        let text = lines[at + 1..].iter().take(8).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+        let of = |word| counted(&text, word).unwrap_or(0);
+        reading.count(of("passed"), of("failed") + of("error") + of("errors"), of("skipped"));
+        (reading.concluded, seen) = (Some(at), true);
+    }
+    let known: HashMap<&str, &Section<'_>> = sections.iter().map(|section| (bare(section.title), section)).collect();
+    let shown = if listed.is_empty() && (!seen || reading.counts.failed > Some(0)) { &loose } else { &listed };
+    for (name, message) in shown {
+        let key = name.split_once("::").map_or(*name, |(_, inner)| inner).replace("::", ".");
+        let section = known.get(key.as_str()).or_else(|| known.get(name));
+        let line = section.and_then(|section| section.place).map(|(_, line)| line);
+        let message = section.map(|section| section.message).filter(|message| !message.is_empty()).unwrap_or(message);
+        reading.failures.add(name, file_of(name), line, message);
+    }
+    if reading.failures.is_empty() && (!seen || reading.counts.failed > Some(0)) {
+        for failure in progress.into_list() {
+            let key = failure.name.split_once("::").map_or(failure.name.as_str(), |(_, inner)| inner).replace("::", ".");
+            let section = known.get(key.as_str());
+            let line = section.and_then(|section| section.place).map(|(_, line)| line);
+            reading.failures.add(&failure.name, failure.file.as_deref(), line, section.map_or("", |section| section.message));
+        }
+    }
+    if reading.failures.is_empty() {
+        for section in &sections {
+            let (file, line) = section.place.unzip();
+            reading.failures.add(bare(section.title), file, line, section.message);
+        }
+    }
+    if seen {
+        reading.judge();
+        let failed = reading.counts.failed.unwrap_or(0);
+        let collected_badly =
+            collecting || lines.iter().any(|line| line.starts_with("!!!") && line.contains("during collection"));
+        if failed > 0 && failed == errors && collected_badly {
+            reading.says = Says::Broken;
+        }
+        return Some(reading);
+    }
+    if let Some((at, line)) = broken {
+        (reading.concluded, reading.says, reading.reason) = (Some(at), Says::Broken, Some(cut(line, 200)));
+        return Some(reading);
+    }
+    reading.says = if collecting { Says::Broken } else { Says::Failed };
+    (!reading.failures.is_empty()).then_some(reading)
+}
+
+fn set_last<'l>(sessions: &mut [Option<(usize, &'l str)>], at: usize, text: &'l str) {
+    if let Some(last) = sessions.last_mut() {
+        *last = Some((at, text));
+    }
+}
+
+/// The title of a line that is ruled on both sides: `=== FAILURES ===`.
+fn ruled(line: &str, rule: char) -> Option<&str> {
+    let least = if rule == '=' { 1 } else { 3 };
+    let inner = line.trim_end().trim_start_matches(rule);
+    let left = line.trim_end().len() - inner.len();
+    let title = inner.trim_end_matches(rule);
+    let right = inner.len() - title.len();
+    (left >= least && right >= 1 && title.starts_with(' ') && title.ends_with(' ')).then(|| title.trim())
+}
+
+/// `4 failed, 2 passed in 0.20s`, `no tests ran in 0.02s`, `2 deselected in 0.1s (0:01:02)`.
+fn is_summary(text: &str) -> bool {
+    let Some((counts, time)) = text.rsplit_once(" in ") else { return false };
+    let seconds = time.split(' ').next().unwrap_or(time);
+    let timed = seconds.strip_suffix('s').is_some_and(|number| number.parse::<f64>().is_ok()) || time.contains(" seconds");
+    let words =
+        ["failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "error", "errors", "warning", "warnings", "rerun"];
+    timed
+        && (counts == "no tests ran"
+            || (counts.len() < 200 && words.iter().any(|word| counted(counts, word).is_some()) && !counts.contains(':')))
+}
+
+/// `FAILED path::name - message`, `ERROR path::name`, `ERROR path - message`.
+fn entry(line: &str) -> Option<(&str, &str)> {
+    let rest = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")).or_else(|| {
+        let rest = line.strip_prefix("SUBFAIL").or_else(|| line.strip_prefix("SUBFAILED"))?;
+        rest.split_once(' ').map(|(_, name)| name)
+    })?;
+    let dash = match (rest.find('['), rest.find(" - ")) {
+        (Some(open), Some(dash)) if open < dash => rest[open..].find("] - ").map(|close| open + close + 1),
+        (_, dash) => dash,
+    };
+    let (name, message) = match dash {
+        Some(dash) => (&rest[..dash], &rest[dash + 3..]),
+        None => (rest, ""),
+    };
+    let path = name.split("::").next()?;
+    let is_path =
+        path.ends_with(".py") || path.ends_with(".txt") || path.ends_with(".rst") || path.ends_with(".md") || name.contains("::");
+    (is_path && !path.contains(' ')).then_some((name.trim(), message))
+}
+
+/// A test in the progress of `-v`, if it failed.
+fn progress_name(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix("[gw") {
+        let (_, name) = rest.split_once("] FAILED ").or_else(|| rest.split_once("] ERROR "))?;
+        return name.contains("::").then(|| name.trim());
+    }
+    let trimmed = line.trim_end();
+    let text = match trimmed.strip_suffix("%]").and_then(|text| text.rsplit_once('[')) {
+        Some((text, _)) => text.trim_end(),
+        None => trimmed,
+    };
+    let name = text.strip_suffix(" FAILED").or_else(|| text.strip_suffix(" ERROR"))?;
+    (name.contains("::") && name.split("::").next()?.ends_with(".py")).then_some(name)
+}
+
+fn location(line: &str) -> Option<(&str, u32)> {
+    let (head, _) = line.split_once(": ").unwrap_or((line, ""));
+    if line.starts_with(' ') || line.starts_with("E ") || head.contains("site-packages/") || head.starts_with('<') {
+        return None;
+    }
+    let (path, line) = place(head)?;
+    (path.ends_with(".py") && !path.contains("/lib/python")).then_some((path, line))
+}
+
+fn file_of(name: &str) -> Option<&str> {
+    name.split("::").next().filter(|path| path.contains('.'))
+}
+
+fn bare(title: &str) -> &str {
+    ["ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "]
+        .iter()
+        .find_map(|start| title.strip_prefix(start))
+        .unwrap_or(title)
+}

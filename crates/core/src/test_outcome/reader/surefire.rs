@@ -1,0 +1,112 @@
+//! Maven Surefire and Failsafe.
+
+use super::super::failures::{Failures, cut};
+use super::super::lines::Lines;
+use super::{Framework, Reading, Says, labelled, leading_number};
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    let mut reading = Reading::new(Framework::Surefire);
+    let mut marked = Failures::default();
+    let (mut in_results, mut in_list, mut nothing, mut broken) = (false, false, None, None);
+    for (at, line) in lines.iter().enumerate() {
+        let (level, text) = level(line);
+        let trimmed = text.trim();
+        if trimmed == "Results:" || trimmed == "Results :" {
+            (in_results, in_list) = (true, false);
+        } else if let Some(rest) = text.strip_prefix("Tests run: ") {
+            let whole = text.contains("Skipped:") && !text.contains("<<<");
+            if text.contains("Time elapsed") {
+                in_list = false;
+            } else if whole && (level.is_some() || in_results) {
+                let of = |label| labelled(text, label).unwrap_or(0);
+                let failed = of("Failures:") + of("Errors:");
+                let tests = leading_number(rest).unwrap_or(0);
+                reading.count(tests.saturating_sub(failed + of("Skipped:")), failed, of("Skipped:"));
+                reading.concluded = Some(at);
+                (in_results, in_list) = (false, false);
+            }
+        } else if matches!(trimmed, "Failures:" | "Errors:" | "Failed tests:" | "Tests in error:") {
+            in_list = level == Some("ERROR") || in_results;
+        } else if let Some(entry) = text.strip_prefix("Failed tests:   ").or_else(|| text.strip_prefix("Tests in error:   ")) {
+            in_list = in_results;
+            if in_list {
+                add_entry(&mut reading.failures, entry);
+            }
+        } else if in_list && text.starts_with("  ") && !trimmed.is_empty() {
+            // Deeper lines repeat a parameterised or retried test with its runs.
+            if !text.starts_with("    ") || reading.failures.is_empty() {
+                add_entry(&mut reading.failures, trimmed);
+            }
+        } else if let Some((name, _)) = text.split_once(" <<< FAILURE!").or_else(|| text.split_once(" <<< ERROR!")) {
+            let name = name.split("  Time elapsed").next().unwrap_or(name);
+            let name = name.split(" -- Time elapsed").next().unwrap_or(name);
+            let message = lines.get(at + 1).map_or("", |next| next.trim());
+            marked.add(name.trim(), None, None, message);
+        } else if trimmed.starts_with("COMPILATION ERROR") {
+            broken = Some((at, "compilation error".to_owned()));
+        } else if let Some((file, number, message)) = broken.as_ref().and_then(|_| compiled(text)) {
+            reading.failures.add(&format!("{file}:{number}"), Some(file), Some(number), message);
+        } else if trimmed.contains("No tests were executed!")
+            || trimmed.contains("No tests matching pattern")
+            || trimmed == "No tests to run."
+        {
+            nothing = Some(at);
+        } else if level == Some("ERROR")
+            && (trimmed.starts_with("Failed to execute goal")
+                || trimmed.starts_with("Unknown lifecycle phase")
+                || trimmed.starts_with("Non-resolvable"))
+        {
+            reading.reason = Some(cut(trimmed, 200));
+        }
+    }
+    if reading.failures.is_empty() {
+        reading.failures = marked;
+    }
+    if let Some((at, what)) = broken {
+        (reading.concluded, reading.says, reading.reason) = (Some(at), Says::Broken, Some(what));
+        return Some(reading);
+    }
+    if reading.concluded.is_some() {
+        reading.judge();
+        return Some(reading);
+    }
+    if let Some(at) = nothing {
+        (reading.concluded, reading.says) = (Some(at), Says::NothingRan);
+        return Some(reading);
+    }
+    if reading.reason.is_some() && reading.failures.is_empty() {
+        reading.says = Says::Broken;
+        reading.concluded = lines.iter().rposition(|line| line.contains("BUILD FAILURE"));
+        return Some(reading);
+    }
+    reading.says = Says::Failed;
+    (!reading.failures.is_empty()).then_some(reading)
+}
+
+fn level(line: &str) -> (Option<&str>, &str) {
+    match line.strip_prefix('[').and_then(|rest| rest.split_once("] ").or_else(|| rest.split_once(']'))) {
+        Some((level @ ("INFO" | "ERROR" | "WARNING" | "WARN"), text)) => (Some(level), text),
+        Some(_) | None => (None, line),
+    }
+}
+
+/// `CartTest.total:4 expected: <3> but was: <2>`, `CartTest.boom:6 » IllegalState boom`, `total(shop.CartTest): message`.
+fn add_entry(failures: &mut Failures, entry: &str) {
+    let (head, message) = entry.split_once(' ').unwrap_or((entry, ""));
+    let message = message.trim_start_matches("» ");
+    if let Some((name, rest)) = head.split_once(':') {
+        let line = leading_number(rest).map(|line| line as u32);
+        let class = name.split(['.', '$']).next().unwrap_or(name);
+        let file = line.map(|_| format!("{class}.java"));
+        failures.add(name, file.as_deref(), line, message);
+    } else {
+        failures.add(head.trim_end_matches(':'), None, None, message);
+    }
+}
+
+/// `/src/BadTest.java:[2,36] message`.
+fn compiled(text: &str) -> Option<(&str, u32, &str)> {
+    let (file, rest) = text.split_once(":[")?;
+    let (at, message) = rest.split_once("] ")?;
+    Some((file, leading_number(at)? as u32, message))
+}

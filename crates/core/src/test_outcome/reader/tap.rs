@@ -1,0 +1,302 @@
+//! TAP: producers of any language, node-tap's own reports, and `prove`, which reads TAP and prints its own.
+
+use super::super::failures::{Failures, tell};
+use super::super::lines::Lines;
+use super::{Framework, Reading, Says, counted, indent, labelled, leading_number, place, without_time};
+
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    if let Some(reading) = read_prove(lines) {
+        return Some(reading);
+    }
+    let mut reading = Reading::new(Framework::Tap);
+    let mut tally = Tally::default();
+    // Failures by depth: a group's own line comes after those of its tests, or before them inside braces.
+    let mut points: Vec<(usize, String, bool)> = Vec::new();
+    let (mut plan, mut version, mut bailed, mut in_yaml, mut open) = (None, false, None, None, false);
+    let mut printed = None;
+    let mut loading = false;
+    for (at, line) in lines.iter().enumerate() {
+        let depth = indent(line);
+        let text = line.trim_start();
+        if let Some(level) = in_yaml {
+            if text == "..." && depth == level {
+                in_yaml = None;
+            } else if open && let Some(failure) = reading.failures.last_mut() {
+                loading |= text.starts_with("failureType: 'uncaughtException'")
+                    || text.contains("exitCode: ") && !text.ends_with(": 0") && failure.name.contains('.');
+                diagnose(text, failure);
+            }
+            continue;
+        }
+        if text == "---" && (open || depth > 0) {
+            in_yaml = Some(depth);
+        } else if line.starts_with("TAP version ") {
+            version = true;
+        } else if text.starts_with("1..") && leading_number(&text[3..]).is_some() {
+            if depth == 0 {
+                plan = Some((at, leading_number(&text[3..]).unwrap_or(0)));
+            }
+        } else if let Some(reason) = line.strip_prefix("Bail out!") {
+            bailed = Some((at, reason.trim()));
+        } else if let Some((good, name, directive)) = point(text) {
+            let excused = directive.is_some();
+            let failed = !good && directive != Some(Directive::Skip) && directive != Some(Directive::Todo);
+            open = failed;
+            if failed {
+                let name = if name.is_empty() { text.trim_end_matches(" {").to_owned() } else { name.to_owned() };
+                reading.failures.add(&name, None, None, "");
+                points.push((depth, name.clone(), true));
+            } else {
+                points.push((depth, String::new(), false));
+            }
+            if depth == 0 {
+                match (failed, excused) {
+                    (true, _) => tally.failed += 1,
+                    (false, true) => tally.skipped += 1,
+                    (false, false) => tally.passed += 1,
+                }
+            }
+        } else if let Some(comment) = text.strip_prefix('#') {
+            let comment = comment.trim();
+            if depth == 0 {
+                let number = |word: &str| leading_number(comment.strip_prefix(word)?.strip_prefix(' ')?.trim_start());
+                printed = number("pass").or(printed);
+            }
+            if open && let Some(failure) = reading.failures.last_mut() {
+                comment_of(comment, failure);
+            }
+        }
+    }
+    if points.is_empty() && plan.is_none() && bailed.is_none() {
+        return read_terse(lines);
+    }
+    reading.framework = producer(lines);
+    drop_groups(&mut reading.failures, &points);
+    reading.concluded = plan.map(|(at, _)| at).or(bailed.map(|(at, _)| at)).or(version.then_some(0));
+    // Subtests are not counted here, but the producer may have done it.
+    if let Some(passed) = printed.filter(|_| tally.failed > 0) {
+        tally.passed = passed;
+    }
+    reading.count(tally.passed, tally.failed, tally.skipped);
+    reading.judge();
+    if let Some((_, reason)) = bailed {
+        if reading.failures.is_empty() {
+            reading.failures.add(reason, None, None, "");
+        }
+        (reading.says, reading.reason) = (Says::Broken, Some(format!("Bail out! {reason}")));
+    } else if tally.failed == 0 && !reading.failures.is_empty() {
+        reading.says = Says::Failed;
+    } else if let Some((at, planned)) =
+        plan.filter(|(_, planned)| *planned > points.iter().filter(|point| point.0 == 0).count() as u64)
+        && reading.says == Says::Passed
+        && points.len() as u64 >= 1
+        && at == 0
+    {
+        reading.reason = Some(format!("planned {planned} tests, but fewer ran"));
+    }
+    if loading
+        && reading.says == Says::Failed
+        && reading.failures.iter().all(|failure| failure.name.ends_with("js") || failure.name.ends_with("ts"))
+    {
+        reading.says = Says::Broken;
+    }
+    Some(reading)
+}
+
+/// Who wrote it, where that shows.
+fn producer(lines: &Lines<'_>) -> Framework {
+    let from_bats = |line: &str| line.starts_with("# (") && line.contains(".bats, line ");
+    if lines.iter().any(|line| line.starts_with("# duration_ms ")) {
+        Framework::NodeTest
+    } else if lines.iter().any(|line| from_bats(line) || line.starts_with("# ") && line.contains(".bats: line ")) {
+        Framework::Bats
+    } else {
+        Framework::Tap
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Directive {
+    Skip,
+    Todo,
+}
+
+/// `not ok 1 - name # SKIP why`.
+fn point(text: &str) -> Option<(bool, &str, Option<Directive>)> {
+    let (good, rest) = match text.strip_prefix("not ok") {
+        Some(rest) => (false, rest),
+        None => (true, text.strip_prefix("ok")?),
+    };
+    if !(rest.is_empty() || rest.starts_with(' ')) {
+        return None;
+    }
+    let rest = rest.trim_start();
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 && !rest.starts_with("- ") {
+        return None;
+    }
+    let rest = rest[digits..].trim_start();
+    let rest = rest.strip_prefix("- ").unwrap_or(if rest == "-" { "" } else { rest });
+    let rest = rest.strip_suffix(" {").unwrap_or(rest);
+    let (name, directive) = match rest.rfind('#') {
+        Some(at) => {
+            let note = rest[at + 1..].trim_start();
+            let word = note.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default().to_ascii_lowercase();
+            match word.as_str() {
+                "skip" | "skipped" => (&rest[..at], Some(Directive::Skip)),
+                "todo" => (&rest[..at], Some(Directive::Todo)),
+                "time" => (&rest[..at], None),
+                _ => (rest, None),
+            }
+        }
+        None => (rest, None),
+    };
+    Some((good, without_time(name.trim()), directive))
+}
+
+/// A group fails because a test in it failed: only the tests are named.
+fn drop_groups(failures: &mut Failures, points: &[(usize, String, bool)]) {
+    let deepest = |at: usize| {
+        let (depth, _, _) = &points[at];
+        let inside_before = at > 0 && points[..at].iter().rev().take_while(|point| point.0 > *depth).any(|point| point.2);
+        let inside_after = points[at + 1..].iter().take_while(|point| point.0 > *depth).any(|point| point.2);
+        !(inside_before || inside_after)
+    };
+    // The scan around a point is bounded: deep nesting is rare, and a hostile output must stay linear.
+    if points.len() > 20_000 {
+        return;
+    }
+    let leaves: std::collections::HashSet<&str> = (0..points.len())
+        .filter(|at| points[*at].2)
+        .take(400)
+        .filter(|at| deepest(*at))
+        .map(|at| points[at].1.as_str())
+        .collect();
+    let mut kept = Failures::default();
+    for failure in std::mem::take(failures).into_list() {
+        if leaves.contains(failure.name.as_str()) || failure.name.chars().count() >= 300 {
+            kept.add(&failure.name, failure.file.as_deref(), failure.line, &failure.message);
+        }
+    }
+    *failures = kept;
+}
+
+fn diagnose(text: &str, failure: &mut super::super::TestFailure) {
+    if text.starts_with('(') && text.contains(", line ") {
+        comment_of(text, failure);
+        return;
+    }
+    let Some((key, value)) = text.split_once(": ").or_else(|| text.strip_suffix(':').map(|key| (key, ""))) else {
+        if matches!(failure.message.as_str(), "|-" | "|" | ">-") {
+            text.clone_into(&mut failure.message);
+        }
+        return;
+    };
+    let value = value.trim().trim_matches(['\'', '"']);
+    match key {
+        "location" | "at" if !value.is_empty() => {
+            let value = value.rsplit('(').next().unwrap_or(value);
+            tell(failure, place(value), None);
+        }
+        "fileName" | "file" if failure.file.is_none() && !value.is_empty() => failure.file = Some(value.to_owned()),
+        "lineNumber" | "line" if failure.line.is_none() => failure.line = value.parse().ok(),
+        "error" | "message" if !value.is_empty() => tell(failure, None, Some(value)),
+        _ if matches!(failure.message.as_str(), "|-" | "|" | ">-") => text.clone_into(&mut failure.message),
+        _ => {}
+    }
+}
+
+/// `(in test file f.bats, line 2)`, `at t/f.t line 1.`
+fn comment_of(comment: &str, failure: &mut super::super::TestFailure) {
+    if let Some((head, rest)) = comment.split_once(", line ").filter(|(head, _)| head.contains("file ")) {
+        let file = head.rsplit("file ").next().unwrap_or(head);
+        if let Some(line) = leading_number(rest) {
+            tell(failure, Some((file, line as u32)), None);
+        }
+    } else if let Some((file, rest)) = comment.strip_prefix("at ").and_then(|rest| rest.split_once(" line ")) {
+        if let Some(line) = leading_number(rest) {
+            tell(failure, Some((file, line as u32)), None);
+        }
+    } else if !comment.is_empty() && !comment.starts_with("Failed test") {
+        tell(failure, None, Some(comment));
+    }
+}
+
+/// `prove` tells each file and a result at the end.
+fn read_prove(lines: &Lines<'_>) -> Option<Reading> {
+    let (end, result) = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, line.strip_prefix("Result: ")?)))?;
+    let files = lines[..end].iter().rev().take(5).find(|line| line.starts_with("Files="))?;
+    let mut reading = Reading::new(Framework::Tap);
+    reading.concluded = Some(end);
+    let tests = labelled(files, "Tests=").unwrap_or(0);
+    let mut failed = 0;
+    let mut named = false;
+    for (at, line) in lines[..end].iter().enumerate() {
+        if let Some((file, rest)) = line.split_once(" (Wstat: ") {
+            failed += labelled(rest, "Failed:").unwrap_or(0);
+            let why = lines[at + 1..end]
+                .iter()
+                .take(3)
+                .map(|line| line.trim())
+                .find(|line| line.starts_with("Parse errors") || line.starts_with("Non-zero"));
+            if !reading.failures.iter().any(|failure| failure.file.as_deref() == Some(file.trim())) {
+                reading.failures.add(file.trim(), Some(file.trim()), None, why.unwrap_or_default());
+            }
+        } else if let Some(name) = line.trim_start().strip_prefix("#   Failed test '").and_then(|rest| rest.strip_suffix('\'')) {
+            let place = lines
+                .get(at + 1)
+                .and_then(|next| next.trim_start().strip_prefix("#   at "))
+                .and_then(|rest| rest.split_once(" line "));
+            let (file, number) = place.map(|(file, rest)| (file, leading_number(rest).unwrap_or(0) as u32)).unzip();
+            reading.failures.add(name, file, number, "");
+            named = true;
+        }
+    }
+    let broken = lines[..end].iter().any(|line| line.trim_end() == "No subtests run") && tests == 0;
+    reading.count(tests.saturating_sub(failed), failed, 0);
+    reading.says = match result.trim() {
+        "PASS" => Says::Passed,
+        "NOTESTS" => Says::NothingRan,
+        _ if broken && !named => Says::Broken,
+        _ => Says::Failed,
+    };
+    Some(reading)
+}
+
+/// The reports that node-tap draws for people.
+fn read_terse(lines: &Lines<'_>) -> Option<Reading> {
+    let clean = |line: &str| line.replace('\u{200b}', "");
+    let at = lines.iter().rposition(|line| line.starts_with("Asserts:"))?;
+    let asserts = clean(&lines[at]);
+    let suites = lines[at.saturating_sub(1)..].iter().take(3).map(|line| clean(line)).find(|line| line.starts_with("Suites:"))?;
+    let of = |word| counted(&asserts, word).unwrap_or(0);
+    let mut reading = Reading::new(Framework::Tap);
+    let suites_failed = counted(&suites, "fail").or_else(|| counted(&suites, "failed")).unwrap_or(0);
+    reading.count(of("pass") + of("passed"), of("fail") + of("failed"), of("skip") + of("todo"));
+    reading.concluded = Some(at);
+    let mut file: Option<String> = None;
+    for line in lines {
+        let line = clean(line);
+        let text = line.trim();
+        if let Some(path) = text.strip_prefix("FAIL ") {
+            file = path.split_whitespace().next().map(str::to_owned);
+            if suites_failed > 0 && reading.counts.failed == Some(0) {
+                reading.failures.add(path.split_whitespace().next().unwrap_or(path), file.as_deref(), None, "");
+            }
+        } else if let Some(name) = text.strip_prefix("✖ ").or_else(|| text.strip_prefix("✗ ")) {
+            reading.failures.add(without_time(name), file.as_deref(), None, "");
+        }
+    }
+    reading.judge();
+    if suites_failed > 0 && reading.says < Says::Failed {
+        reading.says = Says::Broken;
+    }
+    Some(reading)
+}

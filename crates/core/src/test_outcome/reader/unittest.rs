@@ -1,0 +1,82 @@
+//! Python's unittest, and what prints like it: Django's runner, nose2.
+
+use super::super::failures::{Failures, tell};
+use super::super::lines::Lines;
+use super::{Framework, Reading, Says, labelled, leading_number};
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    let mut reading = Reading::new(Framework::Unittest);
+    let mut progress = Failures::default();
+    let mut ran: Option<(usize, u64)> = None;
+    let (mut after_rule, mut open, mut traced, mut loading, mut failed, mut concluded) =
+        (false, false, false, 0_usize, false, false);
+    for (at, line) in lines.iter().enumerate() {
+        let heading = after_rule.then(|| heading(line)).flatten();
+        after_rule = line.len() >= 60 && line.bytes().all(|byte| byte == b'=');
+        if let Some(name) = heading {
+            loading += usize::from(
+                name.contains("_FailedTest") || name.contains("LoadTestsFailure") || name.contains("ModuleImportFailure"),
+            );
+            reading.failures.add(name, None, None, "");
+            (open, traced) = (true, false);
+        } else if let Some(count) =
+            line.strip_prefix("Ran ").filter(|rest| rest.contains(" test") && rest.contains(" in ")).and_then(leading_number)
+        {
+            (ran, open) = (Some((at, count)), false);
+        } else if let Some((_, count)) = ran.filter(|(seen, _)| at - seen <= 3) {
+            if let Some(detail) = line.strip_prefix("FAILED").filter(|rest| rest.is_empty() || rest.starts_with(" (")) {
+                let of = |label| labelled(detail, label).unwrap_or(0);
+                // "expected failures" ends in the same word.
+                let bad = of("(failures=").max(of(", failures=")) + of("errors=") + of("unexpected successes=");
+                let skipped = of("skipped=") + of("expected failures=");
+                reading.count(count.saturating_sub(bad + skipped), bad, skipped);
+                (reading.concluded, ran, failed, concluded) = (Some(at), None, true, true);
+            } else if line.starts_with("OK") || line.starts_with("NO TESTS RAN") {
+                let skipped = labelled(line, "skipped=").unwrap_or(0) + labelled(line, "expected failures=").unwrap_or(0);
+                reading.count(count.saturating_sub(skipped), 0, skipped);
+                (reading.concluded, ran, concluded) = (Some(at), None, true);
+            }
+        } else if let Some(name) = line.strip_suffix(" ... FAIL").or_else(|| line.strip_suffix(" ... ERROR")) {
+            progress.add(name, None, None, "");
+        } else if open && let Some(failure) = reading.failures.last_mut() {
+            if line.starts_with("Traceback (most recent call last)") {
+                traced = true;
+            } else if let Some(found) = location(line) {
+                // The innermost frame of the project comes last.
+                (failure.file, failure.line) = (Some(found.0.to_owned()), Some(found.1));
+            } else if traced && !line.starts_with([' ', '-']) && !line.is_empty() {
+                tell(failure, None, Some(line));
+            }
+        }
+    }
+    if reading.failures.is_empty() {
+        reading.failures = progress;
+    }
+    if failed && reading.failures.is_empty() {
+        // A filter took the rules away: the headings still name the tests.
+        for name in lines.iter().filter_map(|line| heading(line)).filter(|name| name.ends_with(')')) {
+            reading.failures.add(name, None, None, "");
+        }
+    }
+    if concluded {
+        reading.judge();
+        if failed {
+            let all_loading = loading > 0 && loading == reading.failures.len();
+            reading.says = if all_loading { Says::Broken } else { Says::Failed };
+        }
+        return Some(reading);
+    }
+    reading.says = Says::Failed;
+    (!reading.failures.is_empty()).then_some(reading)
+}
+
+fn heading(line: &str) -> Option<&str> {
+    ["FAIL: ", "ERROR: ", "UNEXPECTED SUCCESS: "].iter().find_map(|start| line.strip_prefix(start))
+}
+
+fn location(line: &str) -> Option<(&str, u32)> {
+    let rest = line.trim_start().strip_prefix("File \"")?;
+    let (path, rest) = rest.split_once("\", line ")?;
+    let foreign = ["/lib/python", "site-packages/", "<frozen", "/unittest/"].iter().any(|part| path.contains(part));
+    if foreign { None } else { Some((path, leading_number(rest)? as u32)) }
+}

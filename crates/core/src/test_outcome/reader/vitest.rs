@@ -1,0 +1,115 @@
+//! Vitest, in its default, verbose, dot and basic reports.
+
+use super::super::failures::{Failures, tell};
+use super::super::lines::Lines;
+use super::jest::is_test_file;
+use super::{Framework, Reading, Says, counted, own, place, without_time};
+
+pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
+    let mut reading = Reading::new(Framework::Vitest);
+    let mut marked = Failures::default();
+    let mut files: Option<(usize, &str)> = None;
+    let mut summaries: Vec<(&str, &str)> = Vec::new();
+    let mut lone: Option<(usize, &str)> = None;
+    let (mut nothing, mut errors, mut open) = (None, 0_u64, 0_usize);
+    for (at, line) in lines.iter().enumerate() {
+        let text = line.trim_start();
+        if let Some(name) = text.strip_prefix("FAIL  ").filter(|_| line.len() - text.len() <= 2) {
+            let (file, name) = split(name);
+            reading.failures.add(name, Some(file), None, "");
+            open = at + 1;
+        } else if let Some(rest) = text.strip_prefix("Test Files  ") {
+            (files, open) = (Some((at, rest)), 0);
+        } else if let Some(rest) = text.strip_prefix("Tests  ").filter(|rest| rest.contains('(') || *rest == "no tests") {
+            match files.take().filter(|(seen, _)| at - seen <= 2) {
+                Some((_, files)) => {
+                    summaries.push((files, rest));
+                    reading.concluded = Some(at);
+                }
+                None => lone = Some((at, rest)),
+            }
+        } else if let Some(rest) = text.strip_prefix("Errors  ").filter(|_| reading.concluded.is_some_and(|seen| at - seen <= 3))
+        {
+            errors += counted(rest, "error").or_else(|| counted(rest, "errors")).unwrap_or(0);
+        } else if text.starts_with("No test files found, exiting with code") {
+            nothing = Some(at);
+        } else if let Some(name) = text.strip_prefix("× ").or_else(|| text.strip_prefix("✗ ")).filter(|_| line.starts_with(' '))
+        {
+            let (file, name) = split(without_time(name));
+            marked.add(name, (file != name).then_some(file), None, "");
+        } else if text.starts_with("⎯⎯") {
+            if text.contains("Unhandled") || text.contains("Uncaught") {
+                reading.reason = Some(text.trim_matches(['⎯', ' ']).to_owned());
+            }
+            open = 0;
+        } else if open > 0
+            && let Some(failure) = reading.failures.last_mut()
+        {
+            match text.strip_prefix("❯ ").and_then(|rest| place(rest.rsplit(' ').next()?)).and_then(own) {
+                Some(found) => tell(failure, Some(found), None),
+                None if !text.is_empty() && !text.starts_with("❯ ") => tell(failure, None, Some(text)),
+                None => {}
+            }
+        } else if let Some(text) =
+            text.strip_prefix("Error: ").filter(|_| reading.reason.as_deref().is_some_and(|reason| reason.starts_with("Un")))
+        {
+            reading.reason = Some(format!("unhandled error: {text}"));
+        }
+    }
+    if summaries.is_empty()
+        && let Some((at, tests)) = lone
+    {
+        summaries.push(("", tests));
+        reading.concluded = Some(at);
+    }
+    if reading.failures.is_empty() {
+        reading.failures = marked;
+    }
+    if summaries.is_empty() {
+        if let Some(at) = nothing {
+            (reading.concluded, reading.says) = (Some(at), Says::NothingRan);
+            return Some(reading);
+        }
+        reading.says = Says::Failed;
+        return (!reading.failures.is_empty()).then_some(reading);
+    }
+    if reading.failures.is_empty() {
+        // The head is lost, and the names with it: the stacks still say where.
+        let places = lines.iter().filter_map(|line| place(line.trim_start().strip_prefix("❯ ")?.rsplit(' ').next()?));
+        for (file, line) in places.filter(|(file, _)| is_test_file(file)) {
+            reading.failures.add(file, Some(file), Some(line), "");
+        }
+    }
+    let mut files_failed = 0;
+    for (files, tests) in summaries {
+        files_failed += counted(files, "failed").unwrap_or(0);
+        let of = |word| counted(tests, word).unwrap_or(0);
+        reading.count(of("passed"), of("failed"), of("skipped") + of("todo"));
+    }
+    reading.judge();
+    if reading.counts.failed == Some(0) && files_failed > 0 {
+        // A hook that threw has a suite's name; a file that did not load has only its own.
+        let loaded = reading.failures.iter().any(|failure| failure.file.as_ref() != Some(&failure.name));
+        reading.says = if loaded { Says::Failed } else { Says::Broken };
+    }
+    if errors > 0 && reading.says < Says::Failed {
+        reading.says = Says::Failed;
+    }
+    Some(reading)
+}
+
+/// The file and the name in `|project| path > suite > test`, `path [ path ]`.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let text = match text.strip_prefix('|').and_then(|rest| rest.split_once("| ")) {
+        Some((_, rest)) => rest.trim_start(),
+        None => text,
+    };
+    if let Some((file, _)) = text.split_once(" [ ") {
+        return (file, file);
+    }
+    match text.split_once(" > ") {
+        Some((file, name)) if file.contains('.') => (file, name),
+        Some(_) | None => (text, text),
+    }
+}
