@@ -198,10 +198,23 @@ impl World {
                 let note: Value = serde_json::from_str(&self.git(&["notes", "--ref=verdone", "show", id])).unwrap();
                 assert_eq!(note["tree"], tree, "the note of {subject} is about another tree");
                 assert_eq!(note["verdict"], "verified", "{subject}");
+                // The hook rewrites the other one: its trailer names what was verified before, its note what was after.
+                if subject.starts_with("feat(US-002)") {
+                    self.assert_names_its_evidence(id);
+                }
             } else {
                 assert!(["initial", "chore: record progress"].contains(&subject), "{subject} is on the branch");
             }
         }
+    }
+
+    /// The digest in the commit's trailer is that of its note.
+    fn assert_names_its_evidence(&self, id: &str) {
+        let blob = self.git(&["notes", "--ref=verdone", "list", id]);
+        self.sandbox.write("../tmp/note", format!("{}\n", self.git(&["cat-file", "blob", &blob])));
+        let digest = self.sandbox.run("sha256sum", ["../tmp/note"]).stdout;
+        let trailer = self.git(&["log", "-1", "--format=%(trailers:key=Verdone-Evidence,valueonly,separator=)", id]);
+        assert_eq!(trailer, format!("sha256:{}", &digest[..64]), "the commit names other evidence");
     }
 
     /// Temporary files of ours that should be gone.

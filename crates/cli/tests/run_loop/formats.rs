@@ -97,3 +97,14 @@ fn a_plan_that_git_ignores_is_ticked_and_rolled_back_all_the_same() {
         world.assert_clean();
     }
 }
+
+#[test]
+fn a_half_written_plan_is_never_complete() {
+    let done = r#"[{"category": "functional", "description": "Write a", "steps": ["it is there"], "passes": true}]"#;
+    for cut in [0, 1, 20, 60, done.len() - 1] {
+        let world = world(&[("feature_list.json", &done[..cut])], &always(COUNTS), &Settings::default());
+        let output = world.run_with(&["feature_list.json"], 2);
+        assert!(output.stderr.contains("feature_list.json"), "{}", output.stderr);
+        assert!(!world.has(".verdone/runs"), "nothing began: cut at {cut}");
+    }
+}
