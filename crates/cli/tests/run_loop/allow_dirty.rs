@@ -558,3 +558,17 @@ fn what_the_user_wrote_after_a_crash_is_not_replaced() {
     assert_eq!(world.sandbox.read("two.txt"), "staged half\nand more\n");
     assert_eq!(world.git(&["status", "--porcelain", "--untracked-files=no"]), "M  one.txt\nMM two.txt");
 }
+
+#[test]
+fn a_branch_that_is_made_takes_the_changes_along_and_another_one_does_not() {
+    let world = world(HONEST, &Settings::default());
+    world.git(&["branch", "other"]);
+    everything(&world);
+    let before = seen(&world);
+    let refused = world.run_with(&["--allow-dirty", "--branch", "other"], 2);
+    assert!(refused.stderr.contains("they may not fit another branch"), "{}", refused.stderr);
+    assert_eq!((seen(&world), world.git(&["branch", "--show-current"])), (before.clone(), "main".to_owned()));
+    world.run_with(&["--allow-dirty", "--branch", "made"], 0);
+    assert_eq!((seen(&world), world.git(&["branch", "--show-current"])), (before, "made".to_owned()));
+    assert_eq!(world.git(&["log", "-1", "--format=%s"]), "feat(US-001): Write a");
+}
