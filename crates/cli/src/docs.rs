@@ -67,9 +67,11 @@ fn the_table_of_exit_codes_is_fresh() {
     let _ = writeln!(
         out,
         "\nEvery other command ends with 0, or with {} for an error, or with {} for arguments, settings, a plan or a repository\n\
-         that cannot be used as they are; the message comes with a hint where there is one.",
+         that cannot be used as they are; `land` and `undo` end with {} where somebody has to decide first. The message comes with\n\
+         a hint where there is one.",
         Kind::Error.exit_code(),
-        Kind::Usage.exit_code()
+        Kind::Usage.exit_code(),
+        Kind::Human.exit_code()
     );
     compare("docs/exit-codes.md", &out);
 }

@@ -17,7 +17,7 @@ use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
 
 use crate::fault::{self, Point};
-use crate::git::REFLOG_MARK;
+use crate::git::reflog_mark;
 use crate::output::create_fresh;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
@@ -123,7 +123,7 @@ fn environment(request: &TurnRequest<'_>, prompt_path: &Path) -> EnvPlan {
     let place = request.place;
     EnvPlan::default()
         .with(process::RUN_VARIABLE, request.run.as_str())
-        .with("GIT_REFLOG_ACTION", format!("{REFLOG_MARK} agent"))
+        .with("GIT_REFLOG_ACTION", format!("{} agent", reflog_mark(request.run.as_str())))
         .with("VERDONE_STORY", place.story.as_str().replace('\0', "\u{fffd}"))
         .with("VERDONE_ATTEMPT", place.attempt.to_string())
         .with("VERDONE_TURN", place.turn.to_string())

@@ -50,7 +50,7 @@ pub use checkpoint::{CheckpointRequest, SnapshotLimits};
 pub use commit::Commit;
 pub use error::{CommitError, GitError};
 pub use filter::RequiredFilter;
-pub use head::REFLOG_MARK;
+pub use head::reflog_mark;
 pub use path::{PathSet, RepoPath};
 pub use put_back::Return;
 pub use refs::{Refs, RefsMoved};

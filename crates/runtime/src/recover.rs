@@ -12,8 +12,9 @@ use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
 use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
-use verdone_core::id::{Oid, RunId};
+use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::machine::{Attempt, Phase, PutBack, State, apply};
+use verdone_core::plan::Status;
 use verdone_core::update::{Reporter, Update};
 
 use crate::atomic::sweep_drafts;
@@ -284,8 +285,9 @@ fn settle(
     let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &keep.candidate_rules())?, &label)?;
     fault::pass(Point::RecoverKept);
     let moved = (&before.head, &before.branch) != (&checkpoint.head, &checkpoint.branch);
-    if moved && !git.moved_by_us(checkpoint.head.as_ref(), before.head.as_ref())? {
+    if moved && !git.moved_by(&stored.id, checkpoint.head.as_ref(), before.head.as_ref())? {
         let reason = "the branch has moved since the run began this attempt".to_owned();
+        take_tick_back(project, stored, &place.story, reporter);
         return Ok(vec![Event::AttemptLeft { place, kept, reason }]);
     }
     let restored = keep.restore(checkpoint)?;
@@ -294,6 +296,25 @@ fn settle(
         Event::AttemptRejected { place: place.clone(), rejection, reason: "the run died".to_owned() },
         Event::RolledBack { place, kept, before, files: restored.files },
     ])
+}
+
+/// The run ticks a story before it verifies it. Where everything else is left as it is, that tick would be a claim of ours.
+fn take_tick_back(project: &Project, stored: &StoredRun, story: &StoryId, reporter: &mut dyn Reporter) {
+    let open = || -> Result<bool, RecordError> {
+        let Some(plan) = plan_of(project, stored)? else { return Ok(false) };
+        let mut plan = PlanFile::open(PlanLocation::of(plan))?;
+        let ticked = plan.plan().story(story).is_some_and(|story| story.status == Status::Done);
+        if ticked {
+            plan.mark(story, Status::Open)?;
+        }
+        Ok(ticked)
+    };
+    let text = match open() {
+        Ok(false) => return,
+        Ok(true) => format!("{story} was ticked in the plan and never verified; the tick was taken back"),
+        Err(error) => format!("whether {story} is ticked in the plan could not be seen ({error}); it was not verified"),
+    };
+    reporter.report(Update::Notice { text: &text });
 }
 
 /// The entry that the run would have written after the commit, if it did not get to it.

@@ -122,3 +122,40 @@ fn what_the_user_committed_after_a_crash_stays_on_the_branch() {
     assert_eq!(world.git(&["merge-base", "HEAD", &mine]), mine, "the commit is still on the branch");
     assert_eq!(world.sandbox.read("mine"), "my own work");
 }
+
+#[test]
+fn what_another_project_of_the_repository_committed_since_stays_on_the_branch() {
+    let world = World::new(ONE, HANGS_ONCE);
+    for name in [".verdone/config.toml", ".verdone/script.toml", "PLAN.md"] {
+        world.sandbox.write(format!("other/{name}"), world.sandbox.read(name));
+    }
+    world.sandbox.write("other/.verdone/script.toml", always("{ create = \"a\" }"));
+    world.git(&["add", "--all"]);
+    world.git(&["commit", "--quiet", "-m", "another project"]);
+    let run = world.start();
+    run.wait_for("in-the-turn", PATIENCE);
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE);
+    world.verdone(&["-C", "other", "run"]).assert_code(0);
+    let theirs = world.head();
+    assert_eq!(world.subjects()[0], "feat(US-001): Write a");
+    let output = world.verdone(&["run"]);
+    assert!(output.stdout.contains("was left as it is (the branch has moved since"), "{}", output.stdout);
+    assert_eq!(world.git(&["merge-base", "HEAD", &theirs]), theirs, "the commit is still on the branch");
+    assert!(world.has("other/a"));
+}
+
+#[test]
+fn a_tick_of_ours_does_not_outlive_an_attempt_that_is_left_as_it_is() {
+    let world = World::new(ONE, &always("{ create = \"a\" }"));
+    world.hook("pre-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
+    let run = world.start();
+    wait_for_file(&world, "../tmp/again");
+    assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"), "ticked, and not committed");
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE).assert_code(-9);
+    world.git(&["switch", "--quiet", "-c", "elsewhere"]);
+    let output = world.verdone(&["run"]);
+    assert!(output.stdout.contains("US-001 was ticked in the plan and never verified"), "{}", output.stdout);
+    assert_eq!(world.plan(), ONE);
+}

@@ -315,7 +315,9 @@ impl Git {
                 Kind::Tracked { staged: Change::Deleted, .. } | Kind::Tracked { work: Change::None, .. } | Kind::Ignored => {}
                 // Told apart from a change, because git would refuse a path below what is now a symbolic link.
                 Kind::Tracked { work: Change::Deleted, .. } => plan.set(path, None),
-                Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } => plan.take(path),
+                Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } => {
+                    self.take(&mut plan, path, rules)?
+                }
                 Kind::Submodule { staged, head } => {
                     plan.obstacles.push(Obstacle::Submodule(path.clone()));
                     if *staged != Change::None {
@@ -327,17 +329,20 @@ impl Git {
                     if self.is_file(path)?.is_some() { plan.take(path) } else { plan.set(path, None) }
                 }
                 Kind::Untracked | Kind::Nested if excluded(path) || snapshot.protects(path) => {}
-                Kind::Untracked => match self.is_file(path)? {
-                    Some(bytes) if bytes > rules.largest_file => {
-                        plan.obstacles.push(Obstacle::TooLarge { path: path.clone(), bytes });
-                    }
-                    Some(_) => plan.take(path),
-                    None => {}
-                },
+                Kind::Untracked => self.take(&mut plan, path, rules)?,
                 Kind::Nested => plan.obstacles.push(Obstacle::Nested(path.clone())),
             }
         }
         Ok(plan)
+    }
+
+    fn take(&self, plan: &mut Plan, path: &RepoPath, rules: &CandidateRules) -> Result<(), GitError> {
+        match self.is_file(path)? {
+            Some(bytes) if bytes > rules.largest_file => plan.obstacles.push(Obstacle::TooLarge { path: path.clone(), bytes }),
+            Some(_) => plan.take(path),
+            None => {}
+        }
+        Ok(())
     }
 
     /// The size of a file or link that is there.

@@ -9,7 +9,6 @@ use super::Git;
 use super::candidate::Candidate;
 use super::command::{Outcome, tail_of};
 use super::error::{CommitError, GitError};
-use super::head::REFLOG_MARK;
 use super::index::IndexFile;
 use crate::fault::{self, Point};
 
@@ -62,7 +61,7 @@ impl Git {
         let outcome = self
             .of_the_user("commit", deadline)
             .args(["-q", "-F", "-", "--cleanup=verbatim", "--allow-empty"])
-            .env("GIT_REFLOG_ACTION", REFLOG_MARK)
+            .env("GIT_REFLOG_ACTION", self.own_reflog_mark())
             .stdin(message.as_bytes().to_vec())
             .answer_through(&output, called_off)?;
         fault::pass(Point::CommitDone);

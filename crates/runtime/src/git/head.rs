@@ -8,9 +8,12 @@ use verdone_core::id::{Oid, RunId};
 use super::error::GitError;
 use super::{Git, RepoPath};
 use crate::fault::{self, Point};
+use crate::process::RUN_VARIABLE;
 
-/// How the reflog tells moves of HEAD by us, and by the agents that we start, from the user's own.
-pub const REFLOG_MARK: &str = "verdone";
+/// How the reflog tells moves of HEAD by a run, and by the agents that it starts, from the user's own and from those of other runs.
+pub fn reflog_mark(run: &str) -> String {
+    format!("verdone {run}")
+}
 
 impl Git {
     /// A path below the top level as git names it; none for one outside.
@@ -21,7 +24,7 @@ impl Git {
     /// Takes back a commit that we made a moment ago: the branch points to its parent again, files and index stay.
     pub fn uncommit(&self, commit: &Oid, parent: Option<&Oid>) -> Result<(), GitError> {
         fault::point(Point::Uncommit).map_err(GitError::io(Path::new("HEAD")))?;
-        let call = self.plumbing("update-ref").args(["-m", "verdone: take the commit back"]);
+        let call = self.plumbing("update-ref").args(["-m", &format!("{}: take the commit back", self.own_reflog_mark())]);
         match parent {
             Some(parent) => call.args(["HEAD", parent.as_str(), commit.as_str()]).line().map(|_| ()),
             None => call.args(["-d", "HEAD", commit.as_str()]).line().map(|_| ()),
@@ -43,9 +46,15 @@ impl Git {
         Ok(self.head_commit()?.filter(|(id, of)| Some(id) != checkpoint.head.as_ref() && of == tree).map(|(id, _)| id))
     }
 
-    /// Whether HEAD got from `since` to where it is by moves of ours and of our agent's alone, as the reflog tells. Without a
-    /// reflog nothing is certain, so the answer is no.
-    pub fn moved_by_us(&self, since: Option<&Oid>, head: Option<&Oid>) -> Result<bool, GitError> {
+    /// The mark of the run that this is part of; a plain one outside of runs.
+    pub(super) fn own_reflog_mark(&self) -> String {
+        let run = self.environment.iter().rfind(|(name, _)| name == RUN_VARIABLE).map(|(_, run)| run.to_string_lossy());
+        run.map_or_else(|| "verdone".to_owned(), |run| reflog_mark(&run))
+    }
+
+    /// Whether HEAD got from `since` to where it is by moves of this run and of its agent's alone, as the reflog tells: another run,
+    /// in another folder of the repository, may have committed since. Without a reflog nothing is certain, so the answer is no.
+    pub fn moved_by(&self, run: &RunId, since: Option<&Oid>, head: Option<&Oid>) -> Result<bool, GitError> {
         let answer = self.plumbing("reflog").args(["show", "--format=%H %gs", "HEAD", "--"]).answer()?;
         let text = String::from_utf8_lossy(&answer.stdout);
         let entries: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
@@ -55,7 +64,8 @@ impl Git {
         let newer = entries.iter().take_while(|(id, _)| Some(*id) != since.map(Oid::as_str));
         let count = newer.clone().count();
         let reached = since.is_none() || count < entries.len();
-        Ok(count > 0 && reached && newer.clone().all(|(_, what)| what.starts_with(REFLOG_MARK)))
+        let mark = reflog_mark(run.as_str());
+        Ok(count > 0 && reached && newer.clone().all(|(_, what)| what.starts_with(&mark)))
     }
 
     /// The first line of a commit's message.

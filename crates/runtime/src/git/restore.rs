@@ -25,7 +25,6 @@ use crate::fault::{self, Point};
 /// One pass does the work, a second one finds what an ignore rule of the attempt had hidden, a third one sees that all is well.
 const PASSES: u32 = 6;
 const CHECKOUTS: u32 = 2;
-const REFLOG: &str = "verdone: restore checkpoint";
 
 #[derive(Debug)]
 pub struct RestoreRules {
@@ -114,10 +113,11 @@ impl Git {
         if let Some(bad) = to.head.as_ref().filter(|id| !is_object_id(id)) {
             return Err(GitError::NotACheckpoint { id: bad.0.clone() });
         }
+        let reflog = format!("{}: restore checkpoint", self.own_reflog_mark());
         let Some(branch) = &to.branch else {
             let Some(head) = &to.head else { return Ok(()) };
             if now.branch.is_some() || now.head.as_ref() != Some(head) {
-                self.plumbing("update-ref").args(["--no-deref", "-m", REFLOG, "HEAD", head.as_str()]).run()?;
+                self.plumbing("update-ref").args(["--no-deref", "-m", &reflog, "HEAD", head.as_str()]).run()?;
             }
             return Ok(());
         };
@@ -125,15 +125,15 @@ impl Git {
         let current = if now.branch.as_ref() == Some(branch) {
             now.head.clone()
         } else {
-            self.plumbing("symbolic-ref").args(["-m", REFLOG, "HEAD", &name]).run()?;
+            self.plumbing("symbolic-ref").args(["-m", &reflog, "HEAD", &name]).run()?;
             self.resolve(&name)?
         };
         // The old value is named too, so that a concurrent move is an error and not a loss.
         let old = current.as_ref().map_or("", Oid::as_str);
         match (&to.head, &current) {
             (wanted, current) if wanted == current => {}
-            (Some(wanted), _) => drop(self.plumbing("update-ref").args(["-m", REFLOG, &name, wanted.as_str(), old]).run()?),
-            (None, _) => drop(self.plumbing("update-ref").args(["-m", REFLOG, "-d", &name, old]).run()?),
+            (Some(wanted), _) => drop(self.plumbing("update-ref").args(["-m", &reflog, &name, wanted.as_str(), old]).run()?),
+            (None, _) => drop(self.plumbing("update-ref").args(["-m", &reflog, "-d", &name, old]).run()?),
         }
         Ok(())
     }

@@ -73,3 +73,15 @@ fn an_undo_keeps_to_the_limits_of_its_run() {
     assert_eq!(world.sandbox.read("x"), "more than ten bytes");
     assert!(world.has("mine"));
 }
+
+#[test]
+fn a_file_of_the_repository_that_an_attempt_makes_large_is_not_committed() {
+    let world = limited(&always("{ create = \"a\" }, { run = 'head -c 2000 /dev/zero > notes' }"), "snapshot_file_bytes = 1000");
+    world.sandbox.write("notes", "small\n");
+    world.git(&["add", "notes"]);
+    world.git(&["commit", "--quiet", "-m", "notes"]);
+    world.run(4);
+    assert_eq!(text(&world.last("verified")["reason"]), "notes is too large to commit (1 MB)");
+    assert_eq!(world.sandbox.read("notes"), "small\n");
+    world.assert_clean();
+}
