@@ -78,6 +78,10 @@ impl Context {
 
     /// The settings in force.
     pub(crate) fn settings(&self, project: &Project, flags: &Flags) -> Result<Settings, CliError> {
+        if let (Some(_), Some(agent)) = (&flags.agent_command, flags.agent.as_ref().filter(|name| *name != "command")) {
+            let text = format!("--agent-command is for the agent \"command\", not for {agent:?}");
+            return Err(CliError::usage(text).hint("leave out one of the two"));
+        }
         Ok(config_file::load(project, &self.environment, flags)?)
     }
 }

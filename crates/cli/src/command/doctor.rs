@@ -10,8 +10,9 @@ use verdone_runtime::lifecycle::Scripts;
 use verdone_runtime::preflight::{self, Dirty, Finding, Health};
 use verdone_runtime::project::Project;
 use verdone_runtime::prune::disk_use;
+use verdone_runtime::recover::unfinished;
 use verdone_runtime::run::{Ready, RunRequest};
-use verdone_runtime::store::Store;
+use verdone_runtime::store::{RunLock, Store};
 
 use super::land::{note, worktrees};
 use super::{Context, Outcome};
@@ -82,6 +83,7 @@ fn examine(context: &Context) -> Vec<Finding> {
         Err(error) => findings.extend(without_plan(error.into(), &project, &config)),
     }
     findings.extend(runs(&project));
+    findings.extend(dead_run(&project));
     findings.extend(worktrees(&project).iter().map(|waiting| {
         let mut finding = Finding::warning("worktree", note(waiting));
         finding.hints.push("verdone land".to_owned());
@@ -102,6 +104,15 @@ fn runs(project: &Project) -> Option<Finding> {
     if bytes > MUCH {
         finding.hints.push("verdone prune --keep 5".to_owned());
     }
+    Some(finding)
+}
+
+/// A run that died is told about before what it left behind is taken for the user's own.
+fn dead_run(project: &Project) -> Option<Finding> {
+    let git = Git::open(&project.root).ok()?;
+    let run = unfinished(&project.root).ok()?.filter(|_| RunLock::holder(git.git_dir()).is_none())?;
+    let mut finding = Finding::warning("run", format!("run {run} did not end properly; what it left is in the work tree"));
+    finding.hints.push("verdone run puts it in order first".to_owned());
     Some(finding)
 }
 

@@ -37,8 +37,12 @@ impl Answered {
 impl Git {
     /// By git's own rule. Names that stand for another one (`@{-1}`) are none.
     pub fn is_branch_name(&self, name: &str) -> Result<bool, GitError> {
-        // A NUL cannot be an argument, and `@` means HEAD to all other commands.
-        if name == "@" || name.contains('\0') || name.split('/').any(|part| part.len() > LONGEST_PART) {
+        // A NUL cannot be an argument, `@` means HEAD to all other commands, and a whole ref would be a branch below `refs/heads/refs/`.
+        if name == "@"
+            || name.starts_with("refs/")
+            || name.contains('\0')
+            || name.split('/').any(|part| part.len() > LONGEST_PART)
+        {
             return Ok(false);
         }
         let answer = self.plumbing("check-ref-format").args(["--branch", name]).answer()?;

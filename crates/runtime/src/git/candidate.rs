@@ -316,7 +316,7 @@ impl Git {
                 // Told apart from a change, because git would refuse a path below what is now a symbolic link.
                 Kind::Tracked { work: Change::Deleted, .. } => plan.set(path, None),
                 Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } => {
-                    self.take(&mut plan, path, rules)?
+                    self.take(&mut plan, path, rules)?;
                 }
                 Kind::Submodule { staged, head } => {
                     plan.obstacles.push(Obstacle::Submodule(path.clone()));
