@@ -60,10 +60,7 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let Some(salvaged) = salvage::latest(&git, project, &store, reporter)? else { return Ok(()) };
     let stored = salvaged.stored;
-    // A repair that can wait stands in nobody's way.
-    if let Err(error) = note_again(&git, &stored, reporter) {
-        reporter.report(Update::Notice { text: &format!("evidence notes that are missing cannot be made again: {error}") });
-    }
+    note_again(&git, &stored, reporter)?;
     let mut state = stored.last_state()?;
     // A journal with a hole may only seem to have left an attempt open: a run that said it had ended is believed.
     if ended(&state) || (salvaged.mended && matches!(state.phase, Phase::Stopped { .. })) {
@@ -152,6 +149,18 @@ pub fn owes_progress(store: &Store, this: &RunId) -> Result<bool, JournalError> 
 
 /// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
 fn note_again(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
+    match write_missing_notes(git, stored, reporter) {
+        // What can wait stands in nobody's way.
+        Err(error @ (JournalError::Broken { .. } | JournalError::Newer { .. })) => {
+            let text = format!("evidence notes that are missing cannot be made again: {error}");
+            reporter.report(Update::Notice { text: &text });
+            Ok(())
+        }
+        done @ (Ok(()) | Err(JournalError::Io { .. })) => done,
+    }
+}
+
+fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
     if !stored.has(b"committed", |line| line.ends_with(b"\"noted\":false}\n"))? {
         return Ok(());
     }

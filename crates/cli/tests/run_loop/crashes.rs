@@ -1,20 +1,18 @@
 //! A run that was killed in the middle of something is put in order by the next one. The `faults` test kills at every point.
 
-use std::fs;
-
 use verdone_testkit::{Running, Signal};
 
 use crate::signals::{HANGS_ONCE, wait_for_file};
-use crate::world::{HONEST, ONE, PATIENCE, Settings, TWO, World, always, text};
+use crate::world::{ONE, PATIENCE, World, always, text};
 
 /// Does `steps` and hangs; at the second try it does what the story wants.
-fn once(steps: &str) -> String {
+pub(crate) fn once(steps: &str) -> String {
     format!(
         "[[turn]]\nsteps = [{steps}{{ run = \"test -f ../tmp/again || {{ : > ../tmp/again; echo in-the-turn; sleep 60; }}\" }}, {{ create = \"a\" }}]\n"
     )
 }
 
-fn kill_in_the_turn(world: &World) {
+pub(crate) fn kill_in_the_turn(world: &World) {
     let run = world.start();
     run.wait_for("\u{2502} in-the-turn", PATIENCE);
     run.signal(Signal::KILL);
@@ -98,8 +96,8 @@ fn undo_waits_until_a_dead_run_is_in_order() {
 /// Until the journal has this many lines or the run is over. Where exactly the run is then does not matter.
 pub(crate) fn wait_for_events(world: &World, run: &Running, events: usize) {
     let lines = || {
-        let runs = fs::read_dir(world.sandbox.path(".verdone/runs")).into_iter().flatten().flatten();
-        let journals = runs.filter_map(|dir| fs::read_to_string(dir.path().join("journal.jsonl")).ok());
+        let runs = std::fs::read_dir(world.sandbox.path(".verdone/runs")).into_iter().flatten().flatten();
+        let journals = runs.filter_map(|dir| std::fs::read_to_string(dir.path().join("journal.jsonl")).ok());
         journals.map(|text| text.lines().count()).max().unwrap_or(0)
     };
     while lines() < events && !run.has_ended() {
@@ -123,46 +121,4 @@ fn what_the_user_committed_after_a_crash_stays_on_the_branch() {
     assert!(output.stdout.contains("was left as it is (the branch has moved since"), "{}", output.stdout);
     assert_eq!(world.git(&["merge-base", "HEAD", &mine]), mine, "the commit is still on the branch");
     assert_eq!(world.sandbox.read("mine"), "my own work");
-}
-
-#[test]
-fn a_folder_that_is_no_run_does_not_hide_a_dead_one() {
-    let world = World::new(ONE, &once("{ create = \"half\" }, "));
-    kill_in_the_turn(&world);
-    let killed = text(&world.events()[0]["run"]);
-    world.sandbox.write(".verdone/runs/backup/journal.jsonl", "not a journal\n");
-    let output = world.run(0);
-    assert!(output.stdout.contains(&format!("run {killed} did not end properly")), "{}", output.stdout);
-    world.assert_clean();
-    assert_eq!(world.finish(), "complete");
-}
-
-#[test]
-fn a_long_journal_that_is_broken_in_its_middle_keeps_nobody_from_going_on() {
-    let world = World::new(TWO, HONEST);
-    world.run(0);
-    let path = world.run_dir().join("journal.jsonl");
-    let mut lines: Vec<String> = fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
-    let at =
-        |lines: &[String], kind: &str| lines.iter().position(|line| line.contains(&format!("\"event\":\"{kind}\""))).unwrap();
-    let committed = at(&lines, "committed");
-    lines[committed] = lines[committed].replace("\"noted\":true", "\"noted\":false");
-    // So far from the end that where the run stood is known without it.
-    let filler = lines[at(&lines, "checkpointed")].clone();
-    let middle = std::iter::once("garbage".to_owned()).chain(std::iter::repeat_n(filler, 1000));
-    lines.splice(committed + 1..=committed, middle);
-    fs::write(&path, lines.join("\n") + "\n").unwrap();
-    let output = world.run(0);
-    assert!(output.stdout.contains("evidence notes that are missing cannot be made again"), "{}", output.stdout);
-}
-
-#[test]
-fn a_file_that_only_raised_limits_allow_does_not_keep_a_run_without_its_journal_from_being_put_in_order() {
-    let settings = Settings { limits: "snapshot_file_bytes = 0", ..Settings::default() };
-    let world = World::with(ONE, &once("{ create = \"half\" }, "), &settings);
-    fs::File::create(world.sandbox.path("large")).unwrap().set_len(100_000_001).unwrap();
-    kill_in_the_turn(&world);
-    fs::remove_file(world.run_dir().join("journal.jsonl")).unwrap();
-    let output = world.run(0);
-    assert!(output.stdout.contains("the work tree as it was found is kept as"), "{}", output.stdout);
 }
