@@ -1,8 +1,6 @@
 //! Active time of a run: what its limits and durations are measured in. It stands still in a pause, while the run is stopped by
 //! the terminal and while the machine sleeps, and does not care what the wall clock is set to.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 use crate::event::Recorded;
@@ -17,10 +15,6 @@ pub struct ActiveTime {
 impl ActiveTime {
     pub fn ms(self) -> u64 {
         self.ms
-    }
-
-    pub fn duration(self) -> Duration {
-        Duration::from_millis(self.ms)
     }
 
     /// Takes a line in. Lines of older versions do not say it: there the wall clock since the line before counts, unless the run

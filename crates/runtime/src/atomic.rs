@@ -55,7 +55,8 @@ pub(crate) fn sweep_drafts(dir: &Path) -> io::Result<()> {
 const DRAFT: (&str, &str) = (".verdone-", ".tmp");
 const RANDOM: usize = 6;
 
-fn is_draft(name: &str) -> bool {
+/// Whether a file of this name is a draft of ours.
+pub(crate) fn is_draft(name: &str) -> bool {
     let random = name.strip_prefix(DRAFT.0).and_then(|rest| rest.strip_suffix(DRAFT.1));
     random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }

@@ -1,7 +1,8 @@
 //! Trouble on purpose, for tests of this program: `VERDONE_FAULT` names a point in the code and what happens there.
 //!
-//! A point stands between every two writes that matter. Off, which is always for users, a point costs one relaxed load. The
-//! variable is not passed on to children. Grammar, parts separated by commas:
+//! A point stands between every two writes of a run and of its recovery that matter. `land`, `undo`, making a linked work tree and
+//! giving out an id have no points of their own, only those of what they call. Off, which is always for users, a point costs one
+//! relaxed load. The variable is not passed on to children. Grammar, parts separated by commas:
 //!
 //! - `trace=FILE`: append the name of each point that is reached, a line each, and `# EFFECT` where an effect begins
 //! - `kill@POINT:N`: SIGKILL to ourselves when POINT is reached for the N-th time

@@ -1,9 +1,11 @@
 //! The one module that runs git: checkpoints, candidate trees, commits, rollback and notes, all through the git command.
 //!
-//! It never runs `git clean`, `git stash` or `git reset`, and it changes the user's branch, index and files only in
-//! [`Git::commit`], [`Git::restore`], [`Git::switch_branch`] and [`Git::fast_forward`]. Everything else reads, or writes objects
-//! and refs under `refs/verdone/` and `refs/notes/verdone`, or makes and removes linked work trees. Processes are what costs time
-//! here, so each question is put to as few of them as possible.
+//! It never runs `git clean`, `git stash` or `git reset`. It changes the user's branch, index or files only in [`Git::commit`] and
+//! [`Git::commit_unless`], [`Git::uncommit`] (the branch alone), [`Git::restore`], [`Git::clear_changes`] and [`Git::put_back`] (the
+//! user's own changes go and come), [`Git::put_back_deleted`] and [`Git::set_aside`] (files alone), [`Git::switch_branch`] and
+//! [`Git::fast_forward`]. [`Git::create`] makes a repository, and locks and temporary indexes of dead processes are removed.
+//! Everything else reads, or writes objects and refs under `refs/verdone/` and `refs/notes/verdone`, or makes and removes linked
+//! work trees. Processes are what costs time here, so each question is put to as few of them as possible.
 
 mod branch;
 mod candidate;

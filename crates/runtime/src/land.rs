@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::id::{Oid, RunId};
 
+use crate::atomic::is_draft;
 use crate::git::{Entry, Git, WorkTreeEntry};
 use crate::place::{BESIDE, MARKER, Marker};
 use crate::project::Project;
 use crate::recover::unfinished;
 use crate::run::refuse_nested;
 use crate::store::{LockError, RunLock};
+use crate::words::listed;
 
 pub use error::LandError;
 use move_runs::move_runs;
@@ -74,9 +76,6 @@ struct Ours {
     own_dir: PathBuf,
     marker: Marker,
 }
-
-/// Names of files and folders in a message.
-const SHOWN: usize = 5;
 
 pub fn land(project: &Project, request: LandRequest<'_>) -> Result<Landed, LandError> {
     refuse_nested().map_err(Box::new)?;
@@ -210,7 +209,7 @@ fn tidy_up(git: &Git, ours: &Ours, remove: bool, landed: &mut Landed) -> Result<
     let stays = |reason: String, hint: String| Fate::Stays { reason, hint };
     if !ours.tree.missing {
         for root in &ours.marker.roots {
-            match move_runs(&path.join(root), &git.top().join(root)) {
+            match move_runs(path, git.top(), root) {
                 Ok(runs) => landed.runs.extend(runs),
                 Err(error) => {
                     landed.fate =
@@ -253,18 +252,10 @@ fn tidy_up(git: &Git, ours: &Ours, remove: bool, landed: &mut Landed) -> Result<
 
 /// What is left of `.verdone/runs/` when the runs are gone: its ignore file, and a copy of it that a killed process did not finish.
 fn is_only_ours(path: &Path, runs: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path == runs || (path.parent() == Some(runs) && (name == ".gitignore" || name.starts_with(".verdone-")))
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    path == runs || (path.parent() == Some(runs) && (name == ".gitignore" || is_draft(name)))
 }
 
 fn names<'e>(entries: impl Iterator<Item = &'e Entry>) -> Vec<String> {
     entries.map(|entry| entry.path.to_string()).collect()
-}
-
-fn listed(names: &[String]) -> String {
-    let mut shown: Vec<String> = names.iter().take(SHOWN).cloned().collect();
-    if names.len() > SHOWN {
-        shown.push(format!("and {} more", names.len() - SHOWN));
-    }
-    shown.join(", ")
 }

@@ -33,3 +33,4 @@ pub mod store;
 pub mod template;
 pub mod undo;
 pub mod watchdog;
+mod words;

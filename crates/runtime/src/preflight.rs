@@ -10,11 +10,10 @@ use crate::approval::Approvals;
 use crate::fault;
 use crate::git::{Entry, Git, GitError, Kind, Status as GitStatus};
 use crate::process::{check_program, program_exists};
+use crate::words::listed;
 
 /// Less room than this on the disk, and a run would fail at a bad moment.
 const ROOM: u64 = 200 * 1024 * 1024;
-/// How many names a message lists.
-const SHOWN: usize = 8;
 
 /// Ordered: the worst counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +91,7 @@ fn inner_repositories(git: &Git, status: &GitStatus) -> Result<Option<Finding>, 
     let mut dirty: Vec<String> = submodules.map(|entry| entry.path.to_string()).collect();
     dirty.extend(git.dirty_nested(status)?.iter().map(ToString::to_string));
     let Some(first) = dirty.first() else { return Ok(None) };
-    let message = format!("repositories inside this one have changes that a checkpoint cannot keep: {}", some(&dirty));
+    let message = format!("repositories inside this one have changes that a checkpoint cannot keep: {}", listed(&dirty));
     let look = format!("commit or discard them there: git -C {first} status");
     Ok(Some(Finding::bad("repositories", message, [&look, "or, if it is no submodule, add it to .gitignore"])))
 }
@@ -112,15 +111,6 @@ pub fn filters(git: &Git, root: &Path) -> Result<Vec<Finding>, GitError> {
         }
     }
     Ok(findings)
-}
-
-/// The first few names.
-fn some(names: &[String]) -> String {
-    let mut shown: Vec<String> = names.iter().take(SHOWN).cloned().collect();
-    if names.len() > SHOWN {
-        shown.push(format!("and {} more", names.len() - SHOWN));
-    }
-    shown.join(", ")
 }
 
 /// What keeps the work tree from being switched to another branch.
@@ -163,7 +153,7 @@ pub fn cannot_leave(status: &GitStatus, settings: &dyn Fn(&Path) -> bool) -> Opt
 }
 
 fn names(entries: &[&Entry]) -> String {
-    some(&entries.iter().map(|entry| entry.path.to_string()).collect::<Vec<String>>())
+    listed(&entries.iter().map(|entry| entry.path.to_string()).collect::<Vec<String>>())
 }
 
 fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool, dirty: Dirty) -> Vec<Finding> {
@@ -264,7 +254,7 @@ pub fn checks<'a>(
         }
     }
     let bare: Vec<&str> =
-        open().filter(|story| gates.is_empty() && own(&story.id).is_empty()).map(|story| story.id.as_str()).take(SHOWN).collect();
+        open().filter(|story| gates.is_empty() && own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
     if bare.is_empty() {
         let message = match gates.len() {
             0 => "every open story has a check of its own".to_owned(),
@@ -273,11 +263,11 @@ pub fn checks<'a>(
         };
         findings.extend(findings.is_empty().then(|| Finding::good("checks", message)));
     } else if unverified {
-        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unverified", bare.join(", "))));
+        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unverified", listed(&bare))));
     } else {
         findings.push(Finding::bad(
             "checks",
-            format!("nothing can check {}", bare.join(", ")),
+            format!("nothing can check {}", listed(&bare)),
             [
                 "add --check 'CMD', or a [[gate]] to .verdone/config.toml (verdone init proposes some)",
                 "or add a Verification line with a command in backticks to the story",

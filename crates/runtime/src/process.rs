@@ -32,6 +32,8 @@ pub use tree::{adopt_orphans, let_orphans_go};
 
 /// Set for everything that a run starts; a run inside a run is refused by it.
 pub const RUN_VARIABLE: &str = "VERDONE_RUN";
+/// Long enough for a process to get from its start to its own environment.
+const SECOND_LOOK: Duration = Duration::from_millis(100);
 
 /// Where `sh -c` finds its shell, whatever PATH says.
 pub const SHELL: &str = "/bin/sh";
@@ -131,6 +133,10 @@ pub fn end_leftovers(keep: &[u32], grace: Duration, signals: &Signals) -> u32 {
 
 /// Ends the processes of a run whose Verdone was killed and could not do it. They are known by `VERDONE_RUN`.
 /// Says how many there were.
-pub fn end_strays(run: &RunId, grace: Duration, signals: &Signals) -> u32 {
-    tree::end_marked(RUN_VARIABLE, run.as_str(), grace, signals)
+pub fn end_strays(runs: &[&RunId], grace: Duration, signals: &Signals) -> u32 {
+    let end = || runs.iter().map(|run| tree::end_marked(RUN_VARIABLE, run.as_str(), grace, signals)).sum::<u32>();
+    let found = end();
+    // A process that was only just started shows no environment for a moment, so it is not found at the first look.
+    std::thread::sleep(SECOND_LOOK);
+    found + end()
 }

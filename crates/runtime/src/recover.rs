@@ -5,7 +5,6 @@ mod salvage;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use verdone_core::config::Limits;
@@ -28,11 +27,8 @@ use crate::protected::Protected;
 use crate::signal::Signals;
 use crate::step;
 use crate::store::{Journal, JournalError, JournalReader, Store, StoredRun, When};
+use crate::words::{listed, plural};
 
-/// Long enough for a process to get from its start to its own environment.
-const SECOND_LOOK: Duration = Duration::from_millis(100);
-/// How many names a message lists; the journal has all of them.
-const SHOWN: usize = 8;
 /// What the journal of a run that died says about its end.
 const DIED: &str = "the run died; found and put in order by the next one";
 
@@ -154,6 +150,18 @@ pub fn owes_progress(store: &Store, this: &RunId) -> Result<bool, JournalError> 
 
 /// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
 fn note_again(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
+    match write_missing_notes(git, stored, reporter) {
+        // What can wait stands in nobody's way.
+        Err(error @ (JournalError::Broken { .. } | JournalError::Newer { .. })) => {
+            let text = format!("evidence notes that are missing cannot be made again: {error}");
+            reporter.report(Update::Notice { text: &text });
+            Ok(())
+        }
+        done @ (Ok(()) | Err(JournalError::Io { .. })) => done,
+    }
+}
+
+fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
     if !stored.has(b"committed", |line| line.ends_with(b"\"noted\":false}\n"))? {
         return Ok(());
     }
@@ -182,14 +190,10 @@ fn recovery_of(run: &RunId) -> RunId {
 }
 
 fn end_strays(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
-    let grace = Limits::default().grace.duration();
-    let end = || process::end_strays(run, grace, signals) + process::end_strays(&recovery_of(run), grace, signals);
-    let mut strays = end();
-    // A process that was only just started shows no environment for a moment, so it is not found at the first look.
-    std::thread::sleep(SECOND_LOOK);
-    strays += end();
+    let strays = process::end_strays(&[run, &recovery_of(run)], Limits::default().grace.duration(), signals);
     if strays > 0 {
-        reporter.report(Update::Notice { text: &format!("ended {strays} processes that it had left behind") });
+        let text = format!("ended {} that it had left behind", plural(strays, "process", "processes"));
+        reporter.report(Update::Notice { text: &text });
     }
 }
 
@@ -225,13 +229,11 @@ fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn R
 
 fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
     if let Event::ChangesPutBack { files } = &recorded.event {
-        let count = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-        let text = format!("your changes that it had set aside are back ({count})");
+        let text = format!("your changes that it had set aside are back ({})", plural(*files, "file", "files"));
         reporter.report(Update::Notice { text: &text });
     }
     if let Event::ChangesKept { reason, overlap, command } = &recorded.event {
-        let names: Vec<&str> = overlap.iter().map(String::as_str).take(SHOWN).collect();
-        let overlap = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        let overlap = if overlap.is_empty() { String::new() } else { format!(": {}", listed(overlap)) };
         let text = format!("your changes that it had set aside were not put back ({reason}{overlap}); get them with: {command}");
         reporter.report(Update::Notice { text: &text });
     }

@@ -23,7 +23,7 @@ use verdone_core::view::{Brief, RunView};
 use crate::atomic::write_atomically;
 use crate::fault::{self, Point};
 
-use given::Given;
+use given::{Given, is_id};
 
 pub use journal::{Journal, JournalError, When};
 pub use lock::{Holder, LockError, RunLock};
@@ -204,7 +204,7 @@ impl Store {
         Ok(moved)
     }
 
-    /// Ids of all runs, oldest first.
+    /// Ids of all runs, oldest first. A folder of another name is none of ours, whatever is in it.
     pub fn ids(&self) -> io::Result<Vec<RunId>> {
         let entries = match fs::read_dir(&self.runs) {
             Ok(entries) => entries,
@@ -216,6 +216,7 @@ impl Store {
             let entry = entry?;
             if entry.file_type()?.is_dir()
                 && let Ok(name) = entry.file_name().into_string()
+                && is_id(&name)
                 && fs::symlink_metadata(entry.path().join("journal.jsonl")).is_ok_and(|meta| meta.is_file())
             {
                 ids.push(RunId(name));
@@ -223,6 +224,11 @@ impl Store {
         }
         ids.sort();
         Ok(ids)
+    }
+
+    /// Whether there is something of this run, with a journal or without.
+    pub fn has(&self, run: &RunId) -> bool {
+        is_id(run.as_str()) && fs::symlink_metadata(self.dir(run)).is_ok()
     }
 
     pub fn run(&self, id: RunId) -> StoredRun {

@@ -22,8 +22,6 @@ const LOOSE: &str = "--loose";
 const PROFILE: &str = "LLVM_PROFILE_FILE";
 /// What a run says last; no part of an id.
 const DISMISSED: u8 = b'\n';
-/// A process that was only just started shows no environment for a moment, so it is not found at the first look.
-const SECOND_LOOK: Duration = Duration::from_millis(100);
 
 /// One that is being started: it takes two processes and a moment, in which others can be busy.
 #[derive(Debug)]
@@ -89,10 +87,7 @@ fn watch(grace: &OsString) -> ExitCode {
     if heard.is_ok() && !said.is_empty() && said.last() != Some(&DISMISSED) {
         let run = RunId::from(String::from_utf8_lossy(&said).as_ref());
         let grace = Duration::from_millis(grace.to_str().and_then(|grace| grace.parse().ok()).unwrap_or(0));
-        for _ in 0..2 {
-            process::end_strays(&run, grace, &Signals::none());
-            std::thread::sleep(SECOND_LOOK);
-        }
+        process::end_strays(&[&run], grace, &Signals::none());
     }
     ExitCode::SUCCESS
 }

@@ -155,7 +155,7 @@ fn strays_of_a_dead_run_are_found_by_their_environment() {
     let run = format!("run-{mark}");
     let sleep = |run: &str| std::process::Command::new("sleep").arg(&mark).env("VERDONE_RUN", run).spawn().unwrap();
     let (_stray, mut other) = (sleep(&run), sleep("another-run"));
-    assert_eq!(process::end_strays(&run.as_str().into(), Duration::from_secs(5), &Signals::none()), 1);
+    assert_eq!(process::end_strays(&[&run.as_str().into()], Duration::from_secs(5), &Signals::none()), 1);
     assert!(other.try_wait().unwrap().is_none());
     other.kill().unwrap();
     other.wait().unwrap();

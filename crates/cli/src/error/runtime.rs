@@ -62,7 +62,6 @@ impl From<LandError> for CliError {
     fn from(error: LandError) -> Self {
         let kind = match error {
             LandError::Nested(error) => return (*error).into(),
-            LandError::Place(error) => return error.into(),
             LandError::Git(error) => return error.into(),
             LandError::Journal(error) => return error.into(),
             LandError::Lock(error) => return error.into(),

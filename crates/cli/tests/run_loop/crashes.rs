@@ -6,13 +6,13 @@ use crate::signals::{HANGS_ONCE, wait_for_file};
 use crate::world::{ONE, PATIENCE, World, always, text};
 
 /// Does `steps` and hangs; at the second try it does what the story wants.
-fn once(steps: &str) -> String {
+pub(crate) fn once(steps: &str) -> String {
     format!(
         "[[turn]]\nsteps = [{steps}{{ run = \"test -f ../tmp/again || {{ : > ../tmp/again; echo in-the-turn; sleep 60; }}\" }}, {{ create = \"a\" }}]\n"
     )
 }
 
-fn kill_in_the_turn(world: &World) {
+pub(crate) fn kill_in_the_turn(world: &World) {
     let run = world.start();
     run.wait_for("\u{2502} in-the-turn", PATIENCE);
     run.signal(Signal::KILL);

@@ -32,7 +32,7 @@ fn assert_refused(world: &World, arguments: &[&str], code: i32, words: &[&str]) 
 fn the_commits_and_the_runs_come_over_and_the_worktree_goes() {
     let world = ended(TWO, HONEST);
     let (there, tip) = (place(&world), git_there(&world, &["rev-parse", "HEAD"]));
-    fs::write(there.join(".verdone/runs/.verdone-1a2b3c"), "of a killed write").unwrap();
+    fs::write(there.join(".verdone/runs/.verdone-1a2b3c.tmp"), "of a killed write").unwrap();
     let output = world.verdone(&["land"]);
     output.assert_code(0);
     assert_eq!(world.head(), tip);
@@ -279,4 +279,34 @@ fn what_an_agent_wrote_into_the_marker_leads_nowhere() {
     fs::write(format!("{own}/verdone-made"), marker).unwrap();
     world.verdone(&["land"]).assert_code(0);
     assert!(world.sandbox.home().join(".verdone/runs/20260101-000000-0000").is_dir());
+}
+
+#[test]
+fn journals_that_both_checkouts_share_survive_a_landing() {
+    let world = World::folder(HONEST, &Settings::default());
+    world.sandbox.write("PLAN.md", ONE);
+    let shared = world.sandbox.root().join("shared");
+    fs::rename(world.sandbox.path(".verdone"), &shared).unwrap();
+    std::os::unix::fs::symlink(&shared, world.sandbox.path(".verdone")).unwrap();
+    world.sandbox.repo();
+    world.run_with(&["--worktree"], 0);
+    let there = place(&world);
+    let kept = || world.everything_kept().into_iter().filter(|(path, _)| path.ends_with("journal.jsonl")).collect::<Vec<_>>();
+    let before = kept();
+    assert_eq!(before.len(), 1);
+    world.verdone(&["land"]).assert_code(0);
+    assert!(world.has("a") && !there.exists());
+    assert_eq!(kept(), before);
+    world.verdone(&["report"]).assert_code(0);
+}
+
+#[test]
+fn a_file_that_is_only_named_like_ours_keeps_the_worktree() {
+    let world = ended(ONE, HONEST);
+    let notes = place(&world).join(".verdone/runs/.verdone-notes");
+    fs::write(&notes, "mine").unwrap();
+    let output = world.verdone(&["land"]);
+    output.assert_code(0);
+    assert!(output.stdout.contains("stays: ignored files are only there"), "{}", output.stdout);
+    assert_eq!(fs::read_to_string(notes).unwrap(), "mine");
 }

@@ -20,6 +20,7 @@ mod planning;
 mod processes;
 mod prune;
 mod red_check;
+mod salvage;
 mod secrets;
 mod signals;
 mod start;

@@ -294,3 +294,57 @@ fn an_agent_can_neither_make_a_worktree_nor_land_one() {
     assert!(output.stdout.contains("run said 2") && output.stdout.contains("land said 2"), "{}", output.stdout);
     assert!(!world.sandbox.root().join("work-worktrees").exists());
 }
+
+/// The refs of all runs, with where they point.
+fn kept(world: &World) -> Vec<String> {
+    world.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/verdone"]).lines().map(str::to_owned).collect()
+}
+
+/// A run that leaves alone what the runs before it kept, and says nothing about them.
+#[track_caller]
+fn assert_minds_its_own(world: &World, arguments: &[&str]) {
+    let before = kept(world);
+    let output = world.run_with(arguments, 0);
+    assert!(!output.stdout.contains("the journal of run"), "{}", output.transcript());
+    let after = kept(world);
+    assert!(before.iter().all(|entry| after.contains(entry)), "{before:?} became {after:?}");
+    assert!(after.len() > before.len(), "it worked");
+}
+
+#[test]
+fn runs_of_other_work_trees_are_not_taken_for_lost_ones() {
+    let plan = format!("{TWO}\n### US-003: Write c\n\n- [ ] Write the file c\n  - Verification: `test -f c`\n");
+    let script = format!("{HONEST}[[turn]]\nstory = \"US-003\"\nsteps = [{{ create = \"c\" }}]\n");
+    let world = World::new(&plan, &script);
+    world.run_with(&["--story", "US-001"], 0);
+    assert_minds_its_own(&world, &["--worktree", "--story", "US-002"]);
+    assert_minds_its_own(&world, &["--story", "US-002"]);
+    let there = place(&world);
+    let (before, output) = (kept(&world), world.verdone(&["-C", there.to_str().unwrap(), "run", "--story", "US-003"]));
+    output.assert_code(0);
+    assert!(!output.stdout.contains("the journal of run"), "{}", output.transcript());
+    assert_eq!(kept(&world)[..before.len()], before);
+    assert_minds_its_own(&world, &["--story", "US-003"]);
+}
+
+#[test]
+fn a_run_that_is_under_way_in_another_work_tree_is_not_taken_for_a_lost_one() {
+    for (first, second) in [(&["run"][..], &["--worktree"][..]), (&["run", "--worktree"], &[])] {
+        let world = World::new(ONE, HANGS_ONCE);
+        let run = world.sandbox.spawn(crate::world::VERDONE, first);
+        run.wait_for("\u{2502} in-the-turn", PATIENCE);
+        assert_minds_its_own(&world, second);
+        run.signal(Signal::INT);
+        run.wait(PATIENCE).assert_code(130);
+    }
+}
+
+#[test]
+fn runs_that_landed_are_not_taken_for_lost_ones_where_they_worked() {
+    let world = World::new(TWO, HONEST);
+    world.run_with(&["--worktree", "--max-iterations", "1"], 3);
+    let there = place(&world);
+    world.verdone(&["land"]).assert_code(0);
+    assert_minds_its_own(&world, &["--worktree"]);
+    assert_eq!(place(&world), there);
+}

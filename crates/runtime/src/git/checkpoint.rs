@@ -96,6 +96,7 @@ impl Git {
                 limits: request.limits,
                 user_rules: user_rules.clone(),
                 only: None,
+                taken_in: Some(self.taken_in(request.skip)),
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));

@@ -70,6 +70,7 @@ impl Git {
                 nested_states: like.nested_states.clone(),
                 user_rules: like.user_rules.clone(),
                 only: only.clone(),
+                taken_in: like.taken_in.clone(),
             };
             let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
             tree.push((stream.blob(&json)?, "manifest.json".to_owned()));

@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for RepoPath {
 }
 
 /// Paths and everything below them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathSet(BTreeSet<RepoPath>);
 
 impl PathSet {

@@ -14,7 +14,7 @@ use verdone_core::id::Oid;
 use super::checkpoint::SnapshotLimits;
 use super::error::GitError;
 use super::files::Stat;
-use super::path::{PathSet, RepoPath};
+use super::path::{PathSet, RepoPath, encode};
 use super::{Git, is_object_id};
 
 pub(super) const VERSION: u32 = 1;
@@ -54,6 +54,16 @@ pub(super) struct Manifest {
     /// The only paths that a restore may touch, beside the index; all of them where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) only: Option<BTreeSet<RepoPath>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) taken_in: Option<TakenIn>,
+}
+
+/// Where a checkpoint was taken: the work trees of a repository share its refs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TakenIn {
+    top: String,
+    /// Tells projects in one work tree apart: each leaves its own `.verdone/` out.
+    skipped: PathSet,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -114,6 +124,15 @@ impl Snapshot {
 }
 
 impl Git {
+    /// Whether a checkpoint was taken in this work tree, by a run that left the same paths out. One that does not say it was not.
+    pub fn was_taken_here(&self, id: &Oid, skip: &PathSet) -> Result<bool, GitError> {
+        Ok(self.snapshot(id)?.manifest.taken_in == Some(self.taken_in(skip)))
+    }
+
+    pub(super) fn taken_in(&self, skip: &PathSet) -> TakenIn {
+        TakenIn { top: encode(self.top.as_os_str().as_encoded_bytes()), skipped: skip.clone() }
+    }
+
     /// The checkpoint that a commit under `refs/verdone/` is.
     pub fn read_checkpoint(&self, id: &Oid) -> Result<Checkpoint, GitError> {
         Ok(self.snapshot(id)?.checkpoint.clone())
@@ -225,6 +244,7 @@ mod tests {
             limits: SnapshotLimits::default(),
             user_rules: Vec::new(),
             only: None,
+            taken_in: None,
         };
         let snapshot = Snapshot::new("a".into(), manifest);
         let changed_at = |ctime_ns| Stat { dev: 1, ino: 2, size: 3, mode: 0o644, mtime_ns: 0, ctime_ns };

@@ -5,8 +5,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use verdone_core::id::Oid;
-
 use super::Git;
 use super::branch::Answered;
 use super::error::GitError;
@@ -16,7 +14,6 @@ use super::status::Kind;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkTreeEntry {
     pub path: PathBuf,
-    pub head: Option<Oid>,
     /// Without `refs/heads/`; absent when detached.
     pub branch: Option<String>,
     /// Its folder is gone.
@@ -43,15 +40,12 @@ impl Git {
             if name == b"worktree" {
                 let path = PathBuf::from(OsStr::from_bytes(value));
                 let own_dir = own.iter().find(|(of, _)| *of == path).map(|(_, dir)| dir.clone());
-                trees.push(WorkTreeEntry { missing: !path.is_dir(), path, head: None, branch: None, own_dir });
+                trees.push(WorkTreeEntry { missing: !path.is_dir(), path, branch: None, own_dir });
                 continue;
             }
             let Some(tree) = trees.last_mut() else { continue };
-            let value = String::from_utf8_lossy(value);
-            match name {
-                b"HEAD" => tree.head = value.bytes().any(|digit| digit != b'0').then(|| Oid::from(&*value)),
-                b"branch" => tree.branch = value.strip_prefix("refs/heads/").map(str::to_owned),
-                _ => {}
+            if name == b"branch" {
+                tree.branch = String::from_utf8_lossy(value).strip_prefix("refs/heads/").map(str::to_owned);
             }
         }
         Ok(trees)

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use verdone_core::id::RunId;
 
 use crate::git::GitError;
-use crate::place::PlaceError;
 use crate::run::RunError;
 use crate::store::{Holder, JournalError, LockError};
+use crate::words::plural;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
@@ -39,7 +39,7 @@ pub enum LandError {
     Dirty { path: PathBuf, names: String },
     #[error(
         "{into} cannot be fast-forwarded: it has {ours} that {branch} has not, and {branch} has {theirs} of its own",
-        ours = commits(*ours), theirs = commits(*theirs)
+        ours = plural(*ours, "commit", "commits"), theirs = plural(*theirs, "commit", "commits")
     )]
     NotForward { into: String, branch: String, ours: u32, theirs: u32 },
     #[error("git did not move {into} forward, and nothing was changed: {said}")]
@@ -47,17 +47,11 @@ pub enum LandError {
     #[error(transparent)]
     Nested(#[from] Box<RunError>),
     #[error(transparent)]
-    Place(#[from] PlaceError),
-    #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
     Lock(#[from] LockError),
-}
-
-fn commits(count: u32) -> String {
-    if count == 1 { "1 commit".to_owned() } else { format!("{count} commits") }
 }
 
 impl LandError {
@@ -84,7 +78,6 @@ impl LandError {
                 vec![format!("git merge {branch} brings both together; then verdone land again, to tidy up")]
             }
             Self::InTheWay { .. } => one("commit or move away what is named, and land again"),
-            Self::Place(error) => error.hints(),
             Self::Git(error) => error.hint().map(str::to_owned).into_iter().collect(),
             Self::Nested(_) | Self::Journal(_) | Self::Lock(_) => Vec::new(),
         }

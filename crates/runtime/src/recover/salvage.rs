@@ -9,7 +9,7 @@ use verdone_core::update::{Reporter, Update};
 
 use super::{RecoverError, io_error};
 use crate::atomic::write_atomically;
-use crate::git::{Git, SnapshotLimits};
+use crate::git::{ChainKind, Git, SnapshotLimits};
 use crate::keep::Keep;
 use crate::project::Project;
 use crate::store::{JournalError, Store, StoredRun, readable_lines};
@@ -55,33 +55,59 @@ fn tell_of_lost_run(
     newest: Option<&RunId>,
     reporter: &mut dyn Reporter,
 ) -> Result<(), RecoverError> {
-    let Some(lost) = git.runs_with_refs()?.into_iter().max().map(RunId) else { return Ok(()) };
-    let is_empty = || fs::metadata(store.dir(&lost).join("journal.jsonl")).is_ok_and(|meta| meta.len() == 0);
-    let gone = newest.is_none_or(|newest| lost > *newest) || (newest == Some(&lost) && is_empty());
-    if !gone || !worked_and_is_not_told(git, &lost)? {
+    let is_empty = |run: &RunId| fs::metadata(store.dir(run).join("journal.jsonl")).is_ok_and(|meta| meta.len() == 0);
+    let gone = |run: &RunId| newest.is_none_or(|newest| run > newest) || (newest == Some(run) && is_empty(run));
+    let mut lost: Vec<RunId> = git.runs_with_refs()?.into_iter().map(RunId).filter(gone).collect();
+    if lost.is_empty() {
         return Ok(());
     }
-    let kept = snapshot(git, project, store, &lost)?;
-    let text = format!(
-        "the journal of run {lost} is gone, so it cannot be said whether it ended properly; the work tree as it was found is kept as \
-         {kept} (verdone checkpoints lists what that run kept)"
-    );
-    reporter.report(Update::Notice { text: &text });
+    let others = other_stores(git, project)?;
+    lost.retain(|run| !others.iter().any(|store| store.has(run)));
+    lost.sort();
+    for run in lost.iter().rev().take(LOOKED_AT) {
+        if !worked_here_and_is_not_told(git, project, run)? {
+            continue;
+        }
+        let kept = snapshot(git, project, store, run)?;
+        let text = format!(
+            "the journal of run {run} is gone, so it cannot be said whether it ended properly; the work tree as it was found is kept \
+             as {kept} (verdone checkpoints lists what that run kept)"
+        );
+        reporter.report(Update::Notice { text: &text });
+        break;
+    }
     Ok(())
 }
 
-const FOUND: &str = "as found, without a journal to say what was under way";
-
-/// Planning keeps a checkpoint, too, and has no journal and no attempts.
-fn worked_and_is_not_told(git: &Git, run: &RunId) -> Result<bool, RecoverError> {
-    let kept = git.chain(run)?;
-    let told = kept.first().is_some_and(|entry| entry.label == FOUND);
-    Ok(!told && kept.iter().any(|entry| entry.label.contains(" attempt ")))
+/// Of the same project in the other work trees: they share the refs, and a run that landed went from one to another.
+fn other_stores(git: &Git, project: &Project) -> Result<Vec<Store>, RecoverError> {
+    let root = project.root.strip_prefix(git.top()).unwrap_or(Path::new(""));
+    let others = git.work_trees()?.into_iter().filter(|tree| tree.path != git.top());
+    Ok(others.map(|tree| Store::of(&tree.path.join(root))).collect())
 }
 
+const FOUND: &str = "as found, without a journal to say what was under way";
+/// Each run without a journal costs a few processes; only the last of them matters.
+const LOOKED_AT: usize = 8;
+
+/// Nothing is said about, or added to, a run of another work tree or another project. Planning keeps a checkpoint, too, and has no
+/// journal and no attempts.
+fn worked_here_and_is_not_told(git: &Git, project: &Project, run: &RunId) -> Result<bool, RecoverError> {
+    let kept = git.chain(run)?;
+    let told = kept.first().is_some_and(|entry| entry.label == FOUND);
+    if told || !kept.iter().any(|entry| entry.label.contains(" attempt ")) {
+        return Ok(false);
+    }
+    let skip = git.repo_path(&project.root.join(".verdone")).into_iter().collect();
+    let last = kept.iter().find(|entry| matches!(entry.kind, ChainKind::Checkpoint { .. }));
+    // In doubt it is not ours.
+    Ok(last.is_some_and(|last| git.was_taken_here(&last.id, &skip).unwrap_or(false)))
+}
+
+/// Without limits: those of the run are not known, and a file that fitted then must not keep the next run from starting.
 fn snapshot(git: &Git, project: &Project, store: &Store, run: &RunId) -> Result<String, RecoverError> {
-    let run_dir = store.dir(run);
-    let keep = Keep { git, root: &project.root, run, run_dir: &run_dir, limits: SnapshotLimits::default() };
+    let (run_dir, limits) = (store.dir(run), SnapshotLimits { file: u64::MAX, total: u64::MAX });
+    let keep = Keep { git, root: &project.root, run, run_dir: &run_dir, limits };
     Ok(keep.checkpoint(FOUND, &[])?.id.short().to_owned())
 }
 

@@ -53,7 +53,7 @@ impl Given {
     }
 }
 
-fn is_id(text: &str) -> bool {
+pub(super) fn is_id(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let digits = |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
     matches!(parts[..], [date, time, number] if digits(date, 8) && digits(time, 6)
