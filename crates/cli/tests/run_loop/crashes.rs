@@ -3,7 +3,7 @@
 use verdone_testkit::{Running, Signal};
 
 use crate::signals::{HANGS_ONCE, wait_for_file};
-use crate::world::{ONE, PATIENCE, Settings, World, always, text};
+use crate::world::{ONE, PATIENCE, Settings, VERDONE, World, always, text};
 
 /// Does `steps` and hangs; at the second try it does what the story wants.
 fn once(steps: &str) -> String {
@@ -100,6 +100,30 @@ fn what_was_found_in_gits_settings_after_a_crash_is_kept() {
     world.git(&["config", "core.hooksPath", "../tmp"]);
     world.run(0);
     assert_eq!(world.git(&["config", "core.hooksPath"]), "../tmp", "what the user sets after that stays");
+}
+
+#[test]
+fn settings_that_work_trees_share_are_put_back_after_a_crash_in_one_of_them() {
+    let world = World::folder("", &Settings::default());
+    let (again, hook) = (world.sandbox.path("../tmp/again"), world.sandbox.path("../tmp/hook"));
+    let tamper =
+        "git config core.hooksPath /dev/null; git config extensions.worktreeConfig true; git config --worktree core.abbrev 4";
+    let run = format!("test -f {again} || {{ {tamper}; : > {again}; echo in-the-turn; sleep 60; }}", again = again.display());
+    world.sandbox.write(".verdone/script.toml", always(&format!("{{ run = '{run}' }}, {{ create = \"a\" }}")));
+    world.sandbox.write("PLAN.md", ONE);
+    world.sandbox.repo();
+    world.hook("pre-commit", &format!("echo ran >> {}", hook.display()));
+    let config = world.sandbox.read(".git/config");
+    let run = world.sandbox.spawn(VERDONE, ["run", "--worktree"]);
+    run.wait_for("\u{2502} in-the-turn", PATIENCE);
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE).assert_code(-9);
+    let output = world.run_with(&["--worktree"], 0);
+    assert!(output.stdout.contains("put back as it was when that run began: "), "{}", output.stdout);
+    assert_eq!(world.sandbox.read(".git/config"), config);
+    assert_eq!(std::fs::read_to_string(hook).unwrap(), "ran\n");
+    let own = std::fs::read_dir(world.sandbox.path(".git/worktrees")).unwrap().next().unwrap().unwrap().path();
+    assert!(!own.join("config.worktree").exists());
 }
 
 #[test]
