@@ -104,6 +104,14 @@ impl Protected {
         fs::rename(draft, run_dir.join(SAVED))
     }
 
+    /// Removes copies that were never complete.
+    pub(crate) fn sweep(run_dir: &Path) -> io::Result<()> {
+        match fs::remove_dir_all(run_dir.join(DRAFT)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     /// Whether a run saved its copies and has not ended in order since.
     pub fn is_saved(run_dir: &Path) -> bool {
         is_directory(&run_dir.join(SAVED))

@@ -19,6 +19,7 @@ pub(super) fn put_back(
 ) -> Result<bool, RecoverError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
     let Some(stored) = ids.into_iter().next_back().map(|id| store.run(id)) else { return Ok(false) };
+    Protected::sweep(&stored.dir).map_err(io_error("tidying the run's directory"))?;
     let died = match stored.last_state() {
         Ok(state) => !ended(&state),
         // It does not say that the run has ended.
