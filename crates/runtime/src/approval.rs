@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::write_atomically;
+use crate::regular::read_linked;
+
+/// Some hundred bytes for each plan.
+const LARGEST: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalError {
@@ -38,7 +42,7 @@ pub struct Approvals {
 impl Approvals {
     pub fn read(root: &Path) -> Result<Self, ApprovalError> {
         let path = root.join(".verdone/approvals.json");
-        let plans = match fs::read(&path) {
+        let plans = match read_linked(&path, LARGEST) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| ApprovalError::Broken { path: path.clone(), source })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(source) => return Err(ApprovalError::Io { path, source }),

@@ -61,11 +61,15 @@ pub use status::{Blob, Change, Entry, Kind, Status};
 pub use worktree::WorkTreeEntry;
 
 use crate::fault;
+use crate::regular::read_regular;
 use command::Call;
 use snapshot::Snapshot;
 
 /// Generous, because a cold status of a huge tree is slow and not wrong.
 const DEADLINE: Duration = Duration::from_mins(5);
+
+/// A line for each commit that is left to do.
+const LARGEST_TODO: u64 = 64 * 1024 * 1024;
 
 /// A work tree and its repository.
 #[derive(Debug)]
@@ -183,8 +187,8 @@ impl Git {
         };
         let found = SIGNS.iter().find(|(sign, _)| is_there(sign))?;
         // Between two of its commits, only the list of what is left to do tells a revert.
-        let todo = || std::fs::read_to_string(self.git_dir.join("sequencer/todo")).unwrap_or_default();
-        Some(if found.0 == "sequencer" && todo().starts_with("revert") { "revert" } else { found.1 })
+        let todo = || read_regular(&self.git_dir.join("sequencer/todo"), LARGEST_TODO).unwrap_or_default();
+        Some(if found.0 == "sequencer" && todo().starts_with(b"revert") { "revert" } else { found.1 })
     }
 
     /// Who the user's commits are by: `Name <mail>`. An error when git would refuse to commit for want of it.

@@ -11,6 +11,7 @@ use verdone_core::control::Request;
 
 use crate::atomic::write_atomically;
 use crate::fault::{self, Point};
+use crate::regular::read_regular;
 
 /// A longer request is none of ours.
 const LARGEST: u64 = 64 * 1024;
@@ -39,8 +40,7 @@ impl Inbox {
     pub fn take(&self) -> io::Result<Vec<Request>> {
         let mut requests = Vec::new();
         for path in self.waiting()? {
-            let small = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
-            let request = if small { fs::read(&path).ok() } else { None };
+            let request = read_regular(&path, LARGEST).ok();
             // One that cannot be removed would be heard again and again; it must not take the others with it either.
             if fault::point(Point::InboxTaken).and_then(|()| fs::remove_file(&path)).is_ok() {
                 requests.extend(request.and_then(|bytes| serde_json::from_slice::<Request>(&bytes).ok()));

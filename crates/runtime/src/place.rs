@@ -106,6 +106,11 @@ fn move_to(
     if create && here.is_none() {
         return Ok(false);
     }
+    if wanted.source == Source::Plan
+        && let Some(finding) = here.map(Ready::approval).transpose()?.flatten()
+    {
+        return Err(RunError::Refused(finding));
+    }
     refuse(&git, &status, project, here, create)?;
     switch(&git, &wanted, create)?;
     let (name, source) = (&wanted.name, wanted.source.words());

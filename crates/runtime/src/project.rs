@@ -1,7 +1,14 @@
 //! Where a project is: the git work tree around a folder, and the `.verdone/` that governs it.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::regular::read_linked;
+
+/// A path and a line's end.
+const LARGEST_LINK: u64 = 64 * 1024;
 
 /// The name of Verdone's folder.
 pub const HOME: &str = ".verdone";
@@ -83,7 +90,38 @@ pub fn find_git_top(start: &Path) -> Result<PathBuf, ProjectError> {
 
 /// In linked worktrees and submodules `.git` is a file that names the real one.
 fn is_git_file(path: &Path) -> bool {
-    path.is_file() && fs::read(path).is_ok_and(|text| text.starts_with(b"gitdir:"))
+    read_linked(path, LARGEST_LINK).is_ok_and(|text| text.starts_with(b"gitdir:"))
+}
+
+/// The git directories of a work tree, found by looking: git's settings, which an agent may have changed, have no say in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GitDirs {
+    /// That of this work tree.
+    pub(crate) own: PathBuf,
+    /// That of all its work trees.
+    pub(crate) common: PathBuf,
+}
+
+impl GitDirs {
+    /// Nothing where it is none that we know how to find.
+    pub(crate) fn of(git_top: &Path) -> Option<Self> {
+        let git = git_top.join(".git");
+        let own = if git.is_dir() {
+            fs::canonicalize(git).ok()?
+        } else {
+            let text = read_linked(&git, LARGEST_LINK).ok()?;
+            named_in(git_top, text.strip_prefix(b"gitdir:")?)?
+        };
+        let common = match read_linked(&own.join("commondir"), LARGEST_LINK) {
+            Ok(text) => named_in(&own, &text)?,
+            Err(_) => own.clone(),
+        };
+        Some(Self { own, common })
+    }
+}
+
+fn named_in(dir: &Path, text: &[u8]) -> Option<PathBuf> {
+    fs::canonicalize(dir.join(OsStr::from_bytes(text.trim_ascii()))).ok()
 }
 
 fn levels<'p>(start: &'p Path, top: &'p Path) -> impl Iterator<Item = &'p Path> {
@@ -153,6 +191,13 @@ mod tests {
         assert_eq!(find_git_top(&root.join("linked")).unwrap(), root.join("linked"));
         assert!(matches!(find_git_top(&root.join("bare")), Err(ProjectError::Bare { .. })));
         assert!(matches!(find_git_top(&root.join("missing")), Err(ProjectError::Folder { .. })));
+        let dirs = GitDirs::of(&root.join("repo")).unwrap();
+        assert_eq!((dirs.own, dirs.common), (root.join("repo/.git"), root.join("repo/.git")));
+        assert_eq!(GitDirs::of(&root.join("linked")), None, "what it names is not there");
+        fs::create_dir_all(root.join("repo/.git/worktrees/linked")).unwrap();
+        fs::write(root.join("repo/.git/worktrees/linked/commondir"), "../..\n").unwrap();
+        let dirs = GitDirs::of(&root.join("linked")).unwrap();
+        assert_eq!((dirs.own, dirs.common), (root.join("repo/.git/worktrees/linked"), root.join("repo/.git")));
         // The temporary folder itself may lie in a repository; an empty `.git` is none in any case.
         assert_ne!(find_git_top(&root.join("empty")).ok(), Some(root.join("empty")));
     }

@@ -10,12 +10,19 @@ use std::path::{Path, PathBuf};
 
 use crate::atomic::draft_in;
 use crate::fault::{self, Point};
+use crate::project::GitDirs;
+use crate::regular::read_regular;
 
 /// A larger file is none of ours; config, prompts and scripts are small.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// Where a run keeps its copies.
+/// Where a run keeps its copies, and where while they are not complete.
 const SAVED: &str = "protected";
+const DRAFT: &str = "protected-draft";
+/// What tells, beside a copy, of which directory it is.
+const PLACE: &str = "place";
+/// Longer than any path.
+const LARGEST_PLACE: u64 = 64 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Held {
@@ -33,8 +40,9 @@ enum Held {
 enum Scope {
     /// `.verdone/`
     Home,
-    /// The git directory.
+    /// The git directory that all work trees share, and that of this one.
     GitSettings,
+    WorkTreeSettings,
     /// `.fresher/`: its scripts and settings count like ours.
     Fresher,
 }
@@ -57,6 +65,15 @@ impl Protected {
         Self::of(git_dir.to_owned(), Scope::GitSettings)
     }
 
+    /// The same of each git directory that there is.
+    pub fn all_git_settings(common_dir: &Path, git_dir: &Path) -> io::Result<Vec<Self>> {
+        let mut all = vec![Self::git_settings(common_dir)?];
+        if git_dir != common_dir {
+            all.push(Self::of(git_dir.to_owned(), Scope::WorkTreeSettings)?);
+        }
+        Ok(all)
+    }
+
     /// Scripts and settings of a project that was set up for fresher.
     pub fn scripts_of_fresher(project_root: &Path) -> io::Result<Self> {
         Self::of(project_root.join(".fresher"), Scope::Fresher)
@@ -75,21 +92,58 @@ impl Protected {
         }
     }
 
-    /// Copies everything into the run's directory, for the case that this process dies.
-    pub fn save(&self, run_dir: &Path) -> io::Result<()> {
-        let dir = run_dir.join(SAVED);
-        fs::create_dir_all(&dir)?;
-        self.files.iter().try_for_each(|(path, held)| write(&dir.join(path), held))
+    /// Copies everything into the run's directory, for the case that this process dies: all of it, or nothing that counts.
+    pub fn save<'p>(all: impl IntoIterator<Item = &'p Self>, run_dir: &Path) -> io::Result<()> {
+        let draft = run_dir.join(DRAFT);
+        for protected in all {
+            let dir = draft.join(protected.scope.saved_as());
+            fs::create_dir_all(dir.join("files"))?;
+            fs::write(dir.join(PLACE), protected.dir.as_os_str().as_encoded_bytes())?;
+            protected.files.iter().try_for_each(|(path, held)| write(&dir.join("files").join(path), held))?;
+        }
+        fs::rename(draft, run_dir.join(SAVED))
     }
 
-    /// What a run saved; nothing where it died before that.
-    pub fn saved(project_root: &Path, run_dir: &Path) -> io::Result<Option<Self>> {
-        let dir = run_dir.join(SAVED);
-        if !dir.is_dir() {
-            return Ok(None);
+    /// Removes copies that were never complete.
+    pub(crate) fn sweep(run_dir: &Path) -> io::Result<()> {
+        match fs::remove_dir_all(run_dir.join(DRAFT)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
         }
-        let files = read_all(&dir, Scope::Home)?;
-        Ok(Some(Self { dir: project_root.join(".verdone"), scope: Scope::Home, files }))
+    }
+
+    /// Whether a run saved its copies and has not ended in order since.
+    pub fn is_saved(run_dir: &Path) -> bool {
+        is_directory(&run_dir.join(SAVED))
+    }
+
+    /// A run that ended needs them no more: its settings are the user's again. Where they cannot be removed, its journal says so too.
+    pub fn forget(run_dir: &Path) {
+        if fs::rename(run_dir.join(SAVED), run_dir.join(DRAFT)).is_ok() {
+            let _ = fs::remove_dir_all(run_dir.join(DRAFT));
+        }
+    }
+
+    /// What a run saved; nothing where it died before that. An agent can write there: where each belongs is found out anew, and
+    /// what was saved of another directory than that is none of this project's.
+    pub(crate) fn saved(project_root: &Path, git_top: &Path, dirs: Option<&GitDirs>, run_dir: &Path) -> io::Result<Vec<Self>> {
+        let mut places = vec![(Scope::Home, project_root.join(".verdone")), (Scope::Fresher, project_root.join(".fresher"))];
+        if let Some(dirs) = dirs {
+            places.push((Scope::GitSettings, dirs.common.clone()));
+            places.extend((dirs.own != dirs.common).then(|| (Scope::WorkTreeSettings, dirs.own.clone())));
+        }
+        let mut found = Vec::new();
+        for (scope, dir) in places {
+            let saved = run_dir.join(SAVED).join(scope.saved_as());
+            let is_its = || {
+                let place = read_regular(&saved.join(PLACE), LARGEST_PLACE);
+                dir.starts_with(git_top) || place.is_ok_and(|place| place == dir.as_os_str().as_encoded_bytes())
+            };
+            if is_directory(&saved) && is_directory(&saved.join("files")) && is_its() {
+                found.push(Self { files: read_all(&saved.join("files"), scope)?, dir, scope });
+            }
+        }
+        Ok(found)
     }
 
     /// Undoes every change since the snapshot; the changed versions go into `aside`. Answers with what was changed.
@@ -109,6 +163,7 @@ impl Protected {
         }
         for path in &changed {
             if let Some(held) = self.files.get(path) {
+                make_room(&self.dir.join(path), &aside.join(path))?;
                 write(&self.dir.join(path), held)?;
             }
         }
@@ -117,10 +172,19 @@ impl Protected {
 }
 
 impl Scope {
+    fn saved_as(self) -> &'static str {
+        match self {
+            Self::Home => "verdone",
+            Self::GitSettings => "git",
+            Self::WorkTreeSettings => "git-of-the-work-tree",
+            Self::Fresher => "fresher",
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Home => ".verdone",
-            Self::GitSettings => ".git",
+            Self::GitSettings | Self::WorkTreeSettings => ".git",
             Self::Fresher => ".fresher",
         }
     }
@@ -130,7 +194,7 @@ impl Scope {
         match self {
             Self::Home => path != Path::new("runs"),
             Self::Fresher => below("hooks").is_some() || ["config.toml", "config.sh"].iter().any(|name| path == Path::new(name)),
-            Self::GitSettings => {
+            Self::GitSettings | Self::WorkTreeSettings => {
                 let info = ["", "attributes", "exclude", "grafts", "sparse-checkout"];
                 ["config", "config.worktree"].iter().any(|name| path == Path::new(name))
                     || below("hooks").is_some()
@@ -142,12 +206,12 @@ impl Scope {
     /// Branches and remotes come and go with the user's own commands, and change nothing about what is committed.
     fn is_same(self, path: &Path, held: Option<&Held>, found: &Held) -> bool {
         match (self, held, found) {
-            (Self::GitSettings, Some(Held::File { bytes: old, .. }), Held::File { bytes: new, .. })
+            (Self::GitSettings | Self::WorkTreeSettings, Some(Held::File { bytes: old, .. }), Held::File { bytes: new, .. })
                 if path == Path::new("config") =>
             {
                 settings_that_count(old) == settings_that_count(new)
             }
-            (Self::Home | Self::GitSettings | Self::Fresher, held, found) => held == Some(found),
+            (Self::Home | Self::GitSettings | Self::WorkTreeSettings | Self::Fresher, held, found) => held == Some(found),
         }
     }
 }
@@ -180,6 +244,21 @@ fn keep(aside: &Path, path: &Path, found: &Held) -> io::Result<()> {
         Held::Link(to) => fs::write(target, to.as_os_str().as_encoded_bytes()),
         Held::Special => Ok(()),
     }
+}
+
+/// A directory in a file's place, with files that are none of ours.
+fn make_room(target: &Path, aside: &Path) -> io::Result<()> {
+    if !is_directory(target) || fs::remove_dir(target).is_ok() {
+        return Ok(());
+    }
+    if let Some(parent) = aside.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::rename(target, aside)
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
 fn write(target: &Path, held: &Held) -> io::Result<()> {
@@ -228,7 +307,7 @@ fn read_all(dir: &Path, scope: Scope) -> io::Result<BTreeMap<PathBuf, Held>> {
             } else if !meta.is_file() {
                 files.insert(path, Held::Special);
             } else if meta.len() <= LARGEST {
-                files.insert(path, Held::File { bytes: fs::read(entry.path())?, mode: meta.permissions().mode() });
+                files.insert(path, Held::File { bytes: read_regular(&entry.path(), LARGEST)?, mode: meta.permissions().mode() });
             }
         }
     }

@@ -2,6 +2,7 @@
 //! the attempt's checkpoint, or the story's commit is recorded where it was made already. Killed halfway, it is done again.
 
 mod salvage;
+mod settings;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,9 +56,10 @@ fn ended(state: &State) -> bool {
 /// Puts the last run in order where it died. Nothing of the project is read before: the dead run's agent may have changed the
 /// plan, the settings or both.
 pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
+    let store = Store::of(&project.root);
+    let told = settings::put_back(project, &store, signals, reporter)?;
     let git = Git::open(&project.root)?;
     git.remove_leftovers()?;
-    let store = Store::of(&project.root);
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let Some(salvaged) = salvage::latest(&git, project, &store, reporter)? else { return Ok(()) };
     let stored = salvaged.stored;
@@ -65,17 +67,19 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let mut state = stored.last_state()?;
     // A journal with a hole may only seem to have left an attempt open: a run that said it had ended is believed.
     if ended(&state) || (salvaged.mended && matches!(state.phase, Phase::Stopped { .. })) {
+        Protected::forget(&stored.dir);
         return Ok(());
     }
     fault::pass(Point::RecoverBegin);
-    let text = format!("run {} did not end properly; putting things in order", stored.id);
-    reporter.report(Update::Notice { text: &text });
-    end_strays(&stored.id, signals, reporter);
+    if !told {
+        begin(&stored.id, signals, reporter);
+    }
     // A recovery that is killed leaves git processes behind, too. Under another name than the run's: its watchdog may still be at work.
     let git = git.marked(RUN_VARIABLE, recovery_of(&stored.id).as_str());
     git.remove_leftovers()?;
     if let Some(begun) = state.started_at {
-        for lock in git.remove_stale_locks(begun.into())? {
+        let branch = state.open_attempt().and_then(|attempt| attempt.checkpoint.as_ref()?.branch.as_deref());
+        for lock in git.remove_stale_locks(begun.into(), &stored.id, branch)? {
             let text = format!("removed {}, which a git process of that run had left", lock.display());
             reporter.report(Update::Notice { text: &text });
         }
@@ -84,7 +88,6 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut left = false;
     if let Some(attempt) = state.open_attempt() {
-        put_settings_back(project, &stored, reporter)?;
         let events = settle(&git, project, &stored, &state, attempt, reporter)?;
         left = events.iter().any(|event| matches!(event, Event::AttemptLeft { .. }));
         record(&mut journal, &mut state, events, reporter)?;
@@ -98,7 +101,9 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
         events.push(Event::RunStopping { finish, reason: DIED.to_owned() });
     }
     events.push(Event::RunStopped { finish, exit_code: code, duration_ms: state.active.ms() });
-    Ok(record(&mut journal, &mut state, events, reporter)?)
+    record(&mut journal, &mut state, events, reporter)?;
+    Protected::forget(&stored.dir);
+    Ok(())
 }
 
 fn record(journal: &mut Journal, state: &mut State, events: Vec<Event>, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
@@ -189,6 +194,12 @@ fn recovery_of(run: &RunId) -> RunId {
     RunId(format!("{run}-recovery"))
 }
 
+fn begin(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
+    let text = format!("run {run} did not end properly; putting things in order");
+    reporter.report(Update::Notice { text: &text });
+    end_strays(run, signals, reporter);
+}
+
 fn end_strays(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
     let strays = process::end_strays(&[run, &recovery_of(run)], Limits::default().grace.duration(), signals);
     if strays > 0 {
@@ -211,20 +222,6 @@ fn plan_of(project: &Project, stored: &StoredRun) -> Result<Option<PathBuf>, Jou
         Event::RunStarted { plan, .. } => Some(project.root.join(plan)),
         _ => None,
     }))
-}
-
-/// The settings as the run began with them; what is there now is kept beside the run.
-fn put_settings_back(project: &Project, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
-    let failed = || io_error("putting .verdone/ back");
-    let Some(protected) = Protected::saved(&project.root, &stored.dir).map_err(failed())? else { return Ok(()) };
-    let aside = stored.dir.join("undone/as-found");
-    let changed = protected.put_back(&aside).map_err(failed())?;
-    if !changed.is_empty() {
-        let text =
-            format!("put back as it was when that run began: {}; what was there is in {}", changed.join(", "), aside.display());
-        reporter.report(Update::Notice { text: &text });
-    }
-    Ok(())
 }
 
 fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {

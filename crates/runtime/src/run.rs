@@ -27,7 +27,7 @@ use crate::place::PlaceError;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::preflight::{self, Dirty, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
-use crate::project::Project;
+use crate::project::{GitDirs, Project};
 use crate::protected::Protected;
 use crate::recover::{self, RecoverError};
 use crate::signal::Signals;
@@ -92,8 +92,11 @@ impl WorkTree {
     pub fn take(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
         refuse_nested()?;
         refuse_pipes(&project.git_top)?;
-        let git = Git::open(&project.root)?;
-        let lock = RunLock::take(git.git_dir())?;
+        // Git is not asked where it is possible: a dead run's agent may have changed what it would answer.
+        let lock = match GitDirs::of(&project.git_top) {
+            Some(dirs) => RunLock::take(&dirs.own)?,
+            None => RunLock::take(Git::open(&project.root)?.git_dir())?,
+        };
         recover::recover(project, signals, reporter)?;
         Ok(Self { lock })
     }
@@ -181,9 +184,14 @@ impl Ready {
         findings.push(preflight::agent(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
-        let approvals = Approvals::read(root)?;
-        findings.extend(preflight::approval(&approvals, &self.plan_name(), || self.plan.document().fingerprint()));
+        findings.extend(self.approval()?);
         Ok(findings)
+    }
+
+    /// What an agent wrote and the user has not accepted decides nothing, not even on which branch to be.
+    pub(crate) fn approval(&self) -> Result<Option<Finding>, RunError> {
+        let approvals = Approvals::read(&self.request.project.root)?;
+        Ok(preflight::approval(&approvals, &self.plan_name(), || self.plan.document().fingerprint()))
     }
 
     /// What would leave the work tree when the run begins, as git names it.
@@ -214,9 +222,7 @@ impl Ready {
     pub fn into_site(self, run: RunId, run_dir: PathBuf, signals: Signals) -> Result<(Site, Rules), RunError> {
         let root = self.request.project.root;
         let protected = Protected::snapshot(&root).map_err(io_error("reading .verdone/"))?;
-        let mut git_dirs = vec![self.git.common_dir()];
-        git_dirs.extend((self.git.git_dir() != self.git.common_dir()).then(|| self.git.git_dir()));
-        let settings = git_dirs.into_iter().map(Protected::git_settings).collect::<io::Result<Vec<_>>>();
+        let settings = Protected::all_git_settings(self.git.common_dir(), self.git.git_dir());
         let mut settings = settings.map_err(io_error("reading git's settings"))?;
         settings.push(Protected::scripts_of_fresher(&root).map_err(io_error("reading .fresher/"))?);
         let rules = Rules {
@@ -292,11 +298,14 @@ impl Ready {
         let start = self.start_event(&run)?;
         let (mut site, rules) = self.into_site(run, run_dir, signals)?;
         site.known_runs = store.directories().map_err(io_error("reading .verdone/runs/"))?;
-        site.protected.save(&site.run_dir).map_err(io_error("copying .verdone/"))?;
+        let all = site.settings.iter().chain([&site.protected]);
+        Protected::save(all, &site.run_dir).map_err(io_error("copying .verdone/ and git's settings"))?;
+        let run_dir = site.run_dir.clone();
         let code = Driver::new(site, rules, journal, reporter).run(start)?;
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }
+        Protected::forget(&run_dir);
         Ok(code)
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -23,6 +22,7 @@ use crate::lifecycle::Scripts;
 use crate::plan_file::PlanFile;
 use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
 use crate::protected::Protected;
+use crate::regular::read_regular;
 use crate::signal::Signals;
 
 /// Everything a step may touch.
@@ -122,11 +122,7 @@ impl Site {
     /// Nothing for what is no readable file: it is never the same as a file.
     fn content_of(&self, path: &RepoPath) -> String {
         let place = self.git.top().join(path.as_path());
-        // An agent may have put a pipe there, which would make us wait for ever.
-        if !fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_file()) {
-            return String::new();
-        }
-        fs::read(place).map_or_else(|_| String::new(), |bytes| digest(&bytes))
+        read_regular(&place, u64::MAX).map_or_else(|_| String::new(), |bytes| digest(&bytes))
     }
 
     /// To be called whenever an agent, or code of its, may have run: what comes next writes into the run's directory.

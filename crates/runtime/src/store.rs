@@ -22,6 +22,7 @@ use verdone_core::view::{Brief, RunView};
 
 use crate::atomic::write_atomically;
 use crate::fault::{self, Point};
+use crate::regular::read_regular;
 
 use given::{Given, is_id};
 
@@ -146,7 +147,7 @@ impl Store {
     /// Makes the runs directory ignore itself, so that it never shows up in the user's git status.
     pub fn hide(&self) -> io::Result<()> {
         let ignore = self.runs.join(".gitignore");
-        if fs::read(&ignore).is_ok_and(|bytes| bytes == b"*\n") {
+        if read_regular(&ignore, 2).is_ok_and(|bytes| bytes == b"*\n") {
             return Ok(());
         }
         fs::create_dir_all(&self.runs)?;

@@ -3,7 +3,7 @@
 use verdone_testkit::{Running, Signal};
 
 use crate::signals::{HANGS_ONCE, wait_for_file};
-use crate::world::{ONE, PATIENCE, World, always, text};
+use crate::world::{ONE, PATIENCE, Settings, VERDONE, World, always, text};
 
 /// Does `steps` and hangs; at the second try it does what the story wants.
 pub(crate) fn once(steps: &str) -> String {
@@ -53,6 +53,94 @@ fn what_the_dead_runs_agent_did_to_the_plan_and_the_settings_is_put_back_before_
     }
 }
 
+/// What an agent may do so that a later commit goes past the user's hook, or git sees something else.
+const TAMPERING: [&str; 8] = [
+    "rm .git/hooks/pre-commit",
+    "git config core.hooksPath /dev/null",
+    "git config core.worktree ../../tmp",
+    "git config core.bare true",
+    "echo 'nonsense [' > .git/config",
+    "rm .git/config; mkfifo .git/config",
+    "rm .git/config; mkdir -p .git/config/x; mkfifo .git/packed-refs .git/logs/pipe",
+    "rm -r .git/hooks; ln -s ../../tmp .git/hooks; echo '* filter=x' > .git/info/attributes",
+];
+
+#[test]
+fn what_the_dead_runs_agent_did_to_gits_settings_and_hooks_is_put_back_before_git_is_asked() {
+    for tampering in TAMPERING {
+        let script = once("{ run = 'test -f ../tmp/again || sh .verdone/tamper.sh' }, ");
+        let world = World::folder(&script, &Settings::default());
+        world.sandbox.write(".verdone/tamper.sh", tampering);
+        world.sandbox.write("PLAN.md", ONE);
+        world.sandbox.repo();
+        world.sandbox.write(".git/info/exclude", "# mine\n");
+        world.hook("pre-commit", "echo ran >> ../tmp/hook");
+        let config = world.sandbox.read(".git/config");
+        kill_in_the_turn(&world);
+        let output = world.run(0);
+        assert_eq!(world.sandbox.read("../tmp/hook"), "ran\n", "the user's hook had its say: {tampering}");
+        assert_eq!(world.sandbox.read(".git/config"), config, "{tampering}");
+        assert!(!world.has(".git/info/attributes"), "{tampering}");
+        assert!(output.stdout.contains("put back as it was when that run began: .git/"), "{tampering}: {}", output.stdout);
+        assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"], "{tampering}");
+        world.assert_clean();
+    }
+}
+
+#[test]
+fn what_was_found_in_gits_settings_after_a_crash_is_kept() {
+    let world = World::new(ONE, &once("{ run = 'test -f ../tmp/again || git config core.hooksPath ../tmp' }, "));
+    kill_in_the_turn(&world);
+    let killed = world.run_dir();
+    assert!(killed.join("protected").is_dir(), "copies are there while they may be needed");
+    world.run(0);
+    let found = world.everything_kept().into_iter().filter(|(path, _)| path.starts_with(killed.join("undone/as-found")));
+    assert!(found.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()).any(|text| text.contains("hooksPath")));
+    assert!(!killed.join("protected").exists() && !world.run_dir().join("protected").exists(), "and gone when they are not");
+    world.git(&["config", "core.hooksPath", "../tmp"]);
+    world.run(0);
+    assert_eq!(world.git(&["config", "core.hooksPath"]), "../tmp", "what the user sets after that stays");
+}
+
+#[test]
+fn settings_that_work_trees_share_are_put_back_after_a_crash_in_one_of_them() {
+    let world = World::folder("", &Settings::default());
+    let (again, hook) = (world.sandbox.path("../tmp/again"), world.sandbox.path("../tmp/hook"));
+    let tamper =
+        "git config core.hooksPath /dev/null; git config extensions.worktreeConfig true; git config --worktree core.abbrev 4";
+    let run = format!("test -f {again} || {{ {tamper}; : > {again}; echo in-the-turn; sleep 60; }}", again = again.display());
+    world.sandbox.write(".verdone/script.toml", always(&format!("{{ run = '{run}' }}, {{ create = \"a\" }}")));
+    world.sandbox.write("PLAN.md", ONE);
+    world.sandbox.repo();
+    world.hook("pre-commit", &format!("echo ran >> {}", hook.display()));
+    let config = world.sandbox.read(".git/config");
+    let run = world.sandbox.spawn(VERDONE, ["run", "--worktree"]);
+    run.wait_for("\u{2502} in-the-turn", PATIENCE);
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE).assert_code(-9);
+    let output = world.run_with(&["--worktree"], 0);
+    assert!(output.stdout.contains("put back as it was when that run began: "), "{}", output.stdout);
+    assert_eq!(world.sandbox.read(".git/config"), config);
+    assert_eq!(std::fs::read_to_string(hook).unwrap(), "ran\n");
+    let own = std::fs::read_dir(world.sandbox.path(".git/worktrees")).unwrap().next().unwrap().unwrap().path();
+    assert!(!own.join("config.worktree").exists());
+}
+
+#[test]
+fn settings_that_a_git_hook_changed_before_the_crash_are_put_back_though_the_story_is_committed() {
+    let world = World::new(ONE, &always("{ create = \"a\" }"));
+    let hook = "test -f ../tmp/again && exit; git config core.hooksPath /dev/null; : > ../tmp/again; sleep 60";
+    world.hook("post-commit", hook);
+    let run = world.start();
+    wait_for_file(&world, "../tmp/again");
+    run.signal(Signal::KILL);
+    run.wait(PATIENCE).assert_code(-9);
+    let output = world.run(0);
+    assert!(output.stdout.contains("put back as it was when that run began: .git/config"), "{}", output.stdout);
+    assert!(!world.sandbox.read(".git/config").contains("hooksPath"));
+    assert_eq!(world.subjects()[0], "feat(US-001): Write a");
+}
+
 #[test]
 fn killed_in_a_commit_hook_the_next_run_completes() {
     let world = World::new(ONE, &always("{ create = \"a\" }"));
@@ -71,12 +159,11 @@ fn killed_in_a_commit_hook_the_next_run_completes() {
 #[test]
 fn killed_right_after_the_commit_the_story_counts_as_done() {
     let world = World::new(ONE, &always("{ create = \"a\" }"));
-    world.hook("post-commit", ": > ../tmp/again; sleep 60");
+    world.hook("post-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
     let run = world.start();
     wait_for_file(&world, "../tmp/again");
     run.signal(Signal::KILL);
     run.wait(PATIENCE).assert_code(-9);
-    world.hook("post-commit", "true");
     world.run(0);
     assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"verdict\": \"verified\""));
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);

@@ -15,6 +15,8 @@ mod git_table;
 mod land;
 mod lies;
 mod limits;
+mod neighbours;
+mod pipes;
 mod place;
 mod planning;
 mod processes;

@@ -272,3 +272,21 @@ fn planning_takes_neither() {
         assert_refused(&world, &["--mode", "planning", "PLAN.md", argument], &["for building"]);
     }
 }
+
+#[test]
+fn an_agents_plan_that_nobody_approved_cannot_choose_a_branch() {
+    for exists in [false, true] {
+        let world = with_plan_json("asked");
+        world.sandbox.write(".verdone/approvals.json", r#"{"prd.json": {"written_by": "scripted"}}"#);
+        world.git(&["add", "--all"]);
+        world.git(&["commit", "--quiet", "-m", "an agent's plan"]);
+        if exists {
+            world.git(&["branch", "asked"]);
+        }
+        assert_refused(&world, &[], &["verdone plan approve"]);
+        assert_refused(&world, &["--worktree", "--check", "true"], &["verdone plan approve"]);
+        world.verdone(&["plan", "approve", "prd.json", "--yes"]).assert_code(0);
+        world.run_with(&["--check", "true"], 0);
+        assert_eq!(branch(&world), "asked");
+    }
+}

@@ -3,7 +3,7 @@
 use std::fs::{self, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::path::RepoPath;
 use crate::atomic::draft_in;
 use crate::fault::{self, Point};
+use crate::regular::open_regular;
 
 /// What tells that a file was not touched. The change time cannot be set back, so equal means equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,8 +86,7 @@ fn read_at(place: &Path, meta: &Metadata) -> io::Result<Found> {
         return Ok(Found::Nothing);
     }
     // A file may become a pipe or a link between the look and the open.
-    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
-    let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(place) {
+    let mut file = match open_regular(place, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) => return Err(error),

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use super::Git;
 use super::error::GitError;
 use crate::fault::{self, Point};
+use crate::regular::open_regular;
 
 /// An editor's `git status` holds the lock for moments.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
@@ -48,7 +49,7 @@ impl IndexFile {
     /// None where there is no index yet.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, GitError> {
         // Opened once, so that bytes and time belong together although git replaces the file by renaming.
-        let mut file = match File::open(path) {
+        let mut file = match open_regular(path, OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(GitError::Io { path: path.to_owned(), source }),

@@ -10,6 +10,7 @@ use super::chain::{IDENTITY_MAIL, IDENTITY_NAME};
 use super::error::GitError;
 use super::{Git, is_object_id};
 use crate::fault::{self, Point};
+use crate::regular::open_regular;
 
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const TRIES: u32 = 5;
@@ -22,7 +23,7 @@ impl Git {
         }
         let path = self.common_dir.join("verdone-notes.lock");
         fault::point(Point::NoteWrite).map_err(GitError::io(&path))?;
-        let lock = OpenOptions::new().create(true).append(true).open(&path).map_err(GitError::io(&path))?;
+        let lock = open_regular(&path, OpenOptions::new().create(true).append(true)).map_err(GitError::io(&path))?;
         let until = Instant::now() + LOCK_PATIENCE;
         loop {
             match lock.try_lock() {

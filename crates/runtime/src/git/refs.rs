@@ -13,8 +13,13 @@ use super::chain::one_line;
 use super::error::GitError;
 use super::path::encode;
 use super::{Git, is_object_id};
+use crate::regular::{read_linked, read_regular};
 
 const STASH: &str = "refs/stash";
+/// A ref is one line; the name in it may be long.
+const LARGEST_REF: u64 = 64 * 1024;
+/// Millions of refs.
+const LARGEST_LIST: u64 = 512 * 1024 * 1024;
 const WATCHED: [&str; 2] = ["refs/heads", "refs/tags"];
 
 /// Where branches, tags and stash entries point.
@@ -119,8 +124,8 @@ impl Git {
         let linked = fs::read_dir(self.common_dir.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
         let others = linked.chain([self.common_dir.clone()]).filter(|git_dir| *git_dir != self.git_dir);
         let branch = |git_dir: PathBuf| {
-            let head = fs::read_to_string(git_dir.join("HEAD")).ok()?;
-            head.trim_end().strip_prefix("ref: ").map(str::to_owned)
+            let head = read_regular(&git_dir.join("HEAD"), LARGEST_REF).ok()?;
+            String::from_utf8_lossy(&head).trim_end().strip_prefix("ref: ").map(str::to_owned)
         };
         others.filter_map(branch).collect()
     }
@@ -160,8 +165,8 @@ fn read_loose(dir: &Path, below: &str, names: &mut BTreeMap<String, Oid>) -> io:
             read_loose(&entry.path(), &name, names)?;
         } else if kind.is_file() && !name.ends_with(".lock") {
             // Git may replace or pack it at this moment.
-            let text = fs::read_to_string(entry.path()).unwrap_or_default();
-            let id = Oid::from(text.trim_end());
+            let text = read_regular(&entry.path(), LARGEST_REF).unwrap_or_default();
+            let id = Oid::from(String::from_utf8_lossy(&text).trim_end());
             if is_object_id(&id) {
                 names.insert(name, id);
             }
@@ -171,9 +176,10 @@ fn read_loose(dir: &Path, below: &str, names: &mut BTreeMap<String, Oid>) -> io:
 }
 
 fn read_if_there(path: &Path) -> Result<String, GitError> {
-    match fs::read(path) {
+    match read_linked(path, LARGEST_LIST) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        // What is no file has nothing in it either.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => Ok(String::new()),
         Err(source) => Err(GitError::Io { path: path.to_owned(), source }),
     }
 }

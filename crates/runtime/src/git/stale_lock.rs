@@ -1,35 +1,49 @@
 //! Lock files that a git process left behind because it was killed: every later git would refuse to work until somebody removes
-//! them. Only those are removed that appeared in our time, when no git process works in this repository any more.
+//! them. Only those are removed that appeared in our time and that a run takes itself, when no git process works there any more.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use verdone_core::id::RunId;
+
 use super::Git;
 use super::error::GitError;
+use crate::regular::read_regular;
 
 /// Other programs than git lock for moments only.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// File times come from a coarser clock than ours.
 const TICK: Duration = Duration::from_millis(10);
+const LARGEST_HEAD: u64 = 64 * 1024;
+
+/// Who else may hold a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Whoever works in this work tree.
+    Here,
+    /// Whoever works in any work tree of the repository.
+    Everywhere,
+}
 
 impl Git {
     /// Removes locks that appeared since then and that nobody holds; says which. Our own processes and the agent's must have
     /// been ended before.
-    pub fn remove_stale_locks(&self, since: SystemTime) -> Result<Vec<PathBuf>, GitError> {
+    pub fn remove_stale_locks(&self, since: SystemTime, run: &RunId, branch: Option<&str>) -> Result<Vec<PathBuf>, GitError> {
         let since = since.checked_sub(TICK).unwrap_or(since);
-        let young = |path: &PathBuf| identity(path).is_some_and(|(_, _, made)| made >= since);
-        let locks: Vec<PathBuf> = self.locks().into_iter().filter(young).collect();
+        let young = |(path, _): &(PathBuf, Reach)| identity(path).is_some_and(|(_, _, made)| made >= since);
+        let locks: Vec<(PathBuf, Reach)> = self.locks(run, branch).into_iter().filter(young).collect();
         if locks.is_empty() {
             return Ok(Vec::new());
         }
-        let before: Vec<_> = locks.iter().map(|lock| identity(lock)).collect();
+        let before: Vec<_> = locks.iter().map(|(lock, _)| identity(lock)).collect();
         thread::sleep(PATIENCE);
         let mut removed = Vec::new();
-        for (lock, before) in locks.into_iter().zip(before) {
-            if before.is_some() && identity(&lock) == before && !self.is_worked_in() {
+        for ((lock, reach), before) in locks.into_iter().zip(before) {
+            if before.is_some() && identity(&lock) == before && !self.is_worked_in(reach) {
                 fs::remove_file(&lock).map_err(GitError::io(&lock))?;
                 removed.push(lock);
             }
@@ -37,34 +51,41 @@ impl Git {
         Ok(removed)
     }
 
-    /// Locks that are there: of the index, of HEAD and its branch, of our own refs.
-    fn locks(&self) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = ["index.lock", "HEAD.lock"].iter().map(|name| self.git_dir.join(name)).collect();
-        found.extend(["packed-refs.lock", "config.lock"].iter().map(|name| self.common_dir.join(name)));
-        let mut open: Vec<PathBuf> =
-            ["heads", "verdone", "notes"].iter().map(|name| self.common_dir.join("refs").join(name)).collect();
-        while let Some(dir) = open.pop() {
-            for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    open.push(entry.path());
-                } else if entry.path().extension().is_some_and(|extension| extension == "lock") {
-                    found.push(entry.path());
-                }
-            }
-        }
-        found.retain(|lock| fs::symlink_metadata(lock).is_ok_and(|meta| meta.is_file()));
+    /// Those that a run takes itself: of the index, of HEAD and the branch it is on, of our own refs. Branches of other work trees
+    /// are not ours to free.
+    fn locks(&self, run: &RunId, branch: Option<&str>) -> Vec<(PathBuf, Reach)> {
+        let head = read_regular(&self.git_dir.join("HEAD"), LARGEST_HEAD).unwrap_or_default();
+        let head = String::from_utf8_lossy(&head).trim_end().strip_prefix("ref: ").map(str::to_owned);
+        let mut refs: Vec<String> = head.into_iter().chain(branch.map(|branch| format!("refs/heads/{branch}"))).collect();
+        refs.push(format!("refs/verdone/{run}"));
+        refs.retain(|name| name.starts_with("refs/") && name.split('/').all(|part| !["", ".", ".."].contains(&part)));
+        refs.sort();
+        refs.dedup();
+        let mut found: Vec<(PathBuf, Reach)> =
+            ["index.lock", "HEAD.lock"].iter().map(|name| (self.git_dir.join(name), Reach::Here)).collect();
+        found.extend(refs.iter().map(|name| (self.common_dir.join(format!("{name}.lock")), Reach::Here)));
+        let shared = ["refs/notes/verdone.lock", "packed-refs.lock", "config.lock"];
+        found.extend(shared.iter().map(|name| (self.common_dir.join(name), Reach::Everywhere)));
+        found.retain(|(lock, _)| fs::symlink_metadata(lock).is_ok_and(|meta| meta.is_file()));
         found
     }
 
-    /// Whether some git process has its working directory here. Where that cannot be known, it is taken for granted.
-    fn is_worked_in(&self) -> bool {
+    /// Whether some git process has its working directory there. Where that cannot be known, it is taken for granted.
+    fn is_worked_in(&self, reach: Reach) -> bool {
+        let mut places = vec![self.top.clone(), self.git_dir.clone(), self.common_dir.clone()];
+        if reach == Reach::Everywhere {
+            // The main work tree is around its git directory.
+            places.extend(self.common_dir.parent().map(Path::to_owned));
+            places.extend(self.folders_of_linked().into_iter().map(|(folder, _)| folder));
+        }
         let Ok(processes) = fs::read_dir("/proc") else { return true };
         let is_git = |dir: &Path| fs::read_to_string(dir.join("comm")).is_ok_and(|name| name.starts_with("git"));
-        let is_here = |dir: &Path| {
-            fs::read_link(dir.join("cwd"))
-                .is_ok_and(|cwd| [&self.top, &self.git_dir, &self.common_dir].iter().any(|place| cwd.starts_with(place)))
+        let is_there = |dir: &Path| match fs::read_link(dir.join("cwd")) {
+            Ok(cwd) => places.iter().any(|place| cwd.starts_with(place)),
+            // Gone in the meantime, or somebody else's.
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
-        processes.flatten().map(|entry| entry.path()).any(|dir| is_git(&dir) && is_here(&dir))
+        processes.flatten().map(|entry| entry.path()).any(|dir| is_git(&dir) && is_there(&dir))
     }
 }
 

@@ -9,6 +9,10 @@ use super::Git;
 use super::branch::Answered;
 use super::error::GitError;
 use super::status::Kind;
+use crate::regular::read_regular;
+
+/// A path and a line's end.
+const LARGEST_PATH: u64 = 64 * 1024;
 
 /// A work tree of the repository, as git lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +74,11 @@ impl Git {
         Ok(Answered { done: answer.status.success(), said: answer.stderr })
     }
 
+    /// The folder of each linked work tree with the directory that the repository keeps for it, found without git.
+    pub(super) fn folders_of_linked(&self) -> Vec<(PathBuf, PathBuf)> {
+        own_dirs(&self.common_dir)
+    }
+
     /// Ignored files and folders of the whole work tree.
     pub fn ignored(&self) -> Result<Vec<PathBuf>, GitError> {
         let entries = self.status_and_ignored()?.entries.into_iter();
@@ -82,7 +91,7 @@ fn own_dirs(common_dir: &Path) -> Vec<(PathBuf, PathBuf)> {
     let Ok(entries) = fs::read_dir(common_dir.join("worktrees")) else { return Vec::new() };
     let mut found = Vec::new();
     for dir in entries.flatten().map(|entry| entry.path()) {
-        let Ok(text) = fs::read(dir.join("gitdir")) else { continue };
+        let Ok(text) = read_regular(&dir.join("gitdir"), LARGEST_PATH) else { continue };
         let text = text.strip_suffix(b"\n").unwrap_or(&text);
         // Newer versions of git may write it relative to the directory.
         let link = dir.join(OsStr::from_bytes(text));

@@ -14,6 +14,7 @@ use crate::git::{Git, WorkTreeEntry};
 use crate::plan_file::PlanRequest;
 use crate::preflight::{Finding, Health};
 use crate::project::{FRESHER, HOME, Project};
+use crate::regular::read_regular;
 use crate::run::{Ready, RunError, refuse_nested};
 use crate::store::Store;
 
@@ -24,6 +25,8 @@ pub(crate) const MARKER: &str = "verdone-made";
 pub(crate) const BESIDE: &str = "-worktrees";
 
 /// Findings about the user's checkout that do not matter to a run elsewhere.
+/// A name and some paths.
+const LARGEST_MARKER: u64 = 1024 * 1024;
 const OF_THE_CHECKOUT: [&str; 5] = ["branch", "work tree", "operation", "untracked", "files"];
 
 /// What we remember about a work tree that we made.
@@ -38,10 +41,7 @@ impl Marker {
     pub(crate) fn read(own_dir: &Path) -> Option<Self> {
         let path = own_dir.join(MARKER);
         // An agent can write there too: no pipe is waited for, and no path leads out of the work tree.
-        if !path.is_file() {
-            return None;
-        }
-        let mut marker: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        let mut marker: Self = serde_json::from_slice(&read_regular(&path, LARGEST_MARKER).ok()?).ok()?;
         marker.roots.retain(|root| root.components().all(|part| matches!(part, Component::Normal(_))));
         Some(marker)
     }

@@ -178,10 +178,17 @@ mod linux {
                 Some(fd)
             }
             Err(Errno::NOSYS | Errno::PERM) => {
-                let _ = kill_process(pid, signal);
+                without_pidfd(process, pid, signal);
                 None
             }
             Err(_) => None,
+        }
+    }
+
+    /// Where the kernel gives out no pidfd, as in some sandboxes. The pid may be somebody else's by now.
+    fn without_pidfd(process: &Process, pid: Pid, signal: Signal) {
+        if is_still(process) {
+            let _ = kill_process(pid, signal);
         }
     }
 
@@ -191,7 +198,11 @@ mod linux {
 
     /// A pidfd is of whoever has the pid when it is opened: look again who that is.
     fn still(process: &Process, fd: OwnedFd) -> Option<OwnedFd> {
-        (read(process.pid)? == *process).then_some(fd)
+        is_still(process).then_some(fd)
+    }
+
+    fn is_still(process: &Process) -> bool {
+        read(process.pid).is_some_and(|now| now == *process)
     }
 
     /// Until one of them ends: then the tree has changed and is looked at again.
@@ -279,9 +290,18 @@ mod linux {
             let process = read(child.id()).unwrap();
             let earlier = Process { start: process.start - 1, ..process };
             assert!(send(&earlier, Signal::KILL).is_none() && look_at(&earlier).is_none());
+            without_pidfd(&earlier, pid(&earlier).unwrap(), Signal::KILL);
             assert!(child.try_wait().unwrap().is_none(), "it was meant for somebody else");
             assert!(send(&process, Signal::KILL).is_some());
             child.wait().unwrap();
+        }
+
+        #[test]
+        fn who_is_meant_is_hit_also_without_a_pidfd() {
+            let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+            let process = read(child.id()).unwrap();
+            without_pidfd(&process, pid(&process).unwrap(), Signal::KILL);
+            assert!(!child.wait().unwrap().success());
         }
 
         #[test]

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::check::{Check, CheckOutcome, CheckRun};
@@ -14,6 +13,7 @@ use verdone_core::update::Reporter;
 
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Candidate, ChangedPath, History};
+use crate::pipes::remove_pipes;
 use crate::site::Site;
 use crate::store::Store;
 
@@ -75,24 +75,14 @@ pub(super) fn put_settings_back(site: &Site, attempt: &Attempt, when: &str) -> R
         let aside = aside(site, attempt, when).join(format!("settings-{number}"));
         restored.extend(settings.put_back(&aside).map_err(io_error("putting settings back"))?);
     }
-    restored.extend(remove_pipes(site.git.top()).map_err(io_error("removing a pipe"))?);
+    let pipes = remove_pipes(site.git.top(), &[site.git.common_dir(), site.git.git_dir()]);
+    let pipes = pipes.map_err(io_error("removing a pipe"))?;
+    restored.extend(pipes.iter().map(|pipe| crate::site::shown(pipe, &site.root)));
     // An agent that had to be killed may have been in the middle of a commit.
-    let locks = site.git.remove_stale_locks(site.attempt_since)?;
+    let branch = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.branch.as_deref());
+    let locks = site.git.remove_stale_locks(site.attempt_since, &site.run, branch)?;
     restored.extend(locks.iter().map(|lock| crate::site::shown(lock, &site.root)));
     Ok(restored)
-}
-
-/// Git would wait for ever for somebody to write into a pipe of these names; there is nothing in one to lose.
-fn remove_pipes(top: &Path) -> io::Result<Vec<String>> {
-    let mut removed = Vec::new();
-    for name in [".gitignore", ".gitattributes"] {
-        let path = top.join(name);
-        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.file_type().is_fifo()) {
-            fs::remove_file(&path)?;
-            removed.push(name.to_owned());
-        }
-    }
-    Ok(removed)
 }
 
 fn aside(site: &Site, attempt: &Attempt, when: &str) -> PathBuf {

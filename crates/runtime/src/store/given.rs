@@ -2,13 +2,14 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, ToSpan as _};
 use verdone_core::id::RunId;
+
+use crate::regular::open_regular;
 
 /// Whoever holds it does so for the time of making a folder.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,13 +22,11 @@ pub(super) struct Given {
 
 impl Given {
     pub(super) fn take(common_dir: &Path) -> io::Result<Self> {
-        // An agent may have put a pipe there: it must neither be waited for nor written to.
-        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let path = common_dir.join("verdone-last-run");
-        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("verdone-last-run in the git directory is not a file"));
-        }
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let file = open_regular(&path, &mut options)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         let until = Instant::now() + PATIENCE;
         loop {
             match file.try_lock() {

@@ -1,7 +1,7 @@
 //! One run in a work tree. The lock is the kernel's, so a killed run never leaves a stale one behind; the text in the file only
 //! tells the next one who holds it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 use verdone_core::id::RunId;
 
 use crate::fault::{self, Point};
+use crate::regular::{open_regular, read_regular};
+
+/// Who holds it fits into a line.
+const LARGEST: u64 = 64 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -48,12 +52,14 @@ impl RunLock {
         let path = git_dir.join("verdone.lock");
         let failed = |source| LockError::Io { path: path.clone(), source };
         fault::point(Point::LockTake).map_err(failed)?;
-        let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let mut file = open_regular(&path, &mut options).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { file }),
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                file.read_to_string(&mut text).map_err(failed)?;
+                (&mut file).take(LARGEST).read_to_string(&mut text).map_err(failed)?;
                 Err(LockError::Held { holder: serde_json::from_str(&text).unwrap_or_default() })
             }
             Err(TryLockError::Error(source)) => Err(failed(source)),
@@ -62,7 +68,7 @@ impl RunLock {
 
     /// Who holds it, asked without touching it: a look must not make a run that is just starting fail.
     pub fn holder(git_dir: &Path) -> Option<Holder> {
-        let holder: Holder = serde_json::from_str(&fs::read_to_string(git_dir.join("verdone.lock")).ok()?).ok()?;
+        let holder: Holder = serde_json::from_slice(&read_regular(&git_dir.join("verdone.lock"), LARGEST).ok()?).ok()?;
         let pid = Pid::from_raw(i32::try_from(holder.pid).ok()?)?;
         test_kill_process(pid).is_ok().then_some(holder)
     }
