@@ -1,7 +1,9 @@
 //! Takes back the last rollback, story commit or undo of the latest run. What is there now is snapshotted first, so an undo can
-//! itself be undone.
+//! itself be undone, and is taken back where it does not get to its end.
 
-use std::path::Path;
+mod interrupted;
+
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use verdone_core::event::{Checkpoint, Event, Recorded};
@@ -12,10 +14,14 @@ use crate::git::{Git, GitError};
 use crate::keep::Keep;
 use crate::store::{Journal, JournalError, LockError, RunLock, Store};
 
+pub use interrupted::{TakenBack, take_back};
+
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     #[error("there is nothing to undo: no run has rolled back or committed anything here")]
     Nothing,
+    #[error("an undo was interrupted, and {reason}: the work tree is left as it is")]
+    Interrupted { before: Checkpoint, reason: String },
     #[error("run {run} did not end properly")]
     Unfinished { run: RunId },
     #[error("a {operation} is in progress")]
@@ -32,6 +38,16 @@ pub enum UndoError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Lock(#[from] LockError),
+}
+
+/// What an undo did.
+#[derive(Debug)]
+pub enum Outcome {
+    Undone(Undone),
+    /// Only that: an earlier undo had been interrupted, and the work tree is as it was before it.
+    TakenBack {
+        found: Checkpoint,
+    },
 }
 
 /// What was undone.
@@ -56,12 +72,17 @@ struct Target {
     has_changes: bool,
 }
 
-pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
+pub fn undo(git: &Git, root: &Path) -> Result<Outcome, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
     git.remove_leftovers()?;
     let store = Store::of(root);
     let stored = store.latest()?.ok_or(UndoError::Nothing)?;
     let state = stored.last_state()?;
+    match take_back::<UndoError>(git, root, &stored, &state)? {
+        TakenBack::Nothing => {}
+        TakenBack::Done { found } => return Ok(Outcome::TakenBack { found }),
+        TakenBack::Left { before, reason } => return Err(UndoError::Interrupted { before, reason }),
+    }
     if state.open_attempt().is_some() || state.aside.is_some() {
         return Err(UndoError::Unfinished { run: stored.id });
     }
@@ -85,17 +106,40 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits: git.limits_of(&target.to)? };
     let label = format!("before undoing: {}", target.what);
     let before = keep.checkpoint(&label, &extra)?;
-    let restored = keep.restore(&target.to)?;
-    let changes = match set_aside(&stored.beginning()?) {
-        Some(files) if !target.has_changes => {
-            let now = keep.checkpoint("before the user's changes come back", &extra)?;
-            Some(keep.put_back(&before, &files, &now)?)
+    let mine = set_aside(&stored.beginning()?).filter(|_| !target.has_changes);
+    let (what, to) = (target.what, target.to);
+    let mut journal = Journal::reopen(&stored.dir)?;
+    // Before the work tree is touched: from here on an undo that dies owes the user the way back.
+    let started = Event::UndoStarted { what: what.clone(), before: before.clone(), to: to.clone() };
+    journal.append(vec![started], Timestamp::now())?;
+    let done = restore(&keep, (&before, &to), mine.as_deref(), &extra).and_then(|done| {
+        let event = Event::Undone { what: what.clone(), before: before.clone(), restored: to };
+        journal.append(vec![event], Timestamp::now())?;
+        Ok(done)
+    });
+    match done {
+        Ok((files, changes)) => Ok(Outcome::Undone(Undone { what, files, before, changes })),
+        Err(error) => {
+            // Not halfway. Where even this fails, the journal has the beginning, and the next command does it.
+            if keep.restore(&before).is_ok() {
+                let _ = journal.append(vec![Event::UndoTakenBack { before }], Timestamp::now());
+            }
+            Err(error)
         }
-        Some(_) | None => None,
-    };
-    let event = Event::Undone { what: target.what.clone(), before: before.clone(), restored: target.to };
-    Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
-    Ok(Undone { what: target.what, files: restored.files, before, changes })
+    }
+}
+
+/// Goes `to` a checkpoint and puts the user's own files back as they were `before`.
+fn restore(
+    keep: &Keep<'_>,
+    (before, to): (&Checkpoint, &Checkpoint),
+    mine: Option<&[String]>,
+    extra: &[PathBuf],
+) -> Result<(u32, Option<PutBack>), UndoError> {
+    let restored = keep.restore(to)?;
+    let Some(files) = mine else { return Ok((restored.files, None)) };
+    let now = keep.checkpoint("before the user's changes come back", extra)?;
+    Ok((restored.files, Some(keep.put_back(before, files, &now)?)))
 }
 
 /// The files of the user's that the run worked without: an undo of its work is none of them.
