@@ -130,8 +130,8 @@ impl Dirty {
 
     fn last(&self, name: &str) -> Value {
         let text = fs::read_to_string(self.journal()).unwrap();
-        let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        events.filter(|event| event["event"] == name).last().unwrap_or_else(|| panic!("no {name} in the journal"))
+        let mut events = text.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        events.find(|event| event["event"] == name).unwrap_or_else(|| panic!("no {name} in the journal"))
     }
 }
 
