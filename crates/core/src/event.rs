@@ -268,6 +268,15 @@ pub enum Event {
     RunStopping { finish: Finish, reason: String },
     /// The run has ended.
     RunStopped { finish: Finish, exit_code: u8, duration_ms: u64 },
+    /// `verdone undo` is about to put an earlier state back. One that is interrupted is taken back by the next command.
+    UndoStarted {
+        what: String,
+        /// Everything as it was, the user's changes included.
+        before: Checkpoint,
+        to: Checkpoint,
+    },
+    /// An undo did not get to its end; the work tree is as it was before it.
+    UndoTakenBack { before: Checkpoint },
     /// `verdone undo` put an earlier state back. Itself undoable through `before`.
     Undone { what: String, before: Checkpoint, restored: Checkpoint },
 }

@@ -113,15 +113,27 @@ pub struct Aside {
     pub stash: Oid,
     /// As the journal spells them.
     pub files: Vec<String>,
-    /// The branch that the run works on: the changes come back on no other. A run that switches branches by itself says so here.
-    pub branch: Option<String>,
 }
 
 impl Aside {
     /// What brings the changes back by hand.
     pub fn command(&self) -> String {
-        format!("git stash apply --index {}", self.stash)
+        stash_command(&self.stash)
     }
+}
+
+/// What brings changes in the shape of a stash back by hand.
+pub fn stash_command(stash: &Oid) -> String {
+    format!("git stash apply --index {stash}")
+}
+
+/// An undo that has begun and not ended: the work tree may be anything between the two.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Undoing {
+    pub at: Timestamp,
+    /// Everything as it was, the user's changes included.
+    pub before: Checkpoint,
+    pub to: Checkpoint,
 }
 
 /// A reason to end the run that waits for the rollback before it.
@@ -165,6 +177,10 @@ pub struct State {
     pub fatal: Option<Fatal>,
     /// Set aside and not put back yet: what recovery has to bring back.
     pub aside: Option<Aside>,
+    /// The last attempt stays in the work tree as it was found: the user's changes must not come on top of it.
+    pub left: bool,
+    /// What the next command has to take back.
+    pub undoing: Option<Undoing>,
 }
 
 /// An iteration that is over.
@@ -299,6 +315,24 @@ pub enum Effect {
     Finish,
     /// Bring the user's changes back, or say why not.
     PutBack,
+}
+
+impl Effect {
+    /// Whether it is done in a pause, too: nothing new begins then, and putting things in order is not new.
+    pub fn goes_on_in_a_pause(&self) -> bool {
+        match self {
+            Self::SetAside | Self::RollBack | Self::Finish | Self::PutBack => true,
+            Self::KeepChanges
+            | Self::Script(_)
+            | Self::Prepare
+            | Self::Select
+            | Self::Checkpoint
+            | Self::RedCheck
+            | Self::Turn
+            | Self::Verify
+            | Self::Commit => false,
+        }
+    }
 }
 
 /// The answer of `decide`. Events are journalled and applied before the effect is performed.

@@ -151,7 +151,9 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             vec![Line::top(Mark::Info, because(&format!("Stopping ({})", finish.name()), reason))]
         }
         Event::Undone { what, .. } => vec![Line::top(Mark::Back, format!("Undone: {}", clean(what)))],
+        Event::UndoTakenBack { .. } => vec![Line::top(Mark::Back, UNDO_TAKEN_BACK)],
         Event::TurnStarted { .. }
+        | Event::UndoStarted { .. }
         | Event::Checkpointed { .. }
         | Event::CommitStarted { .. }
         | Event::PutBackStarted { .. }
@@ -160,6 +162,8 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         | Event::RunStopped { .. } => Vec::new(),
     }
 }
+
+pub(crate) const UNDO_TAKEN_BACK: &str = "An undo was interrupted; the work tree is as it was before it";
 
 /// Why the user's changes are not in the work tree.
 pub(crate) fn not_put_back(reason: &str, overlap: &[String]) -> String {

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
 
-use crate::event_lines::{asked, files, not_put_back, rolled_back, script_mark, signal_name, verdict_mark};
+use crate::event_lines::{UNDO_TAKEN_BACK, asked, files, not_put_back, rolled_back, script_mark, signal_name, verdict_mark};
 use crate::style::{Mark, Style};
 use crate::width::clean;
 use crate::words::{because, checks, duration, given_up, moment, plural, red, verification};
@@ -45,6 +45,8 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::Asked { .. }
         | Event::RunStopping { .. }
         | Event::RunStopped { .. }
+        | Event::UndoStarted { .. }
+        | Event::UndoTakenBack { .. }
         | Event::Undone { .. } => None,
     }
 }
@@ -120,6 +122,10 @@ fn said(event: &Event) -> (Mark, String) {
         Event::RunStopped { finish, exit_code, duration_ms } => {
             (Mark::Info, format!("Run ended, {} (exit code {exit_code}) after {}", finish.name(), duration(*duration_ms)))
         }
+        Event::UndoStarted { what, before, .. } => {
+            (Mark::Info, format!("Undoing: {}, checkpoint {}", clean(what), clean(before.id.short())))
+        }
+        Event::UndoTakenBack { .. } => (Mark::Back, UNDO_TAKEN_BACK.to_owned()),
         Event::Undone { what, .. } => (Mark::Back, format!("Undone: {}", clean(what))),
     }
 }

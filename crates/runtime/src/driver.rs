@@ -69,10 +69,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// While the run is paused nothing new begins; putting things in order is not new.
+    /// Waits while the run is paused.
     fn hold(&mut self, effect: &Effect) -> Result<(), JournalError> {
-        let orders = matches!(effect, Effect::SetAside | Effect::RollBack | Effect::Finish | Effect::PutBack);
-        while self.state.paused && self.state.stop.is_none() && !orders {
+        while self.state.paused && self.state.stop.is_none() && !effect.goes_on_in_a_pause() {
             self.site.clock.pause();
             std::thread::sleep(PAUSED_LOOK);
             self.reporter.report(self.site.clock.tick());

@@ -55,7 +55,6 @@ impl Keep<'_> {
         let request = CheckpointRequest { chain: self.run, label, extra, skip: &skip, limits };
         let kept = self.git.keep_changes(&request, &ours)?;
         Ok(kept.map(|KeptChanges { checkpoint, clean, stash, paths }| Aside {
-            branch: checkpoint.branch.clone(),
             checkpoint,
             clean,
             stash,
@@ -76,11 +75,11 @@ impl Keep<'_> {
     }
 
     fn try_to_bring_back(&self, aside: &Aside, extra: &[PathBuf]) -> Result<PutBack, GitError> {
-        let since = Checkpoint { branch: aside.branch.clone(), ..aside.checkpoint.clone() };
-        if let Some(reason) = self.git.moved_since(&since)? {
+        if let Some(reason) = self.git.moved_since(&aside.checkpoint)? {
             return Ok(PutBack::Refused { reason: format!("the branch was moved meanwhile: {reason}"), overlap: Vec::new() });
         }
-        let now = self.checkpoint_before_restore("before the user's changes come back", extra)?;
+        // Files that are too large to copy are somebody's: nothing is moved out of the way for this.
+        let now = self.checkpoint("before the user's changes come back", extra)?;
         match self.put_back(&aside.checkpoint, &aside.files, &now) {
             Err(error) => {
                 // Not halfway: what was there before, or the error that says that even this is not possible.

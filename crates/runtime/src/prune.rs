@@ -39,7 +39,8 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
     let mut pruned = Pruned::default();
     for id in ids.iter().rev().skip(keep) {
         let stored = store.run(id.clone());
-        if !matches!(stored.last_state()?.phase, Phase::Stopped { .. }) {
+        let state = stored.last_state()?;
+        if !matches!(state.phase, Phase::Stopped { .. }) || state.undoing.is_some() {
             continue;
         }
         let dir = store.dir(id);
@@ -48,7 +49,8 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         if bytes == 0 && !has_ref {
             continue;
         }
-        if has_ref && stored.owes_changes()? {
+        let owes = || Ok::<_, PruneError>(stored.owes_changes()? || (stored.forgot_changes()? && git.stash_of(id)?.is_some()));
+        if has_ref && owes()? {
             pruned.with_changes.push(id.clone());
             continue;
         }

@@ -13,7 +13,7 @@ use verdone_core::event::{Event, Recorded, Rejection};
 use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
 use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_core::machine::{Attempt, Phase, PutBack, State, apply};
+use verdone_core::machine::{Attempt, Phase, PutBack, State, apply, stash_command};
 use verdone_core::plan::Status;
 use verdone_core::update::{Reporter, Update};
 
@@ -28,6 +28,7 @@ use crate::protected::Protected;
 use crate::signal::Signals;
 use crate::step;
 use crate::store::{Journal, JournalError, JournalReader, Store, StoredRun, When};
+use crate::undo::{self, TakenBack};
 use crate::words::{listed, plural};
 
 /// What the journal of a run that died says about its end.
@@ -46,7 +47,8 @@ pub enum RecoverError {
 /// The last run of a project, where it died and was not put in order yet.
 pub fn unfinished(root: &Path) -> Result<Option<RunId>, JournalError> {
     let Some(stored) = Store::of(root).latest()? else { return Ok(None) };
-    Ok((!ended(&stored.last_state()?)).then_some(stored.id))
+    let state = stored.last_state()?;
+    Ok((!ended(&state) || state.undoing.is_some()).then_some(stored.id))
 }
 
 fn ended(state: &State) -> bool {
@@ -65,6 +67,7 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let stored = salvaged.stored;
     note_again(&git, &stored, reporter)?;
     let mut state = stored.last_state()?;
+    take_undo_back(&git, project, &stored, &state, reporter)?;
     // A journal with a hole may only seem to have left an attempt open: a run that said it had ended is believed.
     if ended(&state) || (salvaged.mended && matches!(state.phase, Phase::Stopped { .. })) {
         Protected::forget(&stored.dir);
@@ -86,14 +89,12 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     }
     sweep(project, &stored)?;
     let mut journal = Journal::reopen(&stored.dir)?;
-    let mut left = false;
     if let Some(attempt) = state.open_attempt() {
         let events = settle(&git, project, &stored, &state, attempt, reporter)?;
-        left = events.iter().any(|event| matches!(event, Event::AttemptLeft { .. }));
         record(&mut journal, &mut state, events, reporter)?;
     }
     fault::pass(Point::RecoverSettled);
-    let mut events: Vec<Event> = bring_back(&git, &project.root, &stored, &state, left).into_iter().collect();
+    let mut events: Vec<Event> = bring_back(&git, &project.root, &stored, &state)?.into_iter().collect();
     let (mut finish, mut code) = (Finish::Error, Finish::Error.exit_code());
     if let Phase::PuttingBack { finish: reached, exit_code } = state.phase {
         (finish, code) = (reached, exit_code);
@@ -115,21 +116,50 @@ fn record(journal: &mut Journal, state: &mut State, events: Vec<Event>, reporter
 }
 
 /// The user's own changes, where the run had set them aside: also when it died while it did that, or while it brought them back.
-fn bring_back(git: &Git, root: &Path, stored: &StoredRun, state: &State, left: bool) -> Option<Event> {
-    let aside = state.aside.as_ref()?;
+fn bring_back(git: &Git, root: &Path, stored: &StoredRun, state: &State) -> Result<Option<Event>, RecoverError> {
+    let Some(aside) = &state.aside else { return forgotten(git, stored) };
     // Whatever is wrong is said about the changes; it does not stand in the way of other runs.
     let limits = git.limits_of(&aside.checkpoint).unwrap_or_default();
     let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits };
-    let outcome = if left {
+    let outcome = if state.left {
         let reason = "the branch has moved since the run began its last attempt".to_owned();
         PutBack::Refused { reason, overlap: Vec::new() }
     } else {
         keep.bring_back(aside, &git.extra_paths(&aside.checkpoint).unwrap_or_default())
     };
-    Some(match outcome {
+    Ok(Some(match outcome {
         PutBack::Done { files } => Event::ChangesPutBack { files },
         PutBack::Refused { reason, overlap } => Event::ChangesKept { reason, overlap, command: aside.command() },
-    })
+    }))
+}
+
+/// Changes of the user's that only the run's ref knows about: the journal has a hole where it said so.
+fn forgotten(git: &Git, stored: &StoredRun) -> Result<Option<Event>, RecoverError> {
+    let stash = if stored.forgot_changes()? { git.stash_of(&stored.id)? } else { None };
+    let reason = "the journal is damaged, and does not say which they are".to_owned();
+    Ok(stash.map(|stash| Event::ChangesKept { reason, overlap: Vec::new(), command: stash_command(&stash) }))
+}
+
+fn take_undo_back(
+    git: &Git,
+    project: &Project,
+    stored: &StoredRun,
+    state: &State,
+    reporter: &mut dyn Reporter,
+) -> Result<(), RecoverError> {
+    let text = match undo::take_back::<RecoverError>(git, &project.root, stored, state)? {
+        TakenBack::Nothing => return Ok(()),
+        TakenBack::Done { found } => {
+            let found = found.id.short();
+            format!("an undo was interrupted; the work tree is as it was before it, and what was found is kept as {found}")
+        }
+        TakenBack::Left { before, reason } => {
+            let before = before.id.short();
+            format!("an undo was interrupted, and {reason}: left as it is; the work tree from before it is kept as {before}")
+        }
+    };
+    reporter.report(Update::Notice { text: &text });
+    Ok(())
 }
 
 /// Whether runs that died before this one left progress of committed stories for it to commit.

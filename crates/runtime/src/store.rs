@@ -91,9 +91,28 @@ impl StoredRun {
 
     /// Whether the run could not put the user's changes back: then they are nowhere but under its ref.
     pub fn owes_changes(&self) -> Result<bool, JournalError> {
-        if !self.beginning()?.iter().any(|recorded| matches!(recorded.event, Event::ChangesSetAside { .. })) {
-            return Ok(false);
+        match self.settled_changes()? {
+            Some(kept) => Ok(kept),
+            None => Ok(self.set_changes_aside()?),
         }
+    }
+
+    /// Whether the journal may have said that the user's changes were set aside, and does not any more.
+    pub fn forgot_changes(&self) -> Result<bool, JournalError> {
+        Ok(self.was_mended() && !self.set_changes_aside()? && self.settled_changes()?.is_none())
+    }
+
+    /// Whether the journal has a hole: lines of it could not be read, and the whole lies beside it.
+    pub fn was_mended(&self) -> bool {
+        self.dir.join("journal-broken-1.jsonl").exists()
+    }
+
+    fn set_changes_aside(&self) -> Result<bool, JournalError> {
+        Ok(self.beginning()?.iter().any(|recorded| matches!(recorded.event, Event::ChangesSetAside { .. })))
+    }
+
+    /// What became of the user's changes, as far as the journal says: whether they are still only kept.
+    fn settled_changes(&self) -> Result<Option<bool>, JournalError> {
         let settled = |events: &[Recorded]| {
             events.iter().rev().find_map(|recorded| match recorded.event {
                 Event::ChangesKept { .. } => Some(true),
@@ -101,7 +120,7 @@ impl StoredRun {
                 _ => None,
             })
         };
-        Ok(self.find_from_end(settled)?.unwrap_or(true))
+        self.find_from_end(settled)
     }
 
     /// Whether a line of this kind is in the journal, by what `look` says about the line itself.
@@ -311,8 +330,12 @@ fn after(last: &RunId) -> Option<RunId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verdone_core::event::{Checkpoint, Place};
+    use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+    use verdone_core::event::{Checkpoint, Place, VerifyOutcome};
+    use verdone_core::evidence::Evidence;
     use verdone_core::id::Oid;
+    use verdone_core::machine::Phase;
+    use verdone_core::verdict::Red;
 
     fn place(story: &str) -> Place {
         Place { story: StoryId::from(story), attempt: 1, turn: 1 }
@@ -345,15 +368,51 @@ mod tests {
         vec![
             Event::StorySelected { iteration: 1, place: place.clone(), title, number: 1, of: 9, open: 9 },
             Event::Checkpointed { place: place.clone(), checkpoint },
+            Event::RedChecked { place: place.clone(), red: Red::Red, runs: vec![check(&format!("red {story}"))] },
             Event::TurnStarted { place: place.clone() },
+            Event::Verified {
+                place: place.clone(),
+                outcome: VerifyOutcome::Passed,
+                tree: Some(tree.clone()),
+                changed: 1,
+                runs: vec![check(story)],
+                reason: None,
+                restored: Vec::new(),
+                debris: Vec::new(),
+                left_out: Vec::new(),
+                refs_moved: Vec::new(),
+            },
             Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict },
             Event::Committed { place, commit, tree, verdict, base, files: 1, noted: true },
         ]
     }
 
+    fn check(digest: &str) -> CheckRun {
+        CheckRun {
+            name: "tests".to_owned(),
+            origin: CheckOrigin::Story,
+            command: CommandSpec::Shell("true".to_owned()),
+            outcome: CheckOutcome::Passed,
+            duration_ms: 1,
+            output_digest: digest.to_owned(),
+            output: None,
+            tail: String::new(),
+        }
+    }
+
+    /// The evidence of the commit that is being made.
+    fn evidence(state: &State) -> Option<Evidence> {
+        let (Phase::Committing { tree, verdict }, Some(attempt)) = (&state.phase, &state.attempt) else { return None };
+        Some(Evidence::of(state, attempt, *verdict, tree, &attempt.proof))
+    }
+
     fn run_of(store: &Store, events: Vec<Event>) -> StoredRun {
         let (id, dir) = store.create(&store.runs, Timestamp::UNIX_EPOCH).unwrap();
         let when = When { at: Timestamp::UNIX_EPOCH, active_ms: Some(7) };
+        let mut events = events;
+        if let Some(Event::RunStarted { run, .. }) = events.first_mut() {
+            *run = id.clone();
+        }
         Journal::create(&dir).unwrap().append(events, when).unwrap();
         store.run(id)
     }
@@ -374,17 +433,21 @@ mod tests {
             events.extend(attempt(story, StoryVerdict::Verified));
         }
         events.push(Event::ChangesPutBack { files: 1 });
-        for cut in [0, 1, 2, 3, 4, 5, 6, 7, 900, 998, 999, 1000, 1001, 1002, 1003] {
+        let mut committing = 0;
+        for cut in (0..=9).chain([900]).chain(events.len() - 9..=events.len()) {
             let run = run_of(&store, events[..cut].to_vec());
             let mut whole = State::default();
             read_journal(&run.journal()).unwrap().0.iter().for_each(|recorded| apply(&mut whole, recorded));
             let found = run.last_state().unwrap();
             assert_eq!((&found.phase, &found.attempt), (&whole.phase, &whole.attempt), "{cut}");
             assert_eq!(found.aside, whole.aside, "{cut}: what the user is owed is never forgotten");
+            assert_eq!(evidence(&found), evidence(&whole), "{cut}: a commit names the digest of this");
+            committing += usize::from(evidence(&whole).is_some_and(|found| !found.before.is_empty() && !found.after.is_empty()));
             let (brief, damage) = run.brief_view().unwrap();
             let whole = run.view().unwrap().0;
             assert_eq!((brief.phase, brief.counts, brief.current, damage), (whole.phase, whole.counts, whole.current, None));
         }
+        assert!(committing >= 2, "a first and a last commit was being made");
     }
 
     #[test]

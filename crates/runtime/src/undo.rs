@@ -1,21 +1,28 @@
 //! Takes back the last rollback, story commit or undo of the latest run. What is there now is snapshotted first, so an undo can
-//! itself be undone.
+//! itself be undone, and is taken back where it does not get to its end.
 
-use std::path::Path;
+mod interrupted;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use verdone_core::event::{Checkpoint, Event, Recorded};
 use verdone_core::id::{Oid, RunId};
 use verdone_core::machine::PutBack;
 
-use crate::git::{Git, GitError};
+use crate::git::{Entry, Git, GitError, Kind, Status};
 use crate::keep::Keep;
 use crate::store::{Journal, JournalError, LockError, RunLock, Store};
+
+pub use interrupted::{TakenBack, take_back};
 
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     #[error("there is nothing to undo: no run has rolled back or committed anything here")]
     Nothing,
+    #[error("an undo was interrupted, and {reason}: the work tree is left as it is")]
+    Interrupted { before: Checkpoint, reason: String },
     #[error("run {run} did not end properly")]
     Unfinished { run: RunId },
     #[error("a {operation} is in progress")]
@@ -32,6 +39,16 @@ pub enum UndoError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Lock(#[from] LockError),
+}
+
+/// What an undo did.
+#[derive(Debug)]
+pub enum Outcome {
+    Undone(Undone),
+    /// Only that: an earlier undo had been interrupted, and the work tree is as it was before it.
+    TakenBack {
+        found: Checkpoint,
+    },
 }
 
 /// What was undone.
@@ -56,12 +73,17 @@ struct Target {
     has_changes: bool,
 }
 
-pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
+pub fn undo(git: &Git, root: &Path) -> Result<Outcome, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
     git.remove_leftovers()?;
     let store = Store::of(root);
     let stored = store.latest()?.ok_or(UndoError::Nothing)?;
     let state = stored.last_state()?;
+    match take_back::<UndoError>(git, root, &stored, &state)? {
+        TakenBack::Nothing => {}
+        TakenBack::Done { found } => return Ok(Outcome::TakenBack { found }),
+        TakenBack::Left { before, reason } => return Err(UndoError::Interrupted { before, reason }),
+    }
     if state.open_attempt().is_some() || state.aside.is_some() {
         return Err(UndoError::Unfinished { run: stored.id });
     }
@@ -85,25 +107,58 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits: git.limits_of(&target.to)? };
     let label = format!("before undoing: {}", target.what);
     let before = keep.checkpoint(&label, &extra)?;
-    let restored = keep.restore(&target.to)?;
-    let changes = match set_aside(&stored.beginning()?) {
-        Some(files) if !target.has_changes => {
-            let now = keep.checkpoint("before the user's changes come back", &extra)?;
-            Some(keep.put_back(&before, &files, &now)?)
+    let mine = own_changes(git, root, &status, &stored.beginning()?);
+    let mine = Some(mine).filter(|files| !files.is_empty() && !target.has_changes);
+    let (what, to) = (target.what, target.to);
+    let mut journal = Journal::reopen(&stored.dir)?;
+    // Before the work tree is touched: from here on an undo that dies owes the user the way back.
+    let started = Event::UndoStarted { what: what.clone(), before: before.clone(), to: to.clone() };
+    journal.append(vec![started], Timestamp::now())?;
+    let done = restore(&keep, (&before, &to), mine.as_deref(), &extra).and_then(|done| {
+        let event = Event::Undone { what: what.clone(), before: before.clone(), restored: to };
+        journal.append(vec![event], Timestamp::now())?;
+        Ok(done)
+    });
+    match done {
+        Ok((files, changes)) => Ok(Outcome::Undone(Undone { what, files, before, changes })),
+        Err(error) => {
+            // Not halfway. Where even this fails, the journal has the beginning, and the next command does it.
+            if keep.restore(&before).is_ok() {
+                let _ = journal.append(vec![Event::UndoTakenBack { before }], Timestamp::now());
+            }
+            Err(error)
         }
-        Some(_) | None => None,
-    };
-    let event = Event::Undone { what: target.what.clone(), before: before.clone(), restored: target.to };
-    Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
-    Ok(Undone { what: target.what, files: restored.files, before, changes })
+    }
 }
 
-/// The files of the user's that the run worked without: an undo of its work is none of them.
-fn set_aside(beginning: &[Recorded]) -> Option<Vec<String>> {
-    beginning.iter().rev().find_map(|recorded| match &recorded.event {
-        Event::ChangesSetAside { files, .. } => Some(files.clone()),
-        _ => None,
-    })
+/// Goes `to` a checkpoint and puts the user's own files back as they were `before`.
+fn restore(
+    keep: &Keep<'_>,
+    (before, to): (&Checkpoint, &Checkpoint),
+    mine: Option<&[String]>,
+    extra: &[PathBuf],
+) -> Result<(u32, Option<PutBack>), UndoError> {
+    let restored = keep.restore(to)?;
+    let Some(files) = mine else { return Ok((restored.files, None)) };
+    let now = keep.checkpoint("before the user's changes come back", extra)?;
+    Ok((restored.files, Some(keep.put_back(before, files, &now)?)))
+}
+
+/// The files that are the user's own to change: those that the run worked without, and whatever was changed since. An undo of the
+/// run's work is none of them.
+fn own_changes(git: &Git, root: &Path, status: &Status, beginning: &[Recorded]) -> Vec<String> {
+    let (mut files, mut ours) = (BTreeSet::new(), vec![root.join(".verdone")]);
+    for recorded in beginning {
+        match &recorded.event {
+            Event::ChangesSetAside { files: aside, .. } => files.extend(aside.iter().cloned()),
+            Event::RunStarted { plan, .. } => ours.push(root.join(plan)),
+            _ => {}
+        }
+    }
+    let is_ours = |entry: &&Entry| ours.iter().any(|path| git.top().join(entry.path.as_path()).starts_with(path));
+    let changed = status.entries.iter().filter(|entry| matches!(entry.kind, Kind::Tracked { .. } | Kind::Untracked));
+    files.extend(changed.filter(|entry| !is_ours(entry)).map(|entry| entry.path.to_string()));
+    files.into_iter().collect()
 }
 
 /// The commit that only records progress comes after the last story by itself, and goes with it.

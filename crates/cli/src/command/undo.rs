@@ -13,7 +13,14 @@ pub(super) fn run(args: &UndoArgs, context: &Context) -> Outcome {
     let UndoArgs {} = args;
     let project = context.project()?;
     let git = Git::open(&project.root)?;
-    let undone = undo::undo(&git, &project.root)?;
+    let undone = match undo::undo(&git, &project.root)? {
+        undo::Outcome::Undone(undone) => undone,
+        undo::Outcome::TakenBack { found } => {
+            let text = "An undo was interrupted; the work tree is as it was before it. What was found is kept as";
+            print(&printable(&format!("{text} {}. `verdone undo` undoes again.\n", found.id.short())))?;
+            return Ok(0);
+        }
+    };
     let files = plural(undone.files as usize, "file", "files");
     print(&printable(&format!("Undone: {} ({files} changed). `verdone undo` takes this back.\n", undone.what)))?;
     match undone.changes {

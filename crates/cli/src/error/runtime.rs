@@ -214,6 +214,10 @@ impl From<UndoError> for CliError {
             UndoError::Lock(error) => error.into(),
             UndoError::Nothing => Self::usage(error.to_string()),
             UndoError::Unfinished { .. } => Self::usage(error.to_string()).hint("verdone run puts it in order first"),
+            UndoError::Interrupted { ref before, .. } => {
+                let hint = format!("what was there before it is kept as {}", before.id.short());
+                Self::new(Kind::Human, error.to_string()).hint(hint)
+            }
             UndoError::Operation { .. } => Self::usage(error.to_string()).hint("finish or abort it first"),
             UndoError::Gone { ref commit, .. } => {
                 let made = Self::new(Kind::Human, error.to_string())

@@ -15,7 +15,7 @@ pub(crate) const THREADS: usize = 3;
 pub(crate) struct Moment {
     pub(crate) point: String,
     pub(crate) nth: usize,
-    effect: String,
+    pub(crate) effect: String,
     before: String,
     after: String,
 }

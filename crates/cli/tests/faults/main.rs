@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "seeds and numbers, for who wants them again")]
 
 mod crash_matrix;
+mod kept_changes;
 mod soak;
 mod trouble;
 mod world;

@@ -1,6 +1,6 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use super::{Aside, Attempt, EndedIteration, Fatal, Feedback, Phase, State};
+use super::{Aside, Attempt, EndedIteration, Fatal, Feedback, Phase, State, Undoing};
 use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
@@ -25,8 +25,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::ChangesSetAside { checkpoint, clean, stash, files } => {
             let (checkpoint, clean, files) = (checkpoint.clone(), clean.clone(), files.clone());
-            let branch = checkpoint.branch.clone();
-            state.aside = Some(Aside { checkpoint, clean, stash: stash.clone(), files, branch });
+            state.aside = Some(Aside { checkpoint, clean, stash: stash.clone(), files });
         }
         Event::PutBackStarted { finish, exit_code } => {
             state.phase = Phase::PuttingBack { finish: *finish, exit_code: *exit_code };
@@ -39,6 +38,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::StorySelected { iteration, place, title, .. } => {
             state.iteration = *iteration;
             state.attempt = Some(begin(place, title, state));
+            state.left = false;
             state.phase = Phase::Beginning;
         }
         Event::Checkpointed { checkpoint, .. } => {
@@ -110,6 +110,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::RolledBack { place, .. } => rolled_back(state, place),
         Event::AttemptLeft { .. } => {
             state.attempt = None;
+            state.left = true;
             state.phase = Phase::Selecting;
         }
         Event::StoryFailed { story, reason } => {
@@ -124,7 +125,11 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::StopRequested { signal } => state.stop = state.stop.or(Some(*signal)),
         Event::RunStopping { finish, .. } => state.phase = Phase::Stopping { finish: *finish },
         Event::RunStopped { finish, exit_code, .. } => state.phase = Phase::Stopped { finish: *finish, exit_code: *exit_code },
-        Event::ScriptRan { .. } | Event::Undone { .. } => {}
+        Event::UndoStarted { before, to, .. } => {
+            state.undoing = Some(Undoing { at: recorded.at, before: before.clone(), to: to.clone() });
+        }
+        Event::Undone { .. } | Event::UndoTakenBack { .. } => state.undoing = None,
+        Event::ScriptRan { .. } => {}
     }
 }
 

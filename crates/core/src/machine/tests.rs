@@ -144,8 +144,8 @@ fn checkpoint() -> Checkpoint {
 }
 
 fn aside() -> Aside {
-    let (checkpoint, branch) = (checkpoint(), Some("main".to_owned()));
-    Aside { clean: checkpoint.clone(), checkpoint, stash: Oid::from("st"), files: vec!["a".to_owned()], branch }
+    let checkpoint = checkpoint();
+    Aside { clean: checkpoint.clone(), checkpoint, stash: Oid::from("st"), files: vec!["a".to_owned()] }
 }
 
 fn start() -> Input {

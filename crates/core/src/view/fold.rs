@@ -7,6 +7,7 @@ use crate::agent::{TurnOutcome, Usage};
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
 use crate::id::{Oid, StoryId};
+use crate::machine::stash_command;
 use crate::verdict::StoryVerdict;
 
 impl RunView {
@@ -18,8 +19,7 @@ impl RunView {
         match &recorded.event {
             Event::RunStarted { .. } => self.begin(at, &recorded.event),
             Event::ChangesSetAside { stash, files, .. } => {
-                let command = format!("git stash apply --index {stash}");
-                let (files, state) = (files.clone(), AsideState::SetAside);
+                let (command, files, state) = (stash_command(stash), files.clone(), AsideState::SetAside);
                 self.aside = Some(AsideView { files, command, state, reason: None, overlap: Vec::new() });
             }
             Event::ChangesPutBack { .. } => {
@@ -83,7 +83,12 @@ impl RunView {
                 Request::Resume | Request::StopAfterStory => self.paused = false,
                 Request::Skip { .. } | Request::Retry { .. } | Request::Note { .. } => {}
             },
-            Event::ScriptRan { .. } | Event::IterationSkipped { .. } | Event::PutBackStarted { .. } => {}
+            Event::ScriptRan { .. }
+            | Event::IterationSkipped { .. }
+            | Event::PutBackStarted { .. }
+            // Of an undo only its end counts.
+            | Event::UndoStarted { .. }
+            | Event::UndoTakenBack { .. } => {}
             Event::RunStopping { finish, reason } => {
                 self.finish = Some(*finish);
                 self.reason = Some(reason.clone());

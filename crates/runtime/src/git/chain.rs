@@ -36,6 +36,8 @@ pub enum ChainKind {
     Checkpoint { head: Option<Oid> },
     /// A kept attempt: an ordinary commit on top of the checkpoint's HEAD.
     Attempt { commit: Oid },
+    /// The user's changes, set aside, in the shape of a stash.
+    Changes { stash: Oid },
 }
 
 impl Git {
@@ -65,6 +67,9 @@ impl Git {
             } else if let Some(label) = subject.strip_prefix("attempt: ") {
                 let commit = kept.next().ok_or_else(|| unexpected(record))?;
                 entries.push(entry(ChainKind::Attempt { commit }, label));
+            } else if let Some(label) = subject.strip_prefix("changes: ") {
+                let stash = kept.next().ok_or_else(|| unexpected(record))?;
+                entries.push(entry(ChainKind::Changes { stash }, label));
             }
         }
         Ok(entries)

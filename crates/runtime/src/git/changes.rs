@@ -10,7 +10,7 @@ use verdone_core::id::{Oid, RunId};
 
 use super::Git;
 use super::candidate::Plan;
-use super::chain::one_line;
+use super::chain::{ChainKind, one_line};
 use super::checkpoint::CheckpointRequest;
 use super::derived::Part;
 use super::error::GitError;
@@ -50,6 +50,14 @@ impl Git {
         let stash = self.keep_stash(request, &snapshot, &status, &changed, &loose, ours)?;
         let clean = self.without(request.chain, &snapshot, &changed)?;
         Ok(Some(KeptChanges { checkpoint, clean, stash, paths: changed.into_keys().collect() }))
+    }
+
+    /// The changes that a run keeps for the user, in the shape of a stash.
+    pub fn stash_of(&self, run: &RunId) -> Result<Option<Oid>, GitError> {
+        Ok(self.chain(run)?.into_iter().find_map(|entry| match entry.kind {
+            ChainKind::Changes { stash } => Some(stash),
+            ChainKind::Checkpoint { .. } | ChainKind::Attempt { .. } => None,
+        }))
     }
 
     /// Files that git does not know and that stand where HEAD has something else: they have to leave with the changes.

@@ -11,7 +11,7 @@ use crate::machine::{Aside, Decision, Effect, PutBack, State};
 
 /// The event comes before the work tree is touched: from here on a run that dies owes the user the changes.
 pub(super) fn changes_kept(state: &State, aside: Option<&Aside>) -> Decision {
-    let Some(Aside { checkpoint, clean, stash, files, branch: _ }) = aside.filter(|_| state.stop.is_none()) else {
+    let Some(Aside { checkpoint, clean, stash, files }) = aside.filter(|_| state.stop.is_none()) else {
         return start_work(state);
     };
     let (checkpoint, clean) = (checkpoint.clone(), clean.clone());
