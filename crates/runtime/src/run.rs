@@ -300,12 +300,15 @@ impl Ready {
         site.known_runs = store.directories().map_err(io_error("reading .verdone/runs/"))?;
         let all = site.settings.iter().chain([&site.protected]);
         Protected::save(all, &site.run_dir).map_err(io_error("copying .verdone/ and git's settings"))?;
-        let run_dir = site.run_dir.clone();
+        let (root, run_dir) = (site.root.clone(), site.run_dir.clone());
         let code = Driver::new(site, rules, journal, reporter).run(start)?;
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }
-        Protected::forget(&run_dir);
+        // A run that had to give up may leave an attempt to the next one, and with it what the attempt changed.
+        if matches!(recover::unfinished(&root), Ok(None)) {
+            Protected::forget(&run_dir);
+        }
         Ok(code)
     }
 
