@@ -32,7 +32,7 @@ use crate::protected::Protected;
 use crate::recover::{self, RecoverError};
 use crate::signal::Signals;
 use crate::site::{self, Site};
-use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
+use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, owed, proven};
 use crate::template::read_template;
 use crate::watchdog::{Starting, Watchdog};
 
@@ -130,6 +130,15 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// Changes of the user's that earlier runs could not put back, as lines.
+    fn tell_owed(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RunError> {
+        for (run, command) in owed(&self.git, store)? {
+            let text = format!("run {run} still keeps changes of yours that it could not put back; to get them: {command}");
+            reporter.report(Update::Notice { text: &text });
+        }
+        Ok(())
+    }
+
     /// Reads everything that a run needs and looks at nothing else yet.
     pub fn read(request: RunRequest) -> Result<Self, RunError> {
         let git = Git::open(&request.project.root)?;
@@ -287,6 +296,7 @@ impl Ready {
             }
         }
         self.tell_claims(&store, reporter)?;
+        self.tell_owed(&store, reporter)?;
         let now = Timestamp::now();
         let created = store.create(self.git.common_dir(), now);
         let (run, run_dir) = created.map_err(io_error(&format!("making a run's directory in {}", store.path().display())))?;

@@ -16,12 +16,13 @@ use jiff::Timestamp;
 use verdone_core::event::light::{Light, kind, light};
 use verdone_core::event::{Event, Recorded};
 use verdone_core::id::{RunId, StoryId};
-use verdone_core::machine::{State, apply};
+use verdone_core::machine::{State, apply, stash_command};
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{Brief, RunView};
 
 use crate::atomic::write_atomically;
 use crate::fault::{self, Point};
+use crate::git::Git;
 use crate::regular::read_regular;
 
 use given::{Given, is_id};
@@ -260,6 +261,20 @@ impl Store {
         let mut ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
         Ok(ids.pop().map(|id| self.run(id)))
     }
+}
+
+/// The runs that could not put the user's changes back, and what brings each of them back by hand. Told until the run's ref is gone.
+pub fn owed(git: &Git, store: &Store) -> Result<Vec<(RunId, String)>, JournalError> {
+    let ids = store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })?;
+    let mut owed = Vec::new();
+    for stored in ids.into_iter().map(|id| store.run(id)) {
+        // A broken journal of an old run is no reason to say nothing about the others.
+        let keeps = stored.set_changes_aside().unwrap_or(false) && stored.owes_changes().unwrap_or(false);
+        if keeps && let Ok(Some(stash)) = git.stash_of(&stored.id) {
+            owed.push((stored.id, stash_command(&stash)));
+        }
+    }
+    Ok(owed)
 }
 
 /// What the journals know about a plan's stories: the best verdict of each that a run committed.

@@ -12,7 +12,7 @@ use verdone_runtime::project::Project;
 use verdone_runtime::prune::disk_use;
 use verdone_runtime::recover::unfinished;
 use verdone_runtime::run::{Ready, RunRequest};
-use verdone_runtime::store::{RunLock, Store};
+use verdone_runtime::store::{RunLock, Store, owed};
 
 use super::land::{note, worktrees};
 use super::{Context, Outcome};
@@ -84,6 +84,7 @@ fn examine(context: &Context) -> Vec<Finding> {
     }
     findings.extend(runs(&project));
     findings.extend(dead_run(&project));
+    findings.extend(kept_changes(&project));
     findings.extend(worktrees(&project).iter().map(|waiting| {
         let mut finding = Finding::warning("worktree", note(waiting));
         finding.hints.push("verdone land".to_owned());
@@ -105,6 +106,18 @@ fn runs(project: &Project) -> Option<Finding> {
         finding.hints.push("verdone prune --keep 5".to_owned());
     }
     Some(finding)
+}
+
+fn kept_changes(project: &Project) -> Vec<Finding> {
+    let Ok(git) = Git::open(&project.root) else { return Vec::new() };
+    let owed = owed(&git, &Store::of(&project.root)).unwrap_or_default();
+    let finding = |(run, command)| {
+        let mut finding =
+            Finding::warning("changes", format!("run {run} still keeps changes of yours that it could not put back"));
+        finding.hints.push(command);
+        finding
+    };
+    owed.into_iter().map(finding).collect()
 }
 
 /// A run that died is told about before what it left behind is taken for the user's own.

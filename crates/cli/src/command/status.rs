@@ -1,6 +1,8 @@
 //! `verdone status`.
 
 use jiff::Timestamp;
+use verdone_runtime::git::Git;
+use verdone_runtime::store::{Store, owed};
 
 use super::land::{note, worktrees};
 use super::latest::{brief_view, is_going, latest, view};
@@ -19,6 +21,12 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
         say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");
+    }
+    // The latest run's own are in its view already.
+    for (run, command) in
+        owed(&Git::open(&project.root)?, &Store::of(&project.root))?.into_iter().filter(|(run, _)| *run != stored.id)
+    {
+        say(&printable(&format!("note: run {run} still keeps changes of yours that it could not put back: {command}\n")));
     }
     for waiting in worktrees(&project) {
         say(&printable(&format!("note: {} (verdone land)\n", note(&waiting))));

@@ -572,3 +572,16 @@ fn a_branch_that_is_made_takes_the_changes_along_and_another_one_does_not() {
     assert_eq!((seen(&world), world.git(&["branch", "--show-current"])), (before, "made".to_owned()));
     assert_eq!(world.git(&["log", "-1", "--format=%s"]), "feat(US-001): Write a");
 }
+
+#[test]
+fn changes_that_were_not_put_back_are_told_about_by_later_runs_too() {
+    let world = world(&always("{ create = \"a\" }, { append = \"README.md\", text = \"theirs\\n\" }"), &Settings::default());
+    edited(&world);
+    run(&world, 0);
+    let command = text(&world.last("changes_kept")["command"]);
+    let later = world.run(0);
+    assert!(later.stdout.contains(&command), "{}", later.stdout);
+    for output in [world.verdone(&["status"]), world.verdone(&["doctor"])] {
+        assert!(output.stdout.contains(&command) || output.stderr.contains(&command), "{}{}", output.stdout, output.stderr);
+    }
+}

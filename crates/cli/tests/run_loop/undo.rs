@@ -61,6 +61,22 @@ fn what_the_user_did_since_is_kept_by_an_undo() {
 }
 
 #[test]
+fn what_the_user_changed_since_and_no_story_touched_stays_in_the_tree() {
+    let world = World::new(ONE, HONEST);
+    world.sandbox.write("tracked", "before\n");
+    world.git(&["add", "tracked"]);
+    world.git(&["commit", "--quiet", "-m", "tracked"]);
+    world.run(0);
+    world.sandbox.write("tracked", "mine\n");
+    world.sandbox.write("new", "mine too\n");
+    let output = world.verdone(&["undo"]);
+    output.assert_code(0);
+    assert!(!world.has("a"), "{}", output.stdout);
+    assert_eq!((world.sandbox.read("tracked"), world.sandbox.read("new")), ("mine\n".to_owned(), "mine too\n".to_owned()));
+    assert_eq!(world.git(&["status", "--porcelain"]), " M tracked\n?? new");
+}
+
+#[test]
 fn there_is_nothing_to_undo_before_the_first_run() {
     let world = World::new(ONE, HONEST);
     world.verdone(&["undo"]).assert_code(2);
