@@ -36,6 +36,9 @@ const DIED: &str = "the run died; found and put in order by the next one";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
+    /// Nobody can work in this repository: that is not the last run's fault.
+    #[error(transparent)]
+    Open(GitError),
     #[error("the last run cannot be put in order: {0}")]
     Journal(#[from] JournalError),
     #[error("the last run cannot be put in order: {0}")]
@@ -60,7 +63,7 @@ fn ended(state: &State) -> bool {
 pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let store = Store::of(&project.root);
     let told = settings::put_back(project, &store, signals, reporter)?;
-    let git = Git::open(&project.root)?;
+    let git = Git::open(&project.root).map_err(RecoverError::Open)?;
     git.remove_leftovers()?;
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let Some(salvaged) = salvage::latest(&git, project, &store, reporter)? else { return Ok(()) };

@@ -193,6 +193,7 @@ impl From<RecoverError> for CliError {
     fn from(error: RecoverError) -> Self {
         let message = error.to_string();
         match error {
+            RecoverError::Open(error) => error.into(),
             RecoverError::Journal(error) => Self { message, ..error.into() },
             RecoverError::Git(error) => {
                 let hints = Self::from(error).hints;

@@ -246,3 +246,18 @@ fn a_tick_of_ours_does_not_outlive_an_attempt_that_is_left_as_it_is() {
     assert!(output.stdout.contains("US-001 was ticked in the plan and never verified"), "{}", output.stdout);
     assert_eq!(world.plan(), ONE);
 }
+
+#[test]
+fn a_branch_that_the_dead_runs_agent_switched_to_is_left_again() {
+    for steps in [
+        "{ run = \"git checkout -q -b elsewhere\" }, ",
+        "{ run = \"test -f ../tmp/again || { git checkout -q -b elsewhere; git commit -q --allow-empty -m theirs; }\" }, ",
+        "{ run = \"git checkout -q --detach\" }, ",
+    ] {
+        let world = World::new(ONE, &once(steps));
+        kill_in_the_turn(&world);
+        world.run(0);
+        assert_eq!(world.git(&["branch", "--show-current"]), "main", "{steps}");
+        assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"], "{steps}");
+    }
+}

@@ -61,11 +61,13 @@ impl Git {
         if !answer.status.success() || entries.first().map(|(id, _)| *id) != head.map(Oid::as_str) {
             return Ok(false);
         }
-        let newer = entries.iter().take_while(|(id, _)| Some(*id) != since.map(Oid::as_str));
-        let count = newer.clone().count();
-        let reached = since.is_none() || count < entries.len();
         let mark = reflog_mark(run.as_str());
-        Ok(count > 0 && reached && newer.clone().all(|(_, what)| what.starts_with(&mark)))
+        let ours = entries.iter().take_while(|(_, what)| what.starts_with(&mark)).count();
+        Ok(match since {
+            // A switch to another branch moves HEAD and not its commit, so the newest entry itself is never where it began.
+            Some(since) => entries.iter().take(ours + 1).skip(1).any(|(id, _)| *id == since.as_str()),
+            None => ours > 0 && ours == entries.len(),
+        })
     }
 
     /// The first line of a commit's message.
