@@ -250,9 +250,9 @@ fn a_tick_of_ours_does_not_outlive_an_attempt_that_is_left_as_it_is() {
 #[test]
 fn a_branch_that_the_dead_runs_agent_switched_to_is_left_again() {
     for steps in [
-        "{ run = \"git checkout -q -b elsewhere\" }, ",
+        "{ run = \"test -f ../tmp/again || git checkout -q -b elsewhere\" }, ",
         "{ run = \"test -f ../tmp/again || { git checkout -q -b elsewhere; git commit -q --allow-empty -m theirs; }\" }, ",
-        "{ run = \"git checkout -q --detach\" }, ",
+        "{ run = \"test -f ../tmp/again || git checkout -q --detach\" }, ",
     ] {
         let world = World::new(ONE, &once(steps));
         kill_in_the_turn(&world);
