@@ -1,4 +1,4 @@
-//! The judge's own files: `.verdone/` without its runs, and what tells git how to see and commit files (its settings, attributes,
+//! The judge's own files: `.verdone/` without its runs and sessions, and what tells git how to see and commit files (its settings, attributes,
 //! ignore rules and hooks). They are held in memory from the start of a run; what a turn or a check did to them is kept aside,
 //! told, and put back before anything is committed.
 
@@ -128,7 +128,7 @@ impl Scope {
     fn holds(self, path: &Path) -> bool {
         let below = |dir: &str| path.strip_prefix(dir).ok();
         match self {
-            Self::Home => path != Path::new("runs"),
+            Self::Home => path != Path::new("runs") && path != Path::new("sessions"),
             Self::Fresher => below("hooks").is_some() || ["config.toml", "config.sh"].iter().any(|name| path == Path::new(name)),
             Self::GitSettings => {
                 let info = ["", "attributes", "exclude", "grafts", "sparse-checkout"];
