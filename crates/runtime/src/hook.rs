@@ -27,7 +27,7 @@ pub use home::{PolicyInForce, policy_of};
 
 /// The first argument of the binary.
 pub const ARGUMENT: &str = "hook";
-/// The hook of a run, which injects it itself. Without it, a hook is the user's own.
+/// The hook of a session that nobody watches. Without it, a hook is the user's own, and silent beside a run.
 const RUN: &str = "--run";
 /// What tests put into [`fault::VARIABLE`] to see that a panic denies.
 const PANIC: &str = "hook-panic";

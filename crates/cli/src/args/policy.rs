@@ -14,7 +14,7 @@ pub(crate) struct HookArgs {
     /// The event, for answers to input that cannot be read.
     #[arg(value_name = "EVENT")]
     pub event: Option<String>,
-    /// Decide every call, and deny what cannot be judged: for the hooks that a run sets up.
+    /// Decide every call, and deny what cannot be judged: for sessions that nobody watches.
     #[arg(long)]
     pub run: bool,
 }
