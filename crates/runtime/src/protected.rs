@@ -254,6 +254,8 @@ mod tests {
         fs::remove_file(home.join("hooks/started")).unwrap();
         fs::write(home.join("new"), "n").unwrap();
         fs::write(home.join("runs/r1/journal.jsonl"), "ours").unwrap();
+        fs::create_dir(home.join("sessions")).unwrap();
+        fs::write(home.join("sessions/faults.jsonl"), "a hook's").unwrap();
         let aside = dir.path().join("aside");
         let mut changed = protected.put_back(&aside).unwrap();
         changed.sort();
@@ -265,6 +267,7 @@ mod tests {
         assert!(fs::symlink_metadata(home.join("link")).is_err());
         assert_eq!(fs::read_to_string(aside.join("config.toml")).unwrap(), "weakened");
         assert!(home.join("runs/r1/journal.jsonl").exists());
+        assert!(home.join("sessions/faults.jsonl").exists());
         assert_eq!(protected.put_back(&aside).unwrap(), Vec::<String>::new());
     }
 

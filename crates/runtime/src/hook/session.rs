@@ -47,9 +47,8 @@ impl Session {
         for path in &response.known {
             self.learn(path)?;
         }
-        let redactor = Redactor::new(
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
-        );
+        // Most records hold no text of anybody's, and to look for secrets costs more than all the rest.
+        let redactor = if response.records.iter().all(has_no_text) { Redactor::default() } else { redactor() };
         for record in &response.records {
             let line = line(Some(&input.common.event_name), input.common.agent_id.as_deref(), record, &redactor);
             self.append("events.jsonl", &line, None)?;
@@ -146,6 +145,20 @@ fn line(event: Option<&str>, agent: Option<&str>, record: &Record, redactor: &Re
     let mut value = Value::Object(object);
     redact(&mut value, redactor);
     format!("{value}\n")
+}
+
+fn redactor() -> Redactor {
+    Redactor::new(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))))
+}
+
+/// Whether nothing in it was written by an agent or a user, but for the names of tools.
+fn has_no_text(record: &Record) -> bool {
+    match record {
+        Record::Decided { about, reason, .. } => about.is_none() && reason.is_empty(),
+        Record::Ran { files, .. } => files.is_empty(),
+        Record::Started { .. } | Record::Prompt { .. } | Record::Ended { .. } | Record::Seen => true,
+        Record::Tests { .. } | Record::Settings { .. } | Record::TurnFailed { .. } | Record::Failed(_) => false,
+    }
 }
 
 fn redact(value: &mut Value, redactor: &Redactor) {
