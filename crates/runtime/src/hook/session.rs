@@ -195,12 +195,12 @@ mod tests {
     #[test]
     fn a_full_file_is_set_aside_and_a_link_or_pipe_is_not_written_through() {
         let (temp, session) = session();
-        for _ in 0..3 {
+        for _ in 0..2 {
             session.append("failures.jsonl", &"x".repeat(200), Some(300)).unwrap();
         }
         session.append("failures.jsonl", "y\n", Some(300)).unwrap();
         let read = |name: &str| fs::read_to_string(session.dir.join(name)).unwrap();
-        assert_eq!((read("failures.jsonl").as_str(), read("failures.1.jsonl").len()), ("y\n", 600));
+        assert_eq!((read("failures.jsonl").as_str(), read("failures.1.jsonl").len()), ("y\n", 400));
         symlink(temp.path().join("victim"), session.dir.join("events.jsonl")).unwrap();
         assert!(session.append("events.jsonl", "x", None).is_err());
         assert!(!temp.path().join("victim").exists());
