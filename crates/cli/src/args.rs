@@ -2,6 +2,7 @@
 
 mod control;
 mod land;
+mod policy;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use verdone_runtime::config_file::Flags;
 
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use land::LandArgs;
+pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
 ///
@@ -83,6 +85,9 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     #[command(subcommand)]
     Config(ConfigCommand),
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    Hook(HookArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -14,6 +14,7 @@ mod latest;
 mod log;
 mod man;
 mod plan;
+mod policy;
 mod prune;
 mod report;
 mod reporter;
@@ -31,11 +32,12 @@ use clap::Parser as _;
 use verdone_runtime::agent::scripted;
 use verdone_runtime::config_file::{self, Environment, Flags, Settings};
 use verdone_runtime::fault;
+use verdone_runtime::hook;
 use verdone_runtime::plan_file::PlanRequest;
 use verdone_runtime::project::{Project, find_git_top};
 use verdone_runtime::watchdog;
 
-use crate::args::{Cli, ColorWhen, Command};
+use crate::args::{Cli, ColorWhen, Command, HookArgs};
 use crate::error::{CliError, Kind};
 use crate::terminal::{Terminal, say};
 
@@ -95,6 +97,10 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|name| name == watchdog::ARGUMENT) {
         return watchdog::main(&arguments[2..]);
     }
+    let asks_for_help = || arguments.iter().any(|argument| argument == "--help" || argument == "-h");
+    if arguments.get(1).is_some_and(|name| name == hook::ARGUMENT) && !asks_for_help() {
+        return hook::main(&arguments[2..]);
+    }
     let faults = std::env::var_os(fault::VARIABLE).map_or(Ok(()), |value| fault::arm(&lossy(&value)));
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -140,9 +146,20 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Demo(args) => demo::run(&args, context),
         Command::Config(command) => config::run(&command, context),
+        Command::Policy(command) => policy::run(&command, context),
+        Command::Hook(args) => hook(&args, context),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, context),
     }
+}
+
+/// With global options in front, the way leads through clap.
+fn hook(args: &HookArgs, context: &Context) -> Outcome {
+    let refused = |error| CliError::error(format!("{} cannot be entered: {error}", context.start.display()));
+    std::env::set_current_dir(&context.start).map_err(refused)?;
+    let arguments = args.event.iter().map(OsString::from).chain(args.run.then(|| OsString::from("--run")));
+    hook::main(&arguments.collect::<Vec<_>>());
+    Ok(0)
 }
 
 fn start(directory: Option<PathBuf>) -> Result<PathBuf, CliError> {

@@ -202,9 +202,14 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
     let nested = |field: &&Field| match &field.shape {
         Shape::Table(_) => true,
         Shape::List(item) => matches!(item.as_ref(), Shape::Table(_)),
-        Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Flag | Shape::Any => {
-            false
-        }
+        Shape::Map(_)
+        | Shape::Command
+        | Shape::Duration
+        | Shape::Choice(_)
+        | Shape::Whole { .. }
+        | Shape::Text
+        | Shape::Flag
+        | Shape::Any => false,
     };
     let _ = write!(out, "\n## {title}\n\n");
     if !meaning.is_empty() {

@@ -85,7 +85,7 @@ fn path(path: &Path) -> String {
     path.display().to_string()
 }
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 27] = [
     &[],
     &["init"],
     &["run"],
@@ -106,6 +106,11 @@ const COMMANDS: [&[&str]; 22] = [
     &["config"],
     &["config", "show"],
     &["config", "schema"],
+    &["policy"],
+    &["policy", "check"],
+    &["policy", "list"],
+    &["policy", "test"],
+    &["hook"],
     &["completions"],
     &["man"],
 ];

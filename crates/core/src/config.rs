@@ -5,6 +5,7 @@ mod exports;
 mod flat;
 mod fresher;
 mod layer;
+mod policy;
 mod problem;
 mod shape;
 mod suggest;
@@ -15,12 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
 use crate::check::{CommandSpec, Gate};
+use crate::policy::PolicyConfig;
 use crate::span::Span;
 use crate::verdict::RedPolicy;
 
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
+pub use policy::{alone, rule_lines};
 pub use problem::ConfigProblem;
 pub use shape::{Choice, Field, Shape};
 pub use suggest::nearest;
@@ -40,6 +43,7 @@ pub struct Config {
     pub commit: Commit,
     pub prompt: Prompt,
     pub hooks: Hooks,
+    pub policy: PolicyConfig,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
 }

@@ -1,12 +1,20 @@
 //! The agent's hook protocol, as Claude Code speaks it: what comes in is read tolerantly, what goes out is strict.
 //!
 //! An answer that the client cannot validate opens the gate, so answers are built only here, from types that have no invalid
-//! value. Nothing here decides; policy does.
+//! value. What a call may do is decided by policy; [`respond`] puts its verdict, the session's memory and what tests showed into one
+//! answer, the same behind a process that the client starts and behind a callback of a run.
 
+mod after;
 mod answer;
+mod failure;
 mod input;
+mod record;
+mod respond;
 mod value_end;
 
 pub use answer::{Answer, Permission};
+pub use failure::{Role, event_in, fail};
 pub use input::{Common, HookEvent, HookInput, InputError, StartSource, ToolCall};
+pub use record::{Failed, Record};
+pub use respond::{Response, Situation, Target, respond, target};
 pub use value_end::ValueEnd;

@@ -25,9 +25,9 @@ use serde_json::Value;
 
 use crate::verdict::PolicyVerdict;
 
-pub use act::{Access, paths_to_resolve, reads};
+pub use act::{Access, paths_to_resolve, reads, writes};
 pub use builtin::built_in;
-pub use config::{PolicyConfig, RuleConfig, RuleProblem, rules};
+pub use config::{OnFailure, PolicyConfig, READ_BEFORE_EDIT, RuleConfig, RuleProblem, rules};
 pub use evaluate::{evaluate, evaluate_prompt};
 pub use example::{ExampleProblem, check_examples};
 pub use matcher::{Certainty, CommandPattern, Matcher};
@@ -141,8 +141,11 @@ pub enum OnUnknown {
     /// Deny where the words that are known fit a rule about pushing and merging; else allow.
     #[default]
     Remote,
+    /// Only what is known for sure counts.
     Allow,
+    /// What cannot be known needs a human.
     Ask,
+    /// What cannot be known is denied.
     Deny,
 }
 

@@ -105,7 +105,7 @@ fn read_file(path: &Path, place: &str) -> Result<Option<Layer>, SettingsError> {
 }
 
 /// The file's text; none if there is no such file.
-fn read_text(path: &Path, place: &str) -> Result<Option<String>, SettingsError> {
+pub(crate) fn read_text(path: &Path, place: &str) -> Result<Option<String>, SettingsError> {
     let unreadable = |source| SettingsError::Unreadable { place: place.to_owned(), source };
     // A pipe would make us wait for somebody to write into it.
     if path.symlink_metadata().is_ok() && !path.is_file() {

@@ -10,6 +10,7 @@ pub mod driver;
 pub mod fault;
 pub mod git;
 pub mod home;
+pub mod hook;
 pub mod inbox;
 pub mod init;
 pub mod keep;

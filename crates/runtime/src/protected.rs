@@ -1,4 +1,4 @@
-//! The judge's own files: `.verdone/` without its runs, and what tells git how to see and commit files (its settings, attributes,
+//! The judge's own files: `.verdone/` without its runs and sessions, and what tells git how to see and commit files (its settings, attributes,
 //! ignore rules and hooks). They are held in memory from the start of a run; what a turn or a check did to them is kept aside,
 //! told, and put back before anything is committed.
 
@@ -192,7 +192,7 @@ impl Scope {
     fn holds(self, path: &Path) -> bool {
         let below = |dir: &str| path.strip_prefix(dir).ok();
         match self {
-            Self::Home => path != Path::new("runs"),
+            Self::Home => path != Path::new("runs") && path != Path::new("sessions"),
             Self::Fresher => below("hooks").is_some() || ["config.toml", "config.sh"].iter().any(|name| path == Path::new(name)),
             Self::GitSettings | Self::WorkTreeSettings => {
                 let info = ["", "attributes", "exclude", "grafts", "sparse-checkout"];
@@ -333,6 +333,8 @@ mod tests {
         fs::remove_file(home.join("hooks/started")).unwrap();
         fs::write(home.join("new"), "n").unwrap();
         fs::write(home.join("runs/r1/journal.jsonl"), "ours").unwrap();
+        fs::create_dir(home.join("sessions")).unwrap();
+        fs::write(home.join("sessions/faults.jsonl"), "a hook's").unwrap();
         let aside = dir.path().join("aside");
         let mut changed = protected.put_back(&aside).unwrap();
         changed.sort();
@@ -344,6 +346,7 @@ mod tests {
         assert!(fs::symlink_metadata(home.join("link")).is_err());
         assert_eq!(fs::read_to_string(aside.join("config.toml")).unwrap(), "weakened");
         assert!(home.join("runs/r1/journal.jsonl").exists());
+        assert!(home.join("sessions/faults.jsonl").exists());
         assert_eq!(protected.put_back(&aside).unwrap(), Vec::<String>::new());
     }
 

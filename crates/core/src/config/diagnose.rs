@@ -66,7 +66,7 @@ pub(super) fn unusable(config: &Config) -> Option<Finding> {
             return fault("name", format!("a second gate is named {:?}: names have to be unique", gate.name));
         }
     }
-    None
+    super::policy::unusable(&config.policy)
 }
 
 /// The bytes of a key or value in the text of its file. A path that the file does not have gives its nearest ancestor.
@@ -129,6 +129,12 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             path.pop();
             finding
         }),
+        (Shape::Map(item), Value::Table(table)) => table.iter().find_map(|(key, value)| {
+            path.push(Step::Key(key.clone()));
+            let finding = in_value(value, item, path, root);
+            path.pop();
+            finding
+        }),
         // `[gate]` where `[[gate]]` is meant.
         (Shape::List(item), Value::Table(_)) if matches!(item.as_ref(), Shape::Table(_)) => {
             let name = spelled(path);
@@ -172,6 +178,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
         (
             Shape::Table(_)
             | Shape::List(_)
+            | Shape::Map(_)
             | Shape::Command
             | Shape::Duration
             | Shape::Choice(_)

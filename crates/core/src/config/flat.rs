@@ -21,7 +21,12 @@ fn walk(shape: &Shape, value: &Value, path: &str, out: &mut Vec<(String, Value)>
                 walk(&field.shape, value.get(&field.key).unwrap_or(&Value::Null), &path, out);
             }
         }
+        Shape::Map(_) if value.as_object().is_some_and(|entries| !entries.is_empty()) => {
+            let entries = value.as_object().into_iter().flatten();
+            out.extend(entries.map(|(key, value)| (format!("{path}.{key}"), value.clone())));
+        }
         Shape::List(_)
+        | Shape::Map(_)
         | Shape::Command
         | Shape::Duration
         | Shape::Choice(_)

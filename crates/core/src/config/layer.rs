@@ -82,6 +82,12 @@ impl Layer {
         Self { adds_gates: true, ..Self::value(origin, "gate", Value::Array(gates.into_iter().map(table).collect())) }
     }
 
+    /// A file that is looked at by nobody else: its settings over the defaults.
+    pub(super) fn alone(place: &str, text: &str) -> Result<Config, ConfigProblem> {
+        let table = parse(place, text)?;
+        Self { origin: Origin::File(place.to_owned()), table, text: Some(text.to_owned()), adds_gates: false }.checked()
+    }
+
     /// The layer's settings over the defaults, or what is wrong with them.
     fn checked(&self) -> Result<Config, ConfigProblem> {
         let config = Config::deserialize(self.table.clone()).map_err(|error| match refused(&self.table) {

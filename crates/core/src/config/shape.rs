@@ -17,6 +17,8 @@ pub enum Shape {
     /// Keys in the order of their declaration.
     Table(Vec<Field>),
     List(Box<Shape>),
+    /// A table whose keys are the user's.
+    Map(Box<Shape>),
     /// A string for `sh -c`, or a list of words.
     Command,
     Duration,
@@ -64,6 +66,7 @@ impl Shape {
             Self::List(item) => match item.as_ref() {
                 Self::Table(_) => "a list of tables".to_owned(),
                 Self::List(_)
+                | Self::Map(_)
                 | Self::Command
                 | Self::Duration
                 | Self::Choice(_)
@@ -72,6 +75,7 @@ impl Shape {
                 | Self::Flag
                 | Self::Any => "a list".to_owned(),
             },
+            Self::Map(item) => format!("a table of names, each with {}", item.words()),
             Self::Command => "a command: a string for `sh -c`, or a list of strings".to_owned(),
             Self::Duration => "a duration such as \"30m\", \"1h 30m\", \"45s\" or \"off\"".to_owned(),
             Self::Choice(choices) => {
@@ -108,7 +112,10 @@ fn shape_of(node: &Value, root: &Value) -> Shape {
         Some("integer") => Shape::Whole { most: if node["format"] == "uint32" { u64::from(u32::MAX) } else { i64::MAX as u64 } },
         Some("string") => Shape::Text,
         Some("boolean") => Shape::Flag,
-        Some("object") => Shape::Table(Vec::new()),
+        Some("object") => match node.get("additionalProperties").filter(|item| item.is_object()) {
+            Some(item) => Shape::Map(Box::new(shape_of(item, root))),
+            None => Shape::Table(Vec::new()),
+        },
         Some(_) | None => Shape::Any,
     }
 }
@@ -141,10 +148,18 @@ fn choices(node: &Value) -> Option<Vec<Choice>> {
         return names.iter().map(|name| Some(Choice { name: text(Some(name))?, meaning: String::new() })).collect();
     }
     let variants = node.get("oneOf").and_then(Value::as_array)?;
-    let choice = |variant: &Value| {
-        Some(Choice { name: text(variant.get("const"))?, meaning: text(variant.get("description")).unwrap_or_default() })
+    // Variants without words of their own come as one `enum`.
+    let of_variant = |variant: &Value| {
+        let plain = |name: &Value| Some(Choice { name: text(Some(name))?, meaning: String::new() });
+        match variant.get("enum").and_then(Value::as_array) {
+            Some(names) => names.iter().map(plain).collect::<Option<Vec<Choice>>>(),
+            None => Some(vec![Choice {
+                name: text(variant.get("const"))?,
+                meaning: text(variant.get("description")).unwrap_or_default(),
+            }]),
+        }
     };
-    variants.iter().map(choice).collect()
+    variants.iter().map(of_variant).collect::<Option<Vec<_>>>().map(|lists| lists.into_iter().flatten().collect())
 }
 
 fn type_name(node: &Value) -> Option<&str> {
@@ -172,7 +187,7 @@ mod tests {
                     each(&field.shape, &path, visit);
                 }
             }
-            Shape::List(item) => each(item, path, visit),
+            Shape::List(item) | Shape::Map(item) => each(item, path, visit),
             Shape::Command
             | Shape::Duration
             | Shape::Choice(_)

@@ -16,6 +16,9 @@ pub fn template(plan: Option<&str>, gates: &[Proposal]) -> String {
     let mut out = HEAD.to_owned();
     table(&Shape::of_config(), "", plan, &mut out);
     out.push('\n');
+    comment("Rules of your own over what agents do, each in a table [[policy.rule]]; docs/config.md has its keys.", &mut out);
+    out.push_str(RULE);
+    out.push('\n');
     comment("Checks that every story has to pass, by stage: correctness, quality, security, adversarial.", &mut out);
     comment("A failing stage stops the later ones. A command is a string for `sh -c`, or a list of words.", &mut out);
     comment("The key `timeout` of a gate replaces limits.check_time for that gate.", &mut out);
@@ -29,6 +32,16 @@ pub fn template(plan: Option<&str>, gates: &[Proposal]) -> String {
     }
     out
 }
+
+const RULE: &str = "\
+#
+# [[policy.rule]]
+# name = \"no-deploy\"
+# verdict = \"deny\"
+# reason = \"deploying is done by the pipeline\"
+# program = [\"deploy\"]
+# matches = [\"./deploy staging\"]
+";
 
 const EXAMPLE: &str = "\
 #
@@ -66,10 +79,16 @@ fn table(shape: &Shape, path: &str, plan: Option<&str>, out: &mut String) {
 
 fn is_value(shape: &Shape) -> bool {
     match shape {
-        Shape::Table(_) | Shape::List(_) => false,
-        Shape::Command | Shape::Duration | Shape::Choice(_) | Shape::Whole { .. } | Shape::Text | Shape::Flag | Shape::Any => {
-            true
-        }
+        Shape::Table(_) => false,
+        Shape::List(item) => matches!(item.as_ref(), Shape::Text),
+        Shape::Map(_)
+        | Shape::Command
+        | Shape::Duration
+        | Shape::Choice(_)
+        | Shape::Whole { .. }
+        | Shape::Text
+        | Shape::Flag
+        | Shape::Any => true,
     }
 }
 
@@ -81,6 +100,7 @@ fn meaning(field: &Field) -> String {
         Shape::Choice(_)
         | Shape::Table(_)
         | Shape::List(_)
+        | Shape::Map(_)
         | Shape::Command
         | Shape::Duration
         | Shape::Whole { .. }
@@ -186,7 +206,7 @@ mod tests {
             .collect();
         let layer = Layer::from_toml("config.toml", &uncommented).unwrap_or_else(|problem| panic!("{problem}\n{uncommented}"));
         let mut config = resolve(&[layer]).unwrap().config;
-        assert_eq!(config.gate.len(), 1);
+        assert_eq!((config.gate.len(), config.policy.rule.len()), (1, 1));
         for (key, value) in flatten(&config) {
             assert!(!value.is_null(), "{key} is not in the template");
         }
@@ -194,6 +214,7 @@ mod tests {
         config.agent.command.run = None;
         config.agent.scripted.script = None;
         config.gate.clear();
+        config.policy.rule.clear();
         assert_eq!(config, Config::default());
     }
 

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::policy::{self, ToolKind};
+
 /// One hook call, borrowed from the bytes that it came in.
 #[derive(Debug, Clone)]
 pub struct HookInput<'a> {
@@ -138,6 +140,50 @@ impl<'a> HookInput<'a> {
         };
         let event = wire.event(&common.event_name)?;
         Ok(Self { common, event })
+    }
+}
+
+impl HookInput<'_> {
+    /// The tool call that the event is about.
+    pub fn call(&self) -> Option<&ToolCall<'_>> {
+        match &self.event {
+            HookEvent::PreToolUse(call)
+            | HookEvent::PermissionRequest(call)
+            | HookEvent::PostToolUse { call, .. }
+            | HookEvent::PostToolUseFailure { call, .. } => Some(call),
+            HookEvent::SessionStart { .. }
+            | HookEvent::UserPromptSubmit { .. }
+            | HookEvent::PostToolBatch
+            | HookEvent::TaskCreated { .. }
+            | HookEvent::TaskCompleted { .. }
+            | HookEvent::TeammateIdle { .. }
+            | HookEvent::ConfigChange { .. }
+            | HookEvent::PreCompact
+            | HookEvent::PostCompact
+            | HookEvent::SubagentStart
+            | HookEvent::SubagentStop { .. }
+            | HookEvent::Notification { .. }
+            | HookEvent::Stop { .. }
+            | HookEvent::StopFailure { .. }
+            | HookEvent::SessionEnd { .. }
+            | HookEvent::Other => None,
+        }
+    }
+}
+
+impl ToolCall<'_> {
+    /// The call as policy looks at it. A command or a change of a file that does not say which one cannot be judged.
+    pub fn for_policy(&self, event: &str) -> Result<policy::ToolCall, InputError> {
+        let missing = |field| InputError::Missing { event: event.to_owned(), field };
+        let input: serde_json::Value =
+            serde_json::from_str(self.input.get()).map_err(|error| InputError::NotJson { message: error.to_string() })?;
+        let call = policy::ToolCall { tool: self.tool.to_string(), input };
+        let has = |fields: &[&str]| fields.iter().any(|field| call.text(field).is_some());
+        match policy::kind_of(&call.tool) {
+            ToolKind::Shell if !has(&["command", "cmd"]) => Err(missing("tool_input.command")),
+            ToolKind::Write if !has(&["file_path", "notebook_path", "path"]) => Err(missing("tool_input.file_path")),
+            ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent | ToolKind::Other => Ok(call),
+        }
     }
 }
 

@@ -100,6 +100,11 @@ impl Document {
         self.plan.format
     }
 
+    /// The bytes that say where stories stand, in the order of the text.
+    pub fn marks(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.markers.iter().map(Marker::range).filter(|range| !range.is_empty())
+    }
+
     /// Rewrites the bytes that say where a story stands, and no other. A status that the format cannot say changes nothing.
     pub fn mark(&mut self, index: usize, status: Status) -> Result<Undo, MarkError> {
         let stories = self.plan.stories.len();

@@ -71,9 +71,17 @@ pub fn paths_to_resolve(call: &ToolCall, context: &PolicyContext) -> Vec<String>
 
 /// Files that a call reads for sure, normalised.
 pub fn reads(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
-    let acts = gather(call, context);
-    let read = acts.files.into_iter().filter(|file| file.access == Access::Read && file.certain);
-    read.filter_map(|file| file.place).map(|place| place.path).filter(|path| !path.contains('…')).collect()
+    paths_with(call, context, Access::Read)
+}
+
+/// Files that a call writes for sure, normalised.
+pub fn writes(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
+    paths_with(call, context, Access::Write)
+}
+
+fn paths_with(call: &ToolCall, context: &PolicyContext, access: Access) -> Vec<String> {
+    let files = gather(call, context).files.into_iter().filter(|file| file.access == access && file.certain);
+    files.filter_map(|file| file.place).map(|place| place.path).filter(|path| !path.contains('…')).collect()
 }
 
 pub(super) fn gather(call: &ToolCall, context: &PolicyContext) -> Acts {

@@ -11,6 +11,9 @@ use super::{CommandPattern, Examples, Family, Matcher, OnUnknown, Rule, Source, 
 use crate::config::nearest;
 use crate::verdict::PolicyVerdict;
 
+/// The name of the one rule that needs a memory: a file is read before it is changed.
+pub const READ_BEFORE_EDIT: &str = "read-before-edit";
+
 /// What agents may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -21,15 +24,30 @@ pub struct PolicyConfig {
     pub unknown: OnUnknown,
     /// Verdicts on tools, by name or glob.
     pub tools: BTreeMap<String, PolicyVerdict>,
+    /// What a fault of Verdone's own does to a call in your own sessions; in a run it always denies.
+    pub on_failure: OnFailure,
     /// Rules of your own; they are looked at before the built-in ones.
     pub rule: Vec<RuleConfig>,
+}
+
+/// What a guard that cannot judge says where nobody's run depends on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// Nothing: the fault is only recorded.
+    #[default]
+    Record,
+    /// The call is denied, as in a run.
+    Deny,
 }
 
 /// A rule of the user. What is left out fits everything; one of the matchers has to be there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleConfig {
+    /// What denials and `verdone policy list` call it.
     pub name: String,
+    /// The gravest verdict of all rules that fit counts.
     pub verdict: PolicyVerdict,
     /// Shown to the agent.
     pub reason: String,
@@ -97,13 +115,21 @@ pub fn rules(config: &PolicyConfig, path: &str, place: impl Fn(usize) -> usize) 
         }
     }
     for name in &config.off {
-        if !built_in.iter().any(|rule| rule.name == name.as_str()) {
-            let suggestion = nearest(name, built_in.iter().map(|rule| rule.name.as_ref())).map(str::to_owned);
+        let known = || built_in.iter().map(|rule| rule.name.as_ref()).chain([READ_BEFORE_EDIT]);
+        if !known().any(|rule| rule == name.as_str()) {
+            let suggestion = nearest(name, known()).map(str::to_owned);
             problems.push(RuleProblem::NoSuchRule { name: name.clone(), suggestion });
         }
     }
     rules.extend(built_in.into_iter().filter(|rule| !config.off.iter().any(|name| rule.name == name.as_str())));
     (rules, problems)
+}
+
+impl PolicyConfig {
+    /// Whether a file has to be read before it is changed.
+    pub fn read_before_edit(&self) -> bool {
+        !self.off.iter().any(|name| name == READ_BEFORE_EDIT)
+    }
 }
 
 fn own(given: &RuleConfig, source: Source) -> Result<Rule, RuleProblem> {

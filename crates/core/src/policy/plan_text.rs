@@ -6,6 +6,8 @@ use super::act::{Access, Acts};
 use super::matcher::{Certainty, Hit};
 use super::path::{Place, fold};
 use super::{PolicyContext, ToolCall};
+use crate::check::CommandSpec;
+use crate::plan::Document;
 
 /// A plan as it is on disk, with the parts that an agent must leave alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,6 +30,41 @@ pub enum Protected {
     Status,
     /// Verification, acceptance criteria, steps.
     Checks,
+}
+
+impl PlanFile {
+    /// A plan with its marks, and the lines of its criteria and checks.
+    pub fn of(path: String, document: &Document) -> Self {
+        let text = document.text();
+        let mut protected: Vec<ProtectedRange> =
+            document.marks().map(|range| ProtectedRange { range, what: Protected::Status }).collect();
+        let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let start_of = |line: u32| starts.get((line as usize).saturating_sub(1)).copied().unwrap_or(text.len());
+        let stories = &document.plan().stories;
+        for (n, story) in stories.iter().enumerate() {
+            let from = start_of(story.line);
+            let to = stories.get(n + 1).map_or(text.len(), |next| start_of(next.line)).max(from);
+            let commands = story.checks.iter().map(|check| match check {
+                CommandSpec::Shell(command) => command.clone(),
+                CommandSpec::Argv(words) => words.join(" "),
+            });
+            let criteria = story.criteria.iter().map(|criterion| criterion.text.clone());
+            for needle in criteria.chain(commands).chain(story.maybe_checks.iter().cloned()) {
+                let part = text.get(from..to).unwrap_or_default();
+                let Some(at) = find(part, &needle) else { continue };
+                let line = part[..at.start].rfind('\n').map_or(0, |end| end + 1);
+                protected.push(ProtectedRange { range: from + line..from + at.end, what: Protected::Checks });
+            }
+        }
+        Self { path, text: text.to_owned(), protected }
+    }
+}
+
+/// As it is, or as JSON writes it.
+fn find(text: &str, needle: &str) -> Option<Range<usize>> {
+    let escaped = serde_json::Value::from(needle).to_string();
+    let escaped = escaped.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(needle);
+    [needle, escaped].into_iter().filter(|one| !one.trim().is_empty()).find_map(|one| text.find(one).map(|at| at..at + one.len()))
 }
 
 /// Whether a call changes such a part of a plan.
@@ -117,4 +154,35 @@ fn difference(old: &str, new: &str) -> (usize, usize) {
     let same_end = old.bytes().rev().zip(new.bytes().rev()).take_while(|(a, b)| a == b).count();
     let most = old.len().min(new.len()) - start;
     (start, old.len() - same_end.min(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guarded(name: &str, text: &str) -> Vec<(Protected, String)> {
+        let document = Document::parse(name, text.as_bytes()).unwrap();
+        let plan = PlanFile::of(format!("/p/{name}"), &document);
+        plan.protected.iter().map(|part| (part.what, plan.text[part.range.clone()].to_owned())).collect()
+    }
+
+    #[test]
+    fn marks_criteria_and_checks_of_a_plan_are_guarded_and_its_prose_is_not() {
+        let parts = guarded(
+            "plan.md",
+            "# Plan\n\nProse.\n\n- [ ] US-001: One\n  - Acceptance: it works\n  - Verification: `make test`\n",
+        );
+        assert!(parts.contains(&(Protected::Status, " ".to_owned())), "{parts:?}");
+        assert!(parts.contains(&(Protected::Checks, "  - Verification: `make test".to_owned())), "{parts:?}");
+        assert!(parts.iter().any(|(_, text)| text.ends_with("it works")), "{parts:?}");
+        assert!(!parts.iter().any(|(_, text)| text.contains("Prose")), "{parts:?}");
+    }
+
+    #[test]
+    fn a_plan_in_json_is_guarded_too() {
+        let text = "{\"userStories\": [{\"id\": \"US-001\", \"title\": \"One\", \"acceptanceCriteria\": [\"says \\\"hi\\\"\"],\n\"passes\": false}]}\n";
+        let parts = guarded("prd.json", text);
+        assert!(parts.contains(&(Protected::Status, "false".to_owned())), "{parts:?}");
+        assert!(parts.iter().any(|(what, text)| *what == Protected::Checks && text.ends_with("says \\\"hi\\\"")), "{parts:?}");
+    }
 }

@@ -10,36 +10,42 @@ use super::Secret;
 /// No shape but a private key is longer in practice.
 pub(super) const LONGEST: usize = 2048;
 
-static HINTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    const HINTS: [&str; 25] = [
-        "ghp_",
-        "gho_",
-        "ghu_",
-        "ghs_",
-        "ghr_",
-        "github_pat_",
-        "sk-",
-        "sk_live_",
-        "rk_live_",
-        "AKIA",
-        "ASIA",
-        "xox",
-        "eyJ",
-        "-----BEGIN ",
-        "bearer",
-        "Bearer",
-        "BEARER",
-        "uthorization",
-        "npm_",
-        "glpat-",
-        "AIza",
-        "hf_",
-        "pypi-",
-        "UTHORIZATION",
-        "://",
-    ];
-    AhoCorasick::new(HINTS).expect("a short list of literals builds")
-});
+const HINTS: [&str; 25] = [
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "sk-",
+    "sk_live_",
+    "rk_live_",
+    "AKIA",
+    "ASIA",
+    "xox",
+    "eyJ",
+    "-----BEGIN ",
+    "bearer",
+    "Bearer",
+    "BEARER",
+    "uthorization",
+    "npm_",
+    "glpat-",
+    "AIza",
+    "hf_",
+    "pypi-",
+    "UTHORIZATION",
+    "://",
+];
+
+static HINTS_AT_ONCE: LazyLock<AhoCorasick> = LazyLock::new(|| AhoCorasick::new(HINTS).expect("a short list of literals builds"));
+
+/// To build the automaton costs more than everything else that a hook does; a short text is searched without it.
+const SHORT: usize = 2_048;
+
+fn has_hint(text: &str) -> bool {
+    if text.len() <= SHORT { HINTS.iter().any(|hint| text.contains(hint)) } else { HINTS_AT_ONCE.is_match(text) }
+}
 
 /// Group 1, where it takes part, is the secret; else the whole match is.
 static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
@@ -66,7 +72,7 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 pub(super) fn find(text: &str) -> impl Iterator<Item = Secret<'static>> {
-    let shapes = HINTS.is_match(text).then(|| SHAPES.captures_iter(text));
+    let shapes = has_hint(text).then(|| SHAPES.captures_iter(text));
     shapes.into_iter().flatten().filter_map(|hit| {
         if let Some(key) = hit.name("key") {
             return Some(Secret { range: key.range(), label: "private-key" });
@@ -110,6 +116,14 @@ mod tests {
             (r#"{"k":"-----BEGIN PRIVATE KEY-----\nMIIB\nxyz"}"#.to_owned(), r#"{"k":"[redacted:private-key]"}"#),
         ] {
             assert_eq!(Redactor::default().redact(&text), expected);
+        }
+    }
+
+    #[test]
+    fn a_token_is_found_in_short_and_in_long_text() {
+        for filler in [0, 3_000] {
+            let text = format!("{}AKIAIOSFODNN7EXAMPLE", "x ".repeat(filler));
+            assert!(Redactor::default().redact(&text).ends_with("[redacted:token]"), "{filler}");
         }
     }
 

@@ -84,6 +84,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Null => "(not set)".to_owned(),
         Value::Array(list) if list.is_empty() => "(none)".to_owned(),
+        Value::Object(table) if table.is_empty() => "(none)".to_owned(),
         Value::String(_) | Value::Array(_) | Value::Object(_) | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }

@@ -6,6 +6,7 @@
 
 mod bench;
 mod case;
+mod hooks;
 mod journal;
 mod memory;
 mod random;
@@ -22,7 +23,14 @@ use report::{Samples, report};
 use settings::Settings;
 
 fn main() -> ExitCode {
-    let outcome = Settings::parse(std::env::args().skip(1)).and_then(|settings| measure(&settings));
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match args.iter().position(|arg| arg == "hooks") {
+        Some(at) => {
+            args.remove(at);
+            hooks::measure(args.into_iter())
+        }
+        None => Settings::parse(args.into_iter()).and_then(|settings| measure(&settings)),
+    };
     // Either reader may have closed its pipe, which is no error of a benchmark.
     match outcome {
         Ok(report) => {

@@ -1,0 +1,13 @@
+//! The hook as a client starts it: the real binary, real inputs, every answer checked as strictly as the client checks it. An answer
+//! that the client cannot use opens the gate in silence, so it is a failed test.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
+
+mod answers;
+mod failures;
+mod memory;
+mod policy;
+mod rules;
+mod tests_seen;
+mod valid;
+mod world;

@@ -1,0 +1,96 @@
+//! `[policy]` of a config file: rules that cannot work are faults of the file, with their line.
+
+use toml::de::{DeTable, DeValue};
+
+use super::diagnose::{Finding, Step};
+use super::layer::Layer;
+use super::{Config, ConfigProblem};
+use crate::policy::{ExampleProblem, PolicyConfig, RuleProblem, check_examples, rules};
+
+/// The settings of one file, over the defaults and without other layers.
+pub fn alone(place: &str, text: &str) -> Result<Config, ConfigProblem> {
+    Layer::alone(place, text)
+}
+
+/// The lines of the rules in a config file, from 1.
+pub fn rule_lines(text: &str) -> Vec<usize> {
+    let text = text.trim_start_matches('\u{feff}');
+    let Ok(root) = DeTable::parse(text) else { return Vec::new() };
+    let policy = root.get_ref().iter().find(|(key, _)| key.get_ref() == "policy").map(|(_, value)| value.get_ref());
+    let Some(DeValue::Table(policy)) = policy else { return Vec::new() };
+    let rules = policy.iter().find(|(key, _)| key.get_ref() == "rule").map(|(_, value)| value.get_ref());
+    let Some(DeValue::Array(rules)) = rules else { return Vec::new() };
+    let line = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count() + 1;
+    rules.iter().map(|rule| line(rule.span().start)).collect()
+}
+
+/// The first fault of rules that have the right shape, their examples included.
+pub(super) fn unusable(config: &PolicyConfig) -> Option<Finding> {
+    let key = |text: &str| Step::Key(text.to_owned());
+    if config.rule.is_empty() && config.off.is_empty() {
+        return None;
+    }
+    let (all, problems) = rules(config, "", |_| 0);
+    let place = |name: &str| config.rule.iter().rposition(|rule| rule.name == name).unwrap_or_default();
+    let in_rule = |name: &str, field: Option<&str>| {
+        let mut path = vec![key("policy"), key("rule"), Step::Index(place(name))];
+        path.extend(field.map(key));
+        path
+    };
+    if let Some(problem) = problems.first() {
+        let path = match problem {
+            RuleProblem::NoSuchRule { name, .. } => {
+                let index = config.off.iter().position(|off| off == name).unwrap_or_default();
+                vec![key("policy"), key("off"), Step::Index(index)]
+            }
+            RuleProblem::SameName { name } => in_rule(name, Some("name")),
+            RuleProblem::NoMatcher { name } => in_rule(name, None),
+            RuleProblem::Mixed { name, second, .. } => in_rule(name, Some(second)),
+        };
+        return Some(Finding { path, on_key: false, message: problem.to_string(), hint: None });
+    }
+    // The built-in rules come last, and their examples are checked by tests.
+    let problem = check_examples(all.get(..config.rule.len())?).into_iter().next()?;
+    let path = match &problem {
+        ExampleProblem::DoesNotMatch { rule, .. } => in_rule(rule, Some("matches")),
+        ExampleProblem::Matches { rule, .. } => in_rule(rule, Some("not_matches")),
+    };
+    Some(Finding { path, on_key: false, message: problem.to_string(), hint: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: &str = "[policy]\noff = [\"git-stash\", \"read-before-edit\"]\n[policy.tools]\nWebFetch = \"deny\"\n\n\
+                        [[policy.rule]]\nname = \"no-deploy\"\nverdict = \"deny\"\nreason = \"not now\"\nprogram = [\"deploy\"]\n\
+                        matches = [\"deploy it\"]\nnot_matches = [\"echo deploy\"]\n";
+
+    #[test]
+    fn rules_are_read_with_their_lines() {
+        let config = alone("c.toml", RULE).unwrap();
+        assert_eq!(config.policy.rule[0].name, "no-deploy");
+        assert!(!config.policy.read_before_edit());
+        assert_eq!(rule_lines(RULE), [6]);
+        assert_eq!(rule_lines("plan = 1\n"), [0; 0]);
+    }
+
+    #[test]
+    fn rules_that_cannot_work_are_faults_of_their_line() {
+        let rule = "[[policy.rule]]\nname = \"x\"\nverdict = \"deny\"\nreason = \"r\"\n";
+        for (text, said) in [
+            ("[policy]\noff = [\"git-pusch\"]\n".to_owned(), "c.toml:2:8: no built-in rule is called `git-pusch`; did you mean"),
+            (rule.to_owned(), "c.toml:1:1: rule `x` matches nothing"),
+            (format!("{rule}program = [\"a\"]\nmatches = [\"b\"]\n"), "c.toml:6:11: rule `x` does not match its example `b`"),
+            (format!("{rule}program = [\"a\"]\nnot_matches = [\"a\"]\n"), "c.toml:6:15: rule `x` matches `a`"),
+            (format!("{rule}program = [\"a\"]\nread = [\"b\"]\n"), "c.toml:6:8: rule `x` mixes"),
+            (format!("{rule}program = [\"a\"]\n{rule}program = [\"a\"]\n"), "c.toml:7:8: two rules are called `x`"),
+            ("[policy]\nunknwon = \"deny\"\n".to_owned(), "c.toml:2:1: unknown key `unknwon` in `policy`"),
+            ("[policy.tools]\nX = \"perhaps\"\n".to_owned(), "c.toml:2:5: `policy.tools.X` cannot be \"perhaps\""),
+            ("[policy]\non_failure = \"x\"\n".to_owned(), "c.toml:2:14: `policy.on_failure` cannot be"),
+        ] {
+            let problem = alone("c.toml", &text).unwrap_err().to_string();
+            assert!(problem.starts_with(said), "{problem}\n{text}");
+        }
+    }
+}

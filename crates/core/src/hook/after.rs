@@ -1,0 +1,100 @@
+//! After a tool: what the session knows now, and what a test run showed.
+
+use serde_json::Value;
+
+use super::record::cut;
+use super::{Answer, Record, Response, Situation, ToolCall};
+use crate::policy::{self, Mode, ToolKind, kind_of, reads, writes};
+use crate::shell::{self, Variables};
+use crate::test_outcome::{self, TestOutcome, TestState};
+
+/// How a call that was executed ended.
+pub(super) struct Ended<'a> {
+    pub(super) event: &'a str,
+    pub(super) duration_ms: u64,
+    pub(super) result: Result<Option<&'a str>, &'a str>,
+    pub(super) interrupted: bool,
+}
+
+pub(super) fn after(
+    call: &ToolCall<'_>,
+    parsed: Option<&policy::ToolCall>,
+    ended: &Ended<'_>,
+    situation: &Situation<'_>,
+) -> Response {
+    let failed = ended.result.is_err();
+    let mut known = Vec::new();
+    let mut files = Vec::new();
+    if let Some(parsed) = parsed {
+        let shell = kind_of(&parsed.tool) == ToolKind::Shell;
+        files = writes(parsed, situation.context);
+        // A command that failed has mostly read what it names; a file tool that failed has done nothing.
+        if !ended.interrupted && (shell || !failed) {
+            known = reads(parsed, situation.context);
+            known.extend(files.iter().cloned());
+        }
+    }
+    let mut records = vec![Record::Ran {
+        tool: cut(&call.tool),
+        id: call.id.as_deref().map(cut),
+        failed,
+        interrupted: ended.interrupted,
+        duration_ms: ended.duration_ms,
+        files: files.iter().take(20).map(|path| cut(path)).collect(),
+    }];
+    let outcome = parsed.filter(|_| !ended.interrupted).and_then(|parsed| tests_of(parsed, ended));
+    let mut answer = Answer::Silent;
+    if let Some(outcome) = outcome {
+        match outcome.state {
+            TestState::Failed | TestState::Broken => {
+                let mut text = test_outcome::summary(&outcome);
+                if situation.context.mode == Mode::Run {
+                    text.push_str("\nVerdone runs the checks itself after the turn: work goes on until they pass.");
+                }
+                answer = Answer::Context { event: ended.event.to_owned(), text };
+            }
+            TestState::Passed | TestState::NothingRan => {}
+        }
+        records.push(Record::Tests { outcome });
+    }
+    Response { answer, records, known }
+}
+
+/// What a shell command showed about tests.
+fn tests_of(call: &policy::ToolCall, ended: &Ended<'_>) -> Option<TestOutcome> {
+    if kind_of(&call.tool) != ToolKind::Shell {
+        return None;
+    }
+    let line = call.text("command").or_else(|| call.text("cmd"))?;
+    let script = shell::parse(line, &Variables::new());
+    let words = |simple: &shell::Simple| -> Vec<String> {
+        simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect()
+    };
+    let commands: Vec<Vec<String>> = script.commands.iter().map(words).collect();
+    let (exit_code, output) = match ended.result {
+        Ok(response) => (Some(0), said(response.unwrap_or("null"))),
+        Err(error) => failure(error),
+    };
+    test_outcome::read(Some(&commands), exit_code, &output)
+}
+
+/// What the client says of a command that ended with 0.
+fn said(response: &str) -> String {
+    match serde_json::from_str(response) {
+        Ok(Value::String(text)) => text,
+        Ok(value) => {
+            let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+            [text("stdout"), text("stderr")].join("\n")
+        }
+        Err(_) => String::new(),
+    }
+}
+
+/// `Exit code 1`, and below it the output. Without that line nobody knows how it ended.
+fn failure(error: &str) -> (Option<i32>, String) {
+    let (first, rest) = error.split_once('\n').unwrap_or((error, ""));
+    match first.trim().strip_prefix("Exit code ").and_then(|code| code.trim().parse().ok()) {
+        Some(code) => (Some(code), rest.to_owned()),
+        None => (None, error.to_owned()),
+    }
+}

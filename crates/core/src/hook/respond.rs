@@ -1,0 +1,178 @@
+//! One answer for every event: the call judged by policy and memory, the rest told and recorded.
+//!
+//! Pure: what the disk knows (rules, real paths, whether a file exists and this session has seen it) comes in as data. In a run the
+//! answer to a tool call is always explicit, because there it *is* the permission system; in a user's own session only a denial is
+//! said, because an allowance would skip the user's own settings.
+
+use super::after::{Ended, after};
+use super::record::cut;
+use super::{Answer, HookEvent, HookInput, Permission, Record, StartSource, ToolCall};
+use crate::policy::{
+    self, Decision, Mode, PolicyContext, READ_BEFORE_EDIT, Rule, Source, ToolKind, evaluate, evaluate_prompt, kind_of, writes,
+};
+use crate::verdict::PolicyVerdict;
+
+/// What is known about the place where the event happened.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation<'a> {
+    pub rules: &'a [Rule],
+    /// Its `mode` says whether this is a run.
+    pub context: &'a PolicyContext,
+    /// The call of the input, where it has one.
+    pub call: Option<&'a policy::ToolCall>,
+    /// What the session knows of the file that the call would change; nothing where reading first is not asked for.
+    pub target: Option<&'a Target>,
+    /// For the agent to read when a session begins.
+    pub briefing: Option<&'a str>,
+}
+
+/// A file that a call of a file tool would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub path: String,
+    pub exists: bool,
+    /// This session has read or written it.
+    pub known: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    pub answer: Answer,
+    pub records: Vec<Record>,
+    /// Files that the session knows from now on.
+    pub known: Vec<String>,
+}
+
+/// The file that a call of a file tool would change: the one to ask the session's memory about.
+pub fn target(call: &policy::ToolCall, context: &PolicyContext) -> Option<String> {
+    match kind_of(&call.tool) {
+        ToolKind::Write => writes(call, context).into_iter().next(),
+        ToolKind::Shell | ToolKind::Read | ToolKind::Agent | ToolKind::Other => None,
+    }
+}
+
+/// Answers one event.
+pub fn respond(input: &HookInput<'_>, situation: &Situation<'_>) -> Response {
+    let event = input.common.event_name.as_ref();
+    match &input.event {
+        HookEvent::SessionStart { source } => started(*source, situation.briefing),
+        HookEvent::UserPromptSubmit { prompt } => prompted(prompt, situation),
+        HookEvent::PreToolUse(call) => judged(call, situation, Answer::ToolUse),
+        HookEvent::PermissionRequest(call) => judged(call, situation, Answer::PermissionRequest),
+        HookEvent::PostToolUse { call, response, duration_ms } => {
+            let result = Ok(response.map(serde_json::value::RawValue::get));
+            after(call, situation.call, &Ended { event, duration_ms: *duration_ms, result, interrupted: false }, situation)
+        }
+        HookEvent::PostToolUseFailure { call, error, interrupted, duration_ms } => {
+            let ended = Ended { event, duration_ms: *duration_ms, result: Err(error), interrupted: *interrupted };
+            after(call, situation.call, &ended, situation)
+        }
+        HookEvent::ConfigChange { source, file } => settings_changed(source, file.as_deref(), situation.context.mode),
+        HookEvent::StopFailure { error } => silent(Record::TurnFailed { error: cut(error) }),
+        HookEvent::SessionEnd { reason } => silent(Record::Ended { reason: cut(reason) }),
+        HookEvent::PostToolBatch
+        | HookEvent::TaskCreated { .. }
+        | HookEvent::TaskCompleted { .. }
+        | HookEvent::TeammateIdle { .. }
+        | HookEvent::PreCompact
+        | HookEvent::PostCompact
+        | HookEvent::SubagentStart
+        | HookEvent::SubagentStop { .. }
+        | HookEvent::Notification { .. }
+        | HookEvent::Stop { .. }
+        | HookEvent::Other => silent(Record::Seen),
+    }
+}
+
+fn silent(record: Record) -> Response {
+    Response { answer: Answer::Silent, records: vec![record], known: Vec::new() }
+}
+
+fn started(source: StartSource, briefing: Option<&str>) -> Response {
+    let name = match source {
+        StartSource::Startup => "startup",
+        StartSource::Resume => "resume",
+        StartSource::Clear => "clear",
+        StartSource::Compact => "compact",
+        StartSource::Fork => "fork",
+        StartSource::Other => "other",
+    };
+    let answer = match briefing.filter(|text| !text.trim().is_empty()) {
+        Some(text) => Answer::Context { event: "SessionStart".to_owned(), text: text.to_owned() },
+        None => Answer::Silent,
+    };
+    Response { answer, ..silent(Record::Started { source: name.to_owned() }) }
+}
+
+fn prompted(prompt: &str, situation: &Situation<'_>) -> Response {
+    let decision = evaluate_prompt(prompt, situation.context.mode, situation.rules);
+    let refused = decision.verdict == PolicyVerdict::Deny;
+    let refused_by = decision.rule.as_ref().filter(|_| refused).map(|(name, _)| name.clone());
+    let answer = if refused { Answer::Block { reason: said(&decision) } } else { Answer::Silent };
+    Response { answer, ..silent(Record::Prompt { refused_by }) }
+}
+
+fn judged(call: &ToolCall<'_>, situation: &Situation<'_>, form: fn(Permission) -> Answer) -> Response {
+    let Some(parsed) = situation.call else {
+        // Who forgets to parse the call must not open the gate by it.
+        return Response {
+            answer: form(Permission::Deny { reason: "the call was not read".to_owned() }),
+            ..silent(Record::Seen)
+        };
+    };
+    let mut decision = evaluate(parsed, situation.context, situation.rules);
+    if decision.verdict < PolicyVerdict::Deny
+        && let Some(target) = situation.target.filter(|target| target.exists && !target.known)
+    {
+        decision = unread(&target.path);
+    }
+    let permission = match (decision.verdict, situation.context.mode) {
+        (PolicyVerdict::Allow, Mode::Run) => Some(Permission::Allow),
+        // What has to be asked is denied where nobody can be; in a session the client asks by its own rules.
+        (PolicyVerdict::Deny, _) | (PolicyVerdict::Ask, Mode::Run) => Some(Permission::Deny { reason: said(&decision) }),
+        (PolicyVerdict::Allow | PolicyVerdict::Ask, Mode::Interactive) => None,
+    };
+    let answer = permission.map_or(Answer::Silent, form);
+    Response { answer, ..silent(Record::decided(call, &decision)) }
+}
+
+fn unread(path: &str) -> Decision {
+    Decision {
+        verdict: PolicyVerdict::Deny,
+        rule: Some((READ_BEFORE_EDIT.to_owned(), Source::BuiltIn)),
+        command: None,
+        path: Some(path.to_owned()),
+        reason: "the file exists and this session has not read it".to_owned(),
+        alternative: "read it first, then change it".to_owned(),
+        unknown: None,
+        needs_human: false,
+    }
+}
+
+/// A denial as the agent reads it: which rule, about what, why, and what to do instead.
+fn said(decision: &Decision) -> String {
+    let mut text = match &decision.rule {
+        Some((name, _)) => format!("Denied by Verdone's rule `{name}`"),
+        None => "Denied by Verdone".to_owned(),
+    };
+    let about = decision.command.as_ref().map(|found| &found.text).filter(|text| !text.is_empty()).or(decision.path.as_ref());
+    if let Some(about) = about {
+        text.push_str(&format!(" (`{}`)", cut(about)));
+    }
+    text.push_str(&format!(": {}.", decision.reason));
+    if !decision.alternative.is_empty() {
+        text.push_str(&format!(" Instead: {}.", decision.alternative));
+    }
+    text
+}
+
+fn settings_changed(source: &str, file: Option<&str>, mode: Mode) -> Response {
+    let record = |refused| Record::Settings { source: cut(source), file: file.map(cut), refused };
+    match mode {
+        Mode::Run => {
+            let reason = "Settings stay as they were when the run began; the change counts after it.".to_owned();
+            Response { answer: Answer::Block { reason }, ..silent(record(true)) }
+        }
+        Mode::Interactive => silent(record(false)),
+    }
+}

@@ -1,0 +1,135 @@
+//! What policy asks about the disk, for one call: real paths, files that hold secrets, the plan where it would be changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use verdone_core::config::Config;
+use verdone_core::policy::{Mode, PlanFile, PolicyContext, ToolCall, normalise, paths_to_resolve};
+
+use crate::plan_file::{self, PlanRequest};
+
+use super::home::Home;
+
+/// Longer chains of links are loops.
+const MOST_LINKS: usize = 40;
+
+/// What is asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub mode: Mode,
+    pub cwd: &'a str,
+    pub call: Option<&'a ToolCall>,
+}
+
+/// The facts that the rules need for this call.
+pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
+    let mut context = PolicyContext {
+        mode: asked.mode,
+        root: text(&home.top),
+        cwd: text(&fs::canonicalize(asked.cwd).unwrap_or_else(|_| PathBuf::from(asked.cwd))),
+        home: std::env::var_os("HOME").filter(|home| !home.is_empty()).map(|home| text(&real(Path::new(&home)))),
+        temp: temp_dirs(),
+        on_unknown: config.policy.unknown,
+        tools: config.policy.tools.clone(),
+        ..PolicyContext::default()
+    };
+    let Some(call) = asked.call else { return context };
+    let paths = paths_to_resolve(call, &context);
+    if paths.is_empty() {
+        return context;
+    }
+    context.ignore_case = home.root.join(".VERDONE").exists();
+    context.resolved = paths.into_iter().map(|path| (path.clone(), text(&real(Path::new(&path))))).collect::<BTreeMap<_, _>>();
+    let places: BTreeSet<String> = context.resolved.keys().map(|path| normalise(path, &context)).collect();
+    let is_env = |path: &&String| path.rsplit('/').next().is_some_and(|name| name.to_lowercase().starts_with(".env"));
+    context.env_files = places.iter().filter(is_env).filter(|path| Path::new(path).exists()).cloned().collect();
+    match asked.mode {
+        Mode::Run => context.plans = plan(home, config, &places).into_iter().collect(),
+        // In a session of their own, users change their plans with the agent.
+        Mode::Interactive => {}
+    }
+    context
+}
+
+/// The plan, if one of the places is it or holds it. It can be large, and few calls touch it.
+fn plan(home: &Home, config: &Config, places: &BTreeSet<String>) -> Option<PlanFile> {
+    let looks_like_one = |place: &String| place.ends_with(".md") || place.ends_with(".json") || Path::new(place).is_dir();
+    if config.plan.is_none() && !places.iter().any(looks_like_one) {
+        return None;
+    }
+    let request = PlanRequest {
+        root: home.root.clone(),
+        cwd: home.root.clone(),
+        configured: config.plan.as_ref().map(PathBuf::from),
+        ..PlanRequest::default()
+    };
+    let location = plan_file::find(&request).ok()?;
+    let path = text(&real(&home.root.join(&location.plan)));
+    let touched = places.iter().any(|place| path == *place || path.starts_with(&format!("{}/", place.trim_end_matches('/'))));
+    if !touched {
+        return None;
+    }
+    let opened = plan_file::PlanFile::open(location).ok()?;
+    Some(PlanFile::of(path, opened.document()))
+}
+
+fn temp_dirs() -> Vec<String> {
+    let named = std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let dirs = named.into_iter().chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
+    // The root as a temporary directory would let everything through.
+    dirs.map(|dir| text(&real(&dir))).filter(|dir| dir.len() > 1).collect()
+}
+
+/// Where a path leads, also where its end does not exist: a link that points to nothing is followed, because a write would be.
+fn real(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if let Ok(real) = fs::canonicalize(&path) {
+            return real;
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return path };
+        let parent = real_parent(parent);
+        let whole = parent.join(name);
+        match fs::read_link(&whole) {
+            Ok(target) => path = parent.join(target),
+            Err(_) => return whole,
+        }
+    }
+    path
+}
+
+/// The deepest directory that exists, without links, and the rest as it is written.
+fn real_parent(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let Ok(real) = fs::canonicalize(ancestor) {
+            return path.strip_prefix(ancestor).map_or_else(|_| real.clone(), |rest| real.join(rest));
+        }
+    }
+    path.to_owned()
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_are_followed_also_where_they_lead_to_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(temp.path()).unwrap();
+        fs::create_dir(root.join("dir")).unwrap();
+        symlink("/nowhere/secret", root.join("dangling")).unwrap();
+        symlink(root.join("dir"), root.join("link")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        assert_eq!(real(&root.join("dangling")), Path::new("/nowhere/secret"));
+        assert_eq!(real(&root.join("link/new/deep.txt")), root.join("dir/new/deep.txt"));
+        assert_eq!(real(&root.join("link")), root.join("dir"));
+        assert_eq!(real(&root.join("dir/new.txt")), root.join("dir/new.txt"));
+        assert_eq!(real(&root.join("loop")), root.join("loop"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Who answers the client: once, whatever happens. A panic and a deadline of our own give the answer of a guard that cannot judge,
+//! because a hook that dies or hangs opens the gate.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use verdone_core::hook::{Answer, fail};
+use verdone_core::policy::{Mode, OnFailure};
+
+use super::home::Home;
+use super::session::append_fault;
+
+/// Far above what any call takes, far below the patience of the client.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone)]
+pub(super) struct Speaker(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    mode: Mode,
+    spoken: AtomicBool,
+    event: Mutex<Option<String>>,
+    on_failure: OnceLock<OnFailure>,
+    sessions: OnceLock<PathBuf>,
+}
+
+impl Speaker {
+    /// Watches the clock and the panics from here on.
+    pub(super) fn start(mode: Mode, event: Option<&str>) -> Self {
+        let shared = Shared {
+            mode,
+            spoken: AtomicBool::new(false),
+            event: Mutex::new(event.map(str::to_owned)),
+            on_failure: OnceLock::new(),
+            sessions: OnceLock::new(),
+        };
+        let speaker = Self(Arc::new(shared));
+        let panicked = speaker.clone();
+        std::panic::set_hook(Box::new(move |info| {
+            let place = info.location().map(ToString::to_string).unwrap_or_default();
+            panicked.fail(&format!("it panicked at {place}"));
+            std::process::exit(0);
+        }));
+        let late = speaker.clone();
+        // Without a second thread there is no deadline; the answer itself does not depend on it.
+        let _ = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
+            thread::sleep(DEADLINE);
+            late.fail("there was no answer within 5 seconds");
+            std::process::exit(0);
+        });
+        speaker
+    }
+
+    pub(super) fn is_about(&self, event: Option<String>) {
+        if event.is_some() {
+            *self.0.event.lock().unwrap_or_else(PoisonError::into_inner) = event;
+        }
+    }
+
+    pub(super) fn fails_by(&self, on_failure: OnFailure) {
+        let _ = self.0.on_failure.set(on_failure);
+    }
+
+    pub(super) fn records_at(&self, home: &Home) {
+        let _ = self.0.sessions.set(home.sessions());
+    }
+
+    /// The answer. Later ones are dropped.
+    pub(super) fn say(&self, answer: &Answer) {
+        if self.0.spoken.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if let Some(value) = answer.to_json() {
+            // A client that is gone needs no answer.
+            let mut out = std::io::stdout().lock();
+            let _ = out.write_all(format!("{value}\n").as_bytes()).and_then(|()| out.flush());
+        }
+    }
+
+    /// The answer to what cannot be judged, and a record of it.
+    pub(super) fn fail(&self, cause: &str) {
+        let event = self.0.event.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let on_failure = self.0.on_failure.get().copied().unwrap_or_default();
+        let response = fail(event.as_deref(), self.0.mode, on_failure, cause);
+        self.say(&response.answer);
+        if let Some(sessions) = self.0.sessions.get() {
+            // There is nobody left to tell.
+            let _ = append_fault(sessions, event.as_deref(), &response.records);
+        }
+    }
+}
