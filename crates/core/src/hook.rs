@@ -5,6 +5,7 @@
 
 mod answer;
 mod input;
+pub mod settings;
 mod value_end;
 
 pub use answer::{Answer, Permission};
