@@ -85,7 +85,7 @@ fn path(path: &Path) -> String {
     path.display().to_string()
 }
 
-const COMMANDS: [&[&str]; 22] = [
+const COMMANDS: [&[&str]; 24] = [
     &[],
     &["init"],
     &["run"],
@@ -102,6 +102,8 @@ const COMMANDS: [&[&str]; 22] = [
     &["checkpoints"],
     &["report"],
     &["doctor"],
+    &["install"],
+    &["uninstall"],
     &["demo"],
     &["config"],
     &["config", "show"],
