@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn changes_are_shown_with_what_is_around_them() {
-        let old: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let old = (1..=20).map(|n| n.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         let new = old.replacen("5\n", "five\n", 1).replacen("19\n", "19\n19b\n", 1);
         let shown = diff("f", Some(&old), Some(&new));
         let expected =
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_large_middle_is_replaced_as_a_whole() {
-        let text = |word: &str| (0..3000).map(|n| format!("{word}{n}\n")).collect::<String>();
+        let text = |word: &str| format!("{word}\n").repeat(3000);
         let shown = diff("f", Some(&text("a")), Some(&text("b")));
         assert_eq!(shown.lines().count(), 3 + 6000);
     }

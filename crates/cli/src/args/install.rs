@@ -5,7 +5,7 @@ use verdone_runtime::client_settings::Scope;
 
 /// Put Verdone's hooks into Claude Code's settings, for sessions that you start yourself.
 ///
-/// A run needs none of this: it brings its own hooks. Shows the change first, and asks. Every other byte of the file stays as it is,
+/// A run needs none of this. Shows the change first, and asks. Every other byte of the file stays as it is,
 /// hooks of yours too, and `verdone uninstall` gives the file back as it was. Doing it again changes nothing, or brings the hooks up to
 /// date. A file that is not JSON (with comments, say) is left alone.
 ///

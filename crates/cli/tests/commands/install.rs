@@ -129,8 +129,8 @@ fn doctor_says_whether_installed_hooks_answer() {
         sandbox.write(LOCAL, text);
         let mut output = verdone(&sandbox, &["doctor"]);
         output.assert_code(0);
-        output.stdout =
-            output.stdout.lines().skip_while(|line| !line.contains(" hooks ")).map(|line| format!("{line}\n")).collect();
+        let from = output.stdout.lines().position(|line| line.contains(" hooks ")).unwrap();
+        output.stdout = output.stdout.split_inclusive('\n').skip(from).collect();
         outputs.push(output);
     };
     let text = with_program(&fake.to_string_lossy());

@@ -134,8 +134,8 @@ pub(super) fn is_our_program(program: &str) -> bool {
 
 /// One group with one handler: `{ "matcher": "*", "hooks": [{ … }] }`, on one line.
 ///
-/// No `onFailure: "block"`: these are the user's own sessions, where a fault of ours may warn but not stop the work. A Verdone run
-/// brings its own hooks and sets it.
+/// No `onFailure: "block"`: these are the user's own sessions, where a fault of ours may warn but not stop the work. In a
+/// run, where the hooks are the permission system, it has to be set.
 pub(super) fn group(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark) -> String {
     let value = |key: &str| match key {
         "type" => "\"command\"".to_owned(),
