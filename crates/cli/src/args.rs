@@ -1,6 +1,7 @@
 //! Every argument of every command. The help text is the documentation: `docs/cli.md` is made from it.
 
 mod control;
+mod install;
 mod land;
 mod policy;
 
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use verdone_runtime::config_file::Flags;
 
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
+pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 
@@ -82,6 +84,8 @@ pub(crate) enum Command {
     Prune(PruneArgs),
     Report(ReportArgs),
     Doctor(DoctorArgs),
+    Install(InstallArgs),
+    Uninstall(UninstallArgs),
     Demo(DemoArgs),
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -395,7 +399,8 @@ pub(crate) struct ReportArgs {}
 
 /// Check that a run could start here.
 ///
-/// Looks at git, the identity for commits, the config, the plan, the agent, the programs of the checks and disk space. Every fault comes with the command that mends it.
+/// Looks at git, the identity for commits, the config, the plan, the agent, the programs of the checks and disk space, and starts the hooks that
+/// `verdone install` put into settings files, to see whether they answer. Every fault comes with the command that mends it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

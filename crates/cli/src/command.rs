@@ -9,6 +9,7 @@ mod config;
 mod demo;
 mod doctor;
 mod init;
+mod install;
 mod land;
 mod latest;
 mod log;
@@ -144,6 +145,8 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Prune(args) => prune::run(&args, context),
         Command::Report(args) => report::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
+        Command::Install(args) => install::put_in(&args, context),
+        Command::Uninstall(args) => install::take_out(&args, context),
         Command::Demo(args) => demo::run(&args, context),
         Command::Config(command) => config::run(&command, context),
         Command::Policy(command) => policy::run(&command, context),

@@ -85,7 +85,7 @@ fn path(path: &Path) -> String {
     path.display().to_string()
 }
 
-const COMMANDS: [&[&str]; 27] = [
+const COMMANDS: [&[&str]; 29] = [
     &[],
     &["init"],
     &["run"],
@@ -102,6 +102,8 @@ const COMMANDS: [&[&str]; 27] = [
     &["checkpoints"],
     &["report"],
     &["doctor"],
+    &["install"],
+    &["uninstall"],
     &["demo"],
     &["config"],
     &["config", "show"],

@@ -10,6 +10,7 @@ mod failure;
 mod input;
 mod record;
 mod respond;
+pub mod settings;
 mod value_end;
 
 pub use answer::{Answer, Permission};

@@ -10,13 +10,11 @@ mod document;
 mod feature_list;
 mod few;
 mod implementation_plan;
-mod json;
 mod json_story;
 mod label;
 mod markdown;
 mod marker;
 mod plan_md;
-mod position;
 mod prd_json;
 pub mod progress;
 mod select;
@@ -27,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::CommandSpec;
 use crate::id::StoryId;
+use crate::{json, position};
 
 pub use document::{Document, MarkError, Undo};
 pub use few::Few;

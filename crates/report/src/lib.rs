@@ -4,6 +4,7 @@
 //! arguments, and every text that comes from a plan, an agent or a repository is sanitised before it is written.
 
 mod checkpoints;
+mod diff;
 mod event_lines;
 mod json;
 mod live;
@@ -22,6 +23,7 @@ mod width;
 mod words;
 
 pub use checkpoints::checkpoints;
+pub use diff::diff;
 pub use json::{Json, escape_json};
 pub use log::log_line;
 pub use markdown::{Extra, ListedStory, markdown};

@@ -1,5 +1,7 @@
 //! `verdone doctor`: everything that a run needs, good or bad.
 
+mod hooks;
+
 use std::path::Path;
 
 use verdone_core::config::Config;
@@ -24,7 +26,8 @@ use crate::terminal::{Style, print, print_json, printable, printable_line};
 const MUCH: u64 = 500 * 1024 * 1024;
 
 pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
-    let findings = examine(context);
+    let mut findings = examine(context);
+    findings.extend(hooks::hooks(context));
     let worst = findings.iter().map(|finding| finding.health).max().unwrap_or(Health::Good);
     if args.json {
         let list: Vec<_> = findings

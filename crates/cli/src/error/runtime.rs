@@ -1,10 +1,12 @@
 //! Where errors of the other crates become advice: each gets its kind, its place and the next command to type.
 
 use std::fs;
+use std::path::Path;
 
 use verdone_core::plan::{PlanError, Problem};
 use verdone_core::prompt::PromptError;
 use verdone_runtime::approval::ApprovalError;
+use verdone_runtime::client_settings::SettingsFileError;
 use verdone_runtime::git::GitError;
 use verdone_runtime::land::LandError;
 use verdone_runtime::place::PlaceError;
@@ -155,6 +157,28 @@ impl From<PlanError> for CliError {
         let mut hints: Vec<String> = error.problems.into_iter().filter_map(|problem| problem.hint).collect();
         hints.dedup();
         hints.into_iter().take(3).fold(made, Self::hint)
+    }
+}
+
+impl CliError {
+    /// Something wrong in a file that people write, with its line.
+    pub(crate) fn in_file(path: &Path, name: &str, problem: Problem) -> Self {
+        let mut error = Self::usage(format!("{name}:{}:{}: {}", problem.line, problem.column, problem.message));
+        error.place = place(&path.to_string_lossy(), &problem);
+        error.hints.extend(problem.hint);
+        error
+    }
+}
+
+impl From<SettingsFileError> for CliError {
+    fn from(error: SettingsFileError) -> Self {
+        match &error {
+            SettingsFileError::NoHome => Self::caused(Kind::Usage, error).hint("set HOME, or use --local"),
+            SettingsFileError::NotAFile { .. } | SettingsFileError::NotText { .. } => Self::caused(Kind::Usage, error),
+            SettingsFileError::LinkToNothing { .. } => Self::caused(Kind::Usage, error).hint("mend or remove the link"),
+            SettingsFileError::Changed { .. } => Self::caused(Kind::Error, error).hint("nothing was written: look again"),
+            SettingsFileError::Io { .. } => Self::caused(Kind::Error, error),
+        }
     }
 }
 

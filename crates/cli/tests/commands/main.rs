@@ -8,6 +8,7 @@ mod closed_output;
 mod doctor;
 mod follow;
 mod hostile;
+mod install;
 mod land;
 mod look_back;
 mod plan;

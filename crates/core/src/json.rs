@@ -1,22 +1,22 @@
 //! A JSON reader that remembers where everything is, so that one value can be rewritten and the rest of the file stays as it is.
 //!
-//! Objects inside the file's own object or list are checked and passed over; each is read again when it is needed. So a plan of
-//! any size is in memory as text and, for a moment, as one story.
+//! In a plan, objects inside the file's own object or list are checked and passed over; each is read again when it is needed. So a
+//! plan of any size is in memory as text and, for a moment, as one story.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::position::{Fault, quote};
+use crate::position::{Fault, quote};
 
 /// A value and the bytes it was read from.
 #[derive(Debug)]
-pub(super) struct Node<'a> {
-    pub(super) span: Range<usize>,
-    pub(super) value: Value<'a>,
+pub(crate) struct Node<'a> {
+    pub(crate) span: Range<usize>,
+    pub(crate) value: Value<'a>,
 }
 
 #[derive(Debug)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Null,
     Bool,
     /// As it is spelled.
@@ -29,14 +29,14 @@ pub(super) enum Value<'a> {
 }
 
 #[derive(Debug)]
-pub(super) struct Member<'a> {
-    pub(super) key: Cow<'a, str>,
-    pub(super) key_span: Range<usize>,
-    pub(super) node: Node<'a>,
+pub(crate) struct Member<'a> {
+    pub(crate) key: Cow<'a, str>,
+    pub(crate) key_span: Range<usize>,
+    pub(crate) node: Node<'a>,
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "null",
             Value::Bool => "true or false",
@@ -47,35 +47,42 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(super) fn members(&self) -> &[Member<'a>] {
+    pub(crate) fn members(&self) -> &[Member<'a>] {
         match &self.value {
             Value::Object(members) => members,
             Value::Null | Value::Bool | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Unread => &[],
         }
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&Node<'a>> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node<'a>> {
         self.members().iter().find(|member| member.key == key).map(|member| &member.node)
     }
 }
 
-/// Reads a whole file. The first mistake ends it: after that nothing can be trusted.
-pub(super) fn read(text: &str) -> Result<Node<'_>, Fault> {
+/// Reads a whole file, but passes over objects inside its own. The first mistake ends it: after that nothing can be trusted.
+pub(crate) fn read(text: &str) -> Result<Node<'_>, Fault> {
+    read_file(text, 1)
+}
+
+/// Reads a whole file with everything in it: for small ones.
+pub(crate) fn read_whole(text: &str) -> Result<Node<'_>, Fault> {
+    read_file(text, DEEPEST)
+}
+
+fn read_file(text: &str, keeps: u32) -> Result<Node<'_>, Fault> {
     let at = text.len() - text.trim_start_matches('\u{feff}').len();
-    let mut reader = Reader { text, at, depth: 0, keeps: 1 };
+    let mut reader = Reader { text, at, depth: 0, keeps };
     let node = reader.value()?;
     reader.skip_space();
     match reader.peek() {
         None => Ok(node),
-        Some(_) => {
-            Err(Fault::new(reader.at, "there is something after the end of the JSON value")
-                .hint("a plan is one object or one list"))
-        }
+        Some(_) => Err(Fault::new(reader.at, "there is something after the end of the JSON value")
+            .hint("the whole file is one object or one list")),
     }
 }
 
 /// Reads an object that was passed over.
-pub(super) fn read_again<'a>(text: &'a str, node: &Node<'a>) -> Result<Node<'a>, Fault> {
+pub(crate) fn read_again<'a>(text: &'a str, node: &Node<'a>) -> Result<Node<'a>, Fault> {
     Reader { text, at: node.span.start, depth: 0, keeps: DEEPEST }.value()
 }
 

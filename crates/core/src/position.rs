@@ -1,28 +1,28 @@
 //! Turns byte offsets into the lines and columns that people use, and collects what is wrong there.
 
-use super::Problem;
+use crate::plan::Problem;
 
 /// The line starts of a text.
 #[derive(Debug)]
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let mut starts = vec![0];
         starts.extend(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1));
         Self { text, starts }
     }
 
     /// From 1.
-    pub(super) fn line(&self, at: usize) -> u32 {
+    pub(crate) fn line(&self, at: usize) -> u32 {
         self.starts.partition_point(|start| *start <= at) as u32
     }
 
     /// Line and column, both from 1; the column counts characters, a byte order mark is none.
-    pub(super) fn place(&self, at: usize) -> (u32, u32) {
+    pub(crate) fn place(&self, at: usize) -> (u32, u32) {
         let line = self.line(at);
         let start = self.starts[line as usize - 1];
         let before = self.text.get(start..at).unwrap_or_default();
@@ -31,7 +31,7 @@ impl<'a> Lines<'a> {
     }
 
     /// What is wrong, in the order of the file; a long list is cut, because finding a column takes as long as its line.
-    pub(super) fn problems(&self, mut faults: Vec<Fault>) -> Vec<Problem> {
+    pub(crate) fn problems(&self, mut faults: Vec<Fault>) -> Vec<Problem> {
         const SHOWN: usize = 100;
         faults.sort_by_key(|fault| fault.at);
         let more = faults.len().saturating_sub(SHOWN);
@@ -43,7 +43,7 @@ impl<'a> Lines<'a> {
         problems
     }
 
-    pub(super) fn problem(&self, fault: &Fault) -> Problem {
+    pub(crate) fn problem(&self, fault: &Fault) -> Problem {
         let (line, column) = self.place(fault.at);
         Problem { line, column, message: fault.message.clone(), hint: fault.hint.clone() }
     }
@@ -51,25 +51,25 @@ impl<'a> Lines<'a> {
 
 /// Something wrong at a byte offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) at: usize,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
+pub(crate) struct Fault {
+    pub(crate) at: usize,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
 }
 
 impl Fault {
-    pub(super) fn new(at: usize, message: impl Into<String>) -> Self {
+    pub(crate) fn new(at: usize, message: impl Into<String>) -> Self {
         Self { at, message: message.into(), hint: None }
     }
 
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 }
 
-/// Text from a plan inside a message: short, on one line.
-pub(super) fn quote(text: &str) -> String {
+/// Text from a file inside a message: short, on one line.
+pub(crate) fn quote(text: &str) -> String {
     const LONGEST: usize = 60;
     let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST + 1).collect();
     match flat.char_indices().nth(LONGEST) {

@@ -1,0 +1,74 @@
+//! The hooks that `verdone install` put into settings files: whether they are whole, and whether they answer.
+
+use std::path::Path;
+use std::time::Duration;
+
+use verdone_core::hook::settings::{Installed, installed};
+use verdone_report::plural;
+use verdone_runtime::client_settings::{Scope, SettingsFile, probe};
+use verdone_runtime::preflight::{Finding, Health};
+
+use crate::command::Context;
+use crate::command::install::{name, root};
+
+/// Longer than a hook may take on a very busy machine.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A finding for each file that has hooks of ours, or cannot be read. None of them is bad: a run needs no installed hooks.
+pub(super) fn hooks(context: &Context) -> Vec<Finding> {
+    let root = root(context);
+    Scope::ALL.into_iter().filter_map(|scope| look(scope, &root, context)).collect()
+}
+
+fn look(scope: Scope, root: &Path, context: &Context) -> Option<Finding> {
+    let file = SettingsFile::of(scope, root, &context.environment).ok()?;
+    let name = name(&file.path, root);
+    let found = match file.read() {
+        Ok(found) => found,
+        Err(error) => return Some(Finding::warning("hooks", error.to_string())),
+    };
+    let installed = match installed(found.text()) {
+        Ok(installed) => installed?,
+        Err(problem) => {
+            let message = format!("{name}:{}:{}: {}", problem.line, problem.column, problem.message);
+            return Some(Finding { hints: problem.hint.into_iter().collect(), ..Finding::warning("hooks", message) });
+        }
+    };
+    let again = format!("verdone install --{}", scope.name());
+    Some(match trouble(&installed, scope, root) {
+        None => {
+            let events = plural(installed.events, "event", "events");
+            Finding::good("hooks", format!("{name}: {events}, they answer"))
+        }
+        Some((trouble, hint)) => Finding {
+            what: "hooks",
+            health: Health::Warning,
+            message: format!("{name}: {trouble}"),
+            hints: vec![hint.unwrap_or(again)],
+        },
+    })
+}
+
+/// What is wrong, and what to do where it is not to install them again.
+fn trouble(installed: &Installed, scope: Scope, root: &Path) -> Option<(String, Option<String>)> {
+    if installed.disabled {
+        return Some(("all hooks are switched off".to_owned(), Some("remove \"disableAllHooks\" there".to_owned())));
+    }
+    for command in &installed.commands {
+        let program = Path::new(command.first()?);
+        // A repository can bring settings of its own: looking at it must not start what came with it.
+        if !program.is_absolute() || (scope != Scope::User && is_inside(program, root)) {
+            let message = format!("{} is not started: it is not a program outside of this project", program.display());
+            return Some((message, None));
+        }
+        if let Err(error) = probe(command, LIMIT) {
+            return Some((format!("{} does not work as a hook: {error}", command.join(" ")), None));
+        }
+    }
+    (!installed.missing.is_empty()).then(|| (format!("no hook for {}", installed.missing.join(", ")), None))
+}
+
+fn is_inside(program: &Path, root: &Path) -> bool {
+    let real = program.canonicalize().unwrap_or_else(|_| program.to_owned());
+    program.starts_with(root) || real.starts_with(root)
+}

@@ -1,0 +1,138 @@
+//! `verdone install` and `verdone uninstall`: shows the change to a settings file, asks, and makes it.
+
+use std::io::{self, BufRead as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use verdone_core::hook::settings::{After, install, is_recognisable, uninstall};
+use verdone_report::diff;
+use verdone_runtime::client_settings::{Found, SettingsFile};
+
+use super::{Context, Outcome};
+use crate::args::{EditArgs, InstallArgs, UninstallArgs};
+use crate::error::CliError;
+use crate::terminal::{print, print_json, printable_line, say};
+
+pub(super) fn put_in(args: &InstallArgs, context: &Context) -> Outcome {
+    let program = this_program()?;
+    let words = Words {
+        nothing: "has the hooks already, and they are up to date",
+        done: "Installed. Sessions that run now take it over at once; `verdone doctor` says whether the hooks answer.",
+    };
+    edit(&args.edit, context, &words, |found| Ok(After::Text(install(found.as_before(), &program)?)))
+}
+
+pub(super) fn take_out(args: &UninstallArgs, context: &Context) -> Outcome {
+    let words = Words { nothing: "has no hooks of Verdone", done: "Uninstalled." };
+    edit(&args.edit, context, &words, |found| match found {
+        Found::NoFolder => Ok(After::NoFolder),
+        Found::NoFile => Ok(After::NoFile),
+        Found::Text(text) => uninstall(text),
+    })
+}
+
+/// The project root as the hooks know it; outside of a repository the folder itself.
+pub(super) fn root(context: &Context) -> PathBuf {
+    let start = || context.start.canonicalize().unwrap_or_else(|_| context.start.clone());
+    context.project().map_or_else(|_| start(), |project| project.root)
+}
+
+struct Words {
+    nothing: &'static str,
+    done: &'static str,
+}
+
+fn edit(
+    args: &EditArgs,
+    context: &Context,
+    words: &Words,
+    change: impl FnOnce(&Found) -> Result<After, verdone_core::plan::Problem>,
+) -> Outcome {
+    let root = root(context);
+    let file = SettingsFile::of(args.scope(), &root, &context.environment)?;
+    let name = name(&file.path, &root);
+    let before = file.read()?;
+    let after = change(&before).map_err(|problem| CliError::in_file(&file.path, &name, problem))?;
+    let changes = match (&before, &after) {
+        (Found::Text(old), After::Text(new)) => old != new,
+        (Found::NoFile | Found::NoFolder, After::NoFile | After::NoFolder) => false,
+        (Found::NoFile | Found::NoFolder, After::Text(_)) | (Found::Text(_), After::NoFile | After::NoFolder) => true,
+    };
+    let shown = diff(&name, old(&before), new(&after));
+    let writes = changes && !args.dry_run;
+    if !args.json {
+        if !changes {
+            print(&format!("{} {}.\n", printable_line(&name), words.nothing))?;
+            return Ok(0);
+        }
+        print(&shown)?;
+    }
+    if writes && !args.yes && !confirmed(args, context, &name)? {
+        say("Nothing was changed.\n");
+        return Ok(4);
+    }
+    if writes {
+        file.replace(&before, &after)?;
+    }
+    if args.json {
+        print_json(&json!({
+            "file": file.path,
+            "scope": args.scope().name(),
+            "changes": changes,
+            "written": writes,
+            "diff": shown,
+        }))?;
+    } else {
+        print(&format!("{}\n", if writes { words.done } else { "Nothing was written: --dry-run." }))?;
+    }
+    Ok(0)
+}
+
+fn old(before: &Found) -> Option<&str> {
+    match before {
+        Found::NoFolder | Found::NoFile => None,
+        Found::Text(text) => Some(text),
+    }
+}
+
+fn new(after: &After) -> Option<&str> {
+    match after {
+        After::NoFolder | After::NoFile => None,
+        After::Text(text) => Some(text),
+    }
+}
+
+fn confirmed(args: &EditArgs, context: &Context, name: &str) -> Result<bool, CliError> {
+    if args.json || !context.terminal.can_ask {
+        let why = if args.json { "--json does not ask" } else { "there is no terminal to ask on" };
+        return Err(CliError::usage(format!("{why}: nothing was written"))
+            .hint("add --yes to write it")
+            .hint("or --dry-run to look at it only"));
+    }
+    say(&format!("Write {}? [y/N] ", printable_line(name)));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// As the user would name it: from the project, else in full.
+pub(super) fn name(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+/// The hooks name the program in full: a client may have another PATH.
+fn this_program() -> Result<String, CliError> {
+    let path =
+        std::env::current_exe().map_err(|error| CliError::error(format!("this program does not know where it is: {error}")))?;
+    if !path.is_file() {
+        let message = format!("{} is not there any more", path.display());
+        return Err(CliError::error(message).hint("this program was replaced while it ran: try again"));
+    }
+    let text =
+        path.to_str().ok_or_else(|| CliError::usage("the path of this program is not UTF-8, so settings cannot name it"))?;
+    if !is_recognisable(text) {
+        return Err(CliError::usage(format!("{text} could not be recognised as Verdone's later"))
+            .hint("let the name of the program begin with verdone"));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,156 @@
+//! What our part of a settings file says: which events, what is started, and how to know it again.
+
+use std::ops::Range;
+
+use super::container::Layout;
+use crate::json::Node;
+
+/// An event that has a hook of ours.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) event: &'static str,
+    /// Whether it is about a tool. Then it is about all of them: what a tool may do is for the policy to say.
+    tools: bool,
+    /// Seconds.
+    timeout: u32,
+}
+
+/// An answer takes milliseconds; this is for a machine that is very busy.
+const ANSWER: u32 = 10;
+/// After a tool the user's own command may run, a formatter say.
+const AFTER_TOOL: u32 = 60;
+/// A longer one would also lengthen what other hooks may take while the user waits for the client to close.
+const CLOSING: u32 = 2;
+
+pub(super) const EVENTS: [Wanted; 19] = [
+    Wanted { event: "SessionStart", tools: false, timeout: ANSWER },
+    Wanted { event: "UserPromptSubmit", tools: false, timeout: ANSWER },
+    Wanted { event: "PreToolUse", tools: true, timeout: ANSWER },
+    Wanted { event: "PermissionRequest", tools: true, timeout: ANSWER },
+    Wanted { event: "PostToolUse", tools: true, timeout: AFTER_TOOL },
+    Wanted { event: "PostToolUseFailure", tools: true, timeout: AFTER_TOOL },
+    Wanted { event: "PostToolBatch", tools: false, timeout: AFTER_TOOL },
+    Wanted { event: "ConfigChange", tools: false, timeout: ANSWER },
+    Wanted { event: "PreCompact", tools: false, timeout: ANSWER },
+    Wanted { event: "PostCompact", tools: false, timeout: ANSWER },
+    Wanted { event: "SubagentStart", tools: false, timeout: ANSWER },
+    Wanted { event: "SubagentStop", tools: false, timeout: ANSWER },
+    Wanted { event: "TaskCreated", tools: false, timeout: ANSWER },
+    Wanted { event: "TaskCompleted", tools: false, timeout: ANSWER },
+    Wanted { event: "TeammateIdle", tools: false, timeout: ANSWER },
+    Wanted { event: "Notification", tools: false, timeout: ANSWER },
+    Wanted { event: "Stop", tools: false, timeout: ANSWER },
+    Wanted { event: "StopFailure", tools: false, timeout: ANSWER },
+    Wanted { event: "SessionEnd", tools: false, timeout: CLOSING },
+];
+
+impl Wanted {
+    pub(super) fn matcher(&self) -> Option<&'static str> {
+        self.tools.then_some("*")
+    }
+}
+
+/// What was there before our handler. Without it nobody could say later whether an empty `hooks` was the user's or was made for
+/// ours. It is told by the order of the handler's keys: that means nothing to anybody else, and outlives a client that writes the
+/// file anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// A file with something in it. What is around the handler and holds nothing else is ours.
+    Plain,
+    NoFolder,
+    NoFile,
+    /// A file with nothing in it, not even an object.
+    BlankFile,
+    /// `"hooks": {}`.
+    EmptyHooks,
+    /// An empty list of the event.
+    EmptyList,
+}
+
+impl Mark {
+    const ALL: [Self; 6] = [Self::Plain, Self::NoFolder, Self::NoFile, Self::BlankFile, Self::EmptyHooks, Self::EmptyList];
+
+    fn order(self) -> [&'static str; 4] {
+        match self {
+            Self::Plain => ["type", "command", "args", "timeout"],
+            Self::NoFile => ["type", "command", "timeout", "args"],
+            Self::NoFolder => ["type", "timeout", "command", "args"],
+            Self::BlankFile => ["timeout", "type", "command", "args"],
+            Self::EmptyHooks => ["command", "args", "type", "timeout"],
+            Self::EmptyList => ["command", "args", "timeout", "type"],
+        }
+    }
+
+    fn of(handler: &Node<'_>) -> Self {
+        let keys: Vec<&str> = handler.members().iter().map(|member| member.key.as_ref()).collect();
+        Self::ALL.into_iter().find(|mark| mark.order() == keys[..]).unwrap_or(Self::Plain)
+    }
+}
+
+/// The argument that makes the program a hook.
+const ARGUMENT: &str = "hook";
+
+/// A handler of ours.
+#[derive(Debug, Clone)]
+pub(super) struct Handler {
+    pub(super) program: String,
+    pub(super) args: Vec<String>,
+    timeout: Option<u64>,
+    /// Whether it has settings that we do not write.
+    changed: bool,
+    pub(super) mark: Mark,
+    pub(super) span: Range<usize>,
+}
+
+/// Whether both do the same; where they stand does not matter.
+impl PartialEq for Handler {
+    fn eq(&self, other: &Self) -> bool {
+        let told = |handler: &Self| (handler.program.clone(), handler.args.clone(), handler.timeout, handler.changed);
+        told(self) == told(other)
+    }
+}
+
+impl Handler {
+    pub(super) fn wanted(wanted: &Wanted, program: &str) -> Self {
+        let (program, args) = (program.to_owned(), vec![ARGUMENT.to_owned()]);
+        Self { program, args, timeout: Some(wanted.timeout.into()), changed: false, mark: Mark::Plain, span: 0..0 }
+    }
+
+    /// Ours is what starts a program of our name as a hook, wherever that program is.
+    pub(super) fn ours(text: &str, node: &Node<'_>) -> Option<Self> {
+        let value: serde_json::Value = serde_json::from_str(&text[node.span.clone()]).ok()?;
+        let program = value.get("command")?.as_str()?.to_owned();
+        let args: Vec<String> = serde_json::from_value(value.get("args")?.clone()).ok()?;
+        let ours = value.get("type")? == "command" && is_our_program(&program) && args.first().is_some_and(|arg| arg == ARGUMENT);
+        let timeout = value.get("timeout").and_then(serde_json::Value::as_u64);
+        let changed = value.as_object()?.len() != Mark::Plain.order().len();
+        ours.then(|| Self { program, args, timeout, changed, mark: Mark::of(node), span: node.span.clone() })
+    }
+}
+
+pub(super) fn is_our_program(program: &str) -> bool {
+    program.rsplit('/').next().is_some_and(|name| name.starts_with("verdone"))
+}
+
+/// One group with one handler: `{ "matcher": "*", "hooks": [{ … }] }`, on one line.
+///
+/// No `onFailure: "block"`: these are the user's own sessions, where a fault of ours may warn but not stop the work. In a
+/// run, where the hooks are the permission system, it has to be set.
+pub(super) fn group(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark) -> String {
+    let value = |key: &str| match key {
+        "type" => "\"command\"".to_owned(),
+        "command" => quoted(program),
+        "args" => format!("[{}]", quoted(ARGUMENT)),
+        _ => wanted.timeout.to_string(),
+    };
+    let handler = layout.line(&mark.order().map(|key| layout.member(key, &value(key))));
+    let hooks = layout.member("hooks", &format!("[{handler}]"));
+    match wanted.matcher() {
+        Some(matcher) => layout.line(&[layout.member("matcher", &quoted(matcher)), hooks]),
+        None => layout.line(&[hooks]),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
