@@ -2,7 +2,7 @@
 //! stays where it is, and taking out what was put in gives the very file that was there before.
 //!
 //! What is put in goes to the front of a list or object, with its comma behind it, so it is plain to see where it ends. Where there
-//! was nothing around it (no file, an empty object), the text alone cannot say so later: see [`Mark`].
+//! was nothing around it (no file, an empty object), the text alone cannot say so later: see `Mark`.
 
 mod container;
 mod entry;
