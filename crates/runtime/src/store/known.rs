@@ -1,0 +1,70 @@
+//! What the journals of all runs know together: stories that are proven, and changes that the user is owed.
+
+use std::collections::BTreeMap;
+
+use verdone_core::event::Event;
+use verdone_core::event::light::{Light, kind, light};
+use verdone_core::id::{RunId, StoryId};
+use verdone_core::machine::stash_command;
+use verdone_core::verdict::StoryVerdict;
+
+use super::{JournalError, JournalReader, Store};
+use crate::git::Git;
+
+/// The runs that could not put the user's changes back, and what brings each of them back by hand. Told until the run's ref is gone.
+pub fn owed(git: &Git, store: &Store) -> Result<Vec<(RunId, String)>, JournalError> {
+    let ids = store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })?;
+    let mut owed = Vec::new();
+    for stored in ids.into_iter().map(|id| store.run(id)) {
+        // A broken journal of an old run is no reason to say nothing about the others.
+        let keeps = stored.set_changes_aside().unwrap_or(false) && stored.owes_changes().unwrap_or(false);
+        if keeps && let Ok(Some(stash)) = git.stash_of(&stored.id) {
+            owed.push((stored.id, stash_command(&stash)));
+        }
+    }
+    Ok(owed)
+}
+
+/// What the journals know about a plan's stories: the best verdict of each that a run committed.
+pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdict>, JournalError> {
+    let mut proven = BTreeMap::new();
+    for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
+        let mut of_plan = false;
+        let mut committed = BTreeMap::new();
+        let mut reader = JournalReader::open(&store.run(id).journal())?;
+        // Every journal of the project is read at every start, so nothing is parsed that is not about this.
+        while let Some(line) = reader.line()? {
+            let seen = match kind(line) {
+                Some(b"committed") => light(line),
+                Some(b"run_started") | None => None,
+                Some(_) => continue,
+            };
+            let event = match seen {
+                Some(Light::Counted(recorded)) => recorded.event,
+                Some(Light::Nothing) | None => match reader.event() {
+                    Ok(Some(recorded)) => recorded.event,
+                    Ok(None) => break,
+                    // An old run with a broken line must not stop a new one; the line proves nothing.
+                    Err(JournalError::Broken { .. }) => continue,
+                    Err(error @ (JournalError::Io { .. } | JournalError::Newer { .. })) => return Err(error),
+                },
+            };
+            if let Event::RunStarted { plan: of, .. } = &event {
+                of_plan |= of == plan;
+            } else if let Event::Committed { place, verdict, .. } = event {
+                keep_best(&mut committed, place.story, verdict);
+            }
+        }
+        if of_plan {
+            for (story, verdict) in committed {
+                keep_best(&mut proven, story, verdict);
+            }
+        }
+    }
+    Ok(proven)
+}
+
+fn keep_best(known: &mut BTreeMap<StoryId, StoryVerdict>, story: StoryId, verdict: StoryVerdict) {
+    let best = known.entry(story).or_insert(verdict);
+    *best = (*best).max(verdict);
+}

@@ -1,0 +1,123 @@
+//! One run that is on disk, and what its journal says about it.
+
+use std::path::PathBuf;
+
+use verdone_core::event::light::kind;
+use verdone_core::event::{Event, Recorded};
+use verdone_core::id::RunId;
+use verdone_core::machine::{State, apply};
+use verdone_core::view::{Brief, RunView};
+
+use super::{JournalError, JournalReader, reader};
+
+/// A run that is on disk. Its journal may be long: nothing of it is read before it is asked for.
+#[derive(Debug)]
+pub struct StoredRun {
+    pub id: RunId,
+    pub dir: PathBuf,
+}
+
+impl StoredRun {
+    pub fn journal(&self) -> PathBuf {
+        self.dir.join("journal.jsonl")
+    }
+
+    /// The whole run, and what is wrong with the journal's end, where something is.
+    pub fn view(&self) -> Result<(RunView, Option<String>), JournalError> {
+        let mut reader = JournalReader::open(&self.journal())?;
+        let mut view = RunView::default();
+        for recorded in reader.by_ref() {
+            view.apply(&recorded?);
+        }
+        Ok((view, reader.damage()?))
+    }
+
+    /// The same view without the details of attempts that have ended: much less to read and to keep.
+    pub fn brief_view(&self) -> Result<(RunView, Option<String>), JournalError> {
+        let mut reader = JournalReader::open(&self.journal())?;
+        let mut brief = Brief::default();
+        while let Some(line) = reader.line()? {
+            if brief.push(line).is_none() {
+                return self.view();
+            }
+        }
+        match brief.finish() {
+            Some(view) => Ok((view, reader.damage()?)),
+            None => self.view(),
+        }
+    }
+
+    /// Where the run stands: its phase, the attempt that was begun last, and the user's changes that are set aside. What led there
+    /// is not part of it.
+    pub fn last_state(&self) -> Result<State, JournalError> {
+        let mut began = State::default();
+        self.beginning()?.iter().for_each(|recorded| apply(&mut began, recorded));
+        let state = self.find_from_end(|events| {
+            let begins = |recorded: &Recorded| matches!(recorded.event, Event::RunStarted { .. } | Event::StorySelected { .. });
+            let at = events.iter().rposition(begins)?;
+            let (started_at, aside) = (began.started_at, began.aside.clone());
+            let mut state = State { run: Some(self.id.clone()), started_at, aside, ..State::default() };
+            events[at..].iter().for_each(|recorded| apply(&mut state, recorded));
+            Some(state)
+        })?;
+        Ok(state.unwrap_or_default())
+    }
+
+    /// Whether the run could not put the user's changes back: then they are nowhere but under its ref.
+    pub fn owes_changes(&self) -> Result<bool, JournalError> {
+        match self.settled_changes()? {
+            Some(kept) => Ok(kept),
+            None => Ok(self.set_changes_aside()?),
+        }
+    }
+
+    /// Whether the journal may have said that the user's changes were set aside, and does not any more.
+    pub fn forgot_changes(&self) -> Result<bool, JournalError> {
+        Ok(self.was_mended() && !self.set_changes_aside()? && self.settled_changes()?.is_none())
+    }
+
+    /// Whether the journal has a hole: lines of it could not be read, and the whole lies beside it.
+    pub fn was_mended(&self) -> bool {
+        self.dir.join("journal-broken-1.jsonl").exists()
+    }
+
+    pub(super) fn set_changes_aside(&self) -> Result<bool, JournalError> {
+        Ok(self.beginning()?.iter().any(|recorded| matches!(recorded.event, Event::ChangesSetAside { .. })))
+    }
+
+    /// What became of the user's changes, as far as the journal says: whether they are still only kept.
+    fn settled_changes(&self) -> Result<Option<bool>, JournalError> {
+        let settled = |events: &[Recorded]| {
+            events.iter().rev().find_map(|recorded| match recorded.event {
+                Event::ChangesKept { .. } => Some(true),
+                Event::ChangesPutBack { .. } => Some(false),
+                _ => None,
+            })
+        };
+        self.find_from_end(settled)
+    }
+
+    /// Whether a line of this kind is in the journal, by what `look` says about the line itself.
+    pub fn has(&self, name: &[u8], look: impl Fn(&[u8]) -> bool) -> Result<bool, JournalError> {
+        let mut reader = JournalReader::open(&self.journal())?;
+        while let Some(line) = reader.line()? {
+            if kind(line) == Some(name) && look(line) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What happened before the first story was chosen.
+    pub fn beginning(&self) -> Result<Vec<Recorded>, JournalError> {
+        let before = |recorded: &Result<Recorded, JournalError>| {
+            !matches!(recorded, Ok(Recorded { event: Event::StorySelected { .. }, .. }))
+        };
+        JournalReader::open(&self.journal())?.take_while(before).collect()
+    }
+
+    /// Looks at more and more of the journal's end until `find` finds something in it.
+    pub fn find_from_end<T>(&self, find: impl Fn(&[Recorded]) -> Option<T>) -> Result<Option<T>, JournalError> {
+        reader::find_from_end(&self.journal(), |events, _| find(events))
+    }
+}

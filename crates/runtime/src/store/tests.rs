@@ -1,0 +1,186 @@
+//! Runs on disk: which is the latest, where each stands, what is proven.
+
+use std::collections::BTreeMap;
+
+use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+use verdone_core::event::{Checkpoint, Event, Place, VerifyOutcome};
+use verdone_core::evidence::Evidence;
+use verdone_core::id::{Oid, StoryId};
+use verdone_core::machine::{Phase, State, apply};
+use verdone_core::verdict::{Red, StoryVerdict};
+
+use super::*;
+
+fn place(story: &str) -> Place {
+    Place { story: StoryId::from(story), attempt: 1, turn: 1 }
+}
+
+fn started(plan: &str) -> Event {
+    let text = |text: &str| text.to_owned();
+    Event::RunStarted {
+        run: RunId::from("r"),
+        version: text("0"),
+        plan: text(plan),
+        format: text("plan_md"),
+        agent: text("agent"),
+        mode: text("building"),
+        stories: 9,
+        open: 9,
+        branch: None,
+        head: None,
+        frozen: text(""),
+        max_iterations: 0,
+        unverified: false,
+    }
+}
+
+fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
+    let (place, tree) = (place(story), Oid::from("tree"));
+    let checkpoint = Checkpoint { id: Oid::from(story), head: None, branch: None };
+    let title = "Title".to_owned();
+    let (commit, base) = (Oid::from("commit"), None);
+    vec![
+        Event::StorySelected { iteration: 1, place: place.clone(), title, number: 1, of: 9, open: 9 },
+        Event::Checkpointed { place: place.clone(), checkpoint },
+        Event::RedChecked { place: place.clone(), red: Red::Red, runs: vec![check(&format!("red {story}"))] },
+        Event::TurnStarted { place: place.clone() },
+        Event::Verified {
+            place: place.clone(),
+            outcome: VerifyOutcome::Passed,
+            tree: Some(tree.clone()),
+            changed: 1,
+            runs: vec![check(story)],
+            reason: None,
+            restored: Vec::new(),
+            debris: Vec::new(),
+            left_out: Vec::new(),
+            refs_moved: Vec::new(),
+        },
+        Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict },
+        Event::Committed { place, commit, tree, verdict, base, files: 1, noted: true },
+    ]
+}
+
+fn check(digest: &str) -> CheckRun {
+    CheckRun {
+        name: "tests".to_owned(),
+        origin: CheckOrigin::Story,
+        command: CommandSpec::Shell("true".to_owned()),
+        outcome: CheckOutcome::Passed,
+        duration_ms: 1,
+        output_digest: digest.to_owned(),
+        output: None,
+        tail: String::new(),
+    }
+}
+
+/// The evidence of the commit that is being made.
+fn evidence(state: &State) -> Option<Evidence> {
+    let (Phase::Committing { tree, verdict }, Some(attempt)) = (&state.phase, &state.attempt) else { return None };
+    Some(Evidence::of(state, attempt, *verdict, tree, &attempt.proof))
+}
+
+fn run_of(store: &Store, events: Vec<Event>) -> StoredRun {
+    let (id, dir) = store.create(&store.runs, Timestamp::UNIX_EPOCH).unwrap();
+    let when = When { at: Timestamp::UNIX_EPOCH, active_ms: Some(7) };
+    let mut events = events;
+    if let Some(Event::RunStarted { run, .. }) = events.first_mut() {
+        *run = id.clone();
+    }
+    Journal::create(&dir).unwrap().append(events, when).unwrap();
+    store.run(id)
+}
+
+fn set_aside() -> Event {
+    let checkpoint = Checkpoint { id: Oid::from("all"), head: None, branch: None };
+    let clean = Checkpoint { id: Oid::from("clean"), ..checkpoint.clone() };
+    Event::ChangesSetAside { checkpoint, clean, stash: Oid::from("stash"), files: vec!["mine".to_owned()] }
+}
+
+#[test]
+fn where_a_run_stands_is_known_from_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::of(dir.path());
+    let stories: Vec<String> = (0..200).map(|n| format!("US-{n}")).collect();
+    let mut events = vec![started("plan.md"), set_aside()];
+    for story in &stories {
+        events.extend(attempt(story, StoryVerdict::Verified));
+    }
+    events.push(Event::ChangesPutBack { files: 1 });
+    let mut committing = 0;
+    for cut in (0..=9).chain([900]).chain(events.len() - 9..=events.len()) {
+        let run = run_of(&store, events[..cut].to_vec());
+        let mut whole = State::default();
+        read_journal(&run.journal()).unwrap().0.iter().for_each(|recorded| apply(&mut whole, recorded));
+        let found = run.last_state().unwrap();
+        assert_eq!((&found.phase, &found.attempt), (&whole.phase, &whole.attempt), "{cut}");
+        assert_eq!(found.aside, whole.aside, "{cut}: what the user is owed is never forgotten");
+        assert_eq!(evidence(&found), evidence(&whole), "{cut}: a commit names the digest of this");
+        committing += usize::from(evidence(&whole).is_some_and(|found| !found.before.is_empty() && !found.after.is_empty()));
+        let (brief, damage) = run.brief_view().unwrap();
+        let whole = run.view().unwrap().0;
+        assert_eq!((brief.phase, brief.counts, brief.current, damage), (whole.phase, whole.counts, whole.current, None));
+    }
+    assert!(committing >= 2, "a first and a last commit was being made");
+}
+
+#[test]
+fn what_is_proven_is_the_best_that_a_run_of_the_plan_committed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::of(dir.path());
+    let run = |plan: &str, attempts: Vec<Vec<Event>>| {
+        run_of(&store, std::iter::once(started(plan)).chain(attempts.into_iter().flatten()).collect())
+    };
+    run("plan.md", vec![attempt("A", StoryVerdict::Verified), attempt("B", StoryVerdict::Unproven)]);
+    run("plan.md", vec![attempt("A", StoryVerdict::Unverified), attempt("B", StoryVerdict::Verified)]);
+    run("other.md", vec![attempt("C", StoryVerdict::Verified)]);
+    let odd = run("plan.md", vec![attempt("D", StoryVerdict::Unproven)]).journal();
+    let spaced = fs::read_to_string(&odd).unwrap().replace("{\"v\":1,", "{ \"v\" : 1, ");
+    fs::write(&odd, spaced).unwrap();
+    let expected = [("A", StoryVerdict::Verified), ("B", StoryVerdict::Verified), ("D", StoryVerdict::Unproven)]
+        .map(|(id, verdict)| (StoryId::from(id), verdict));
+    assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from(expected));
+    assert!(proven(&store, "none.md").unwrap().is_empty());
+}
+
+#[test]
+fn a_new_run_is_always_the_latest() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::of(dir.path());
+    let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+    let before: Timestamp = "2026-01-01T11:00:00Z".parse().unwrap();
+    for now in [noon, noon, before, noon, noon] {
+        let (id, run_dir) = store.create(dir.path(), now).unwrap();
+        Journal::create(&run_dir).unwrap();
+        assert_eq!(store.latest().unwrap().unwrap().id, id);
+    }
+}
+
+#[test]
+fn work_trees_of_one_repository_never_give_the_same_id() {
+    let repository = tempfile::tempdir().unwrap();
+    let trees = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+    let before: Timestamp = "2026-01-01T11:00:00Z".parse().unwrap();
+    let mut seen = BTreeSet::new();
+    for now in [noon, noon, before, noon, before] {
+        let ids = std::thread::scope(|scope| {
+            let starts = trees.each_ref().map(|tree| scope.spawn(|| Store::of(tree.path()).create(repository.path(), now)));
+            starts.map(|start| start.join().unwrap().unwrap().0)
+        });
+        for id in ids {
+            assert!(seen.insert(id.clone()), "{id} was given twice");
+        }
+    }
+}
+
+#[test]
+fn what_others_wrote_where_the_last_id_is_kept_does_no_harm() {
+    let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+    for text in ["", "garbage", "../../x", "99999999-999999-7fff", "20260101-120000", "\u{1b}[2J"] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("verdone-last-run"), text).unwrap();
+        let (id, _) = Store::of(dir.path()).create(dir.path(), noon).unwrap();
+        assert!(id.as_str().starts_with("20260101-120000-"), "{text:?} gave {id}");
+    }
+}
