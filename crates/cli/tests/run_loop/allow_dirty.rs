@@ -461,8 +461,9 @@ fn killed_and_run_again(at: &str, wait: impl Fn(&World, &Running)) {
     wait(&world, &running);
     running.signal(Signal::KILL);
     drop(running.wait(PATIENCE));
-    world.verdone(&["run", "--allow-dirty"]).assert_code(0);
-    assert_eq!(seen(&world), before, "{at}");
+    let again = world.verdone(&["run", "--allow-dirty"]);
+    again.assert_code(0);
+    assert_eq!(seen(&world), before, "{at}\n{}", again.transcript());
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"], "{at}");
     assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "PLAN.md\na", "{at}");
     world.sandbox.assert_no_survivors(PATIENCE);
@@ -532,6 +533,24 @@ fn after_a_crash_a_run_without_the_flag_gives_the_changes_back_and_refuses() {
     let output = world.run(2);
     assert!(output.stdout.contains("your changes that it had set aside are back"), "{}", output.transcript());
     assert!(output.stderr.contains("uncommitted changes"), "{}", output.stderr);
+    assert_eq!(seen(&world), before);
+}
+
+#[test]
+fn a_file_that_git_was_killed_over_is_nobodys_work() {
+    let world = world(HONEST, &Settings::default());
+    world.sandbox.write_script(".verdone/hooks/started", "#!/bin/sh\n: > ../tmp/started; sleep 60\n");
+    staged(&world);
+    let before = seen(&world);
+    let running = start(&world);
+    wait_for_file(&world, "../tmp/started");
+    running.signal(Signal::KILL);
+    drop(running.wait(PATIENCE));
+    // As git leaves files that it has removed, or opened, and not yet written.
+    fs::remove_file(world.sandbox.path("one.txt")).unwrap();
+    world.sandbox.write("two.txt", "");
+    let output = world.run(2);
+    assert!(output.stdout.contains("your changes that it had set aside are back"), "{}", output.transcript());
     assert_eq!(seen(&world), before);
 }
 

@@ -51,6 +51,17 @@ pub(super) enum Found {
     },
 }
 
+impl Found {
+    /// Whether there is no byte that could be lost.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::File { bytes, .. } => bytes.is_empty(),
+            Self::Symlink { .. } => false,
+        }
+    }
+}
+
 /// The metadata of the path itself. None when a parent is missing, a link or a file.
 pub(super) fn stat(top: &Path, path: &RepoPath) -> io::Result<Option<Metadata>> {
     if !path.is_safe() {

@@ -95,7 +95,8 @@ impl Git {
         Ok(changes.keys().filter(|path| collides(path)).map(|path| (*path).clone()).collect())
     }
 
-    /// Paths where neither HEAD's version nor the changed one is: somebody else's work.
+    /// Paths where neither HEAD's version nor the changed one is: somebody else's work. Nothing at all is nobody's: git removes
+    /// a file before it writes it, and may have been killed in between.
     fn others(
         &self,
         source: &Snapshot,
@@ -112,7 +113,7 @@ impl Git {
             match &kept.state {
                 State::Absent if is_heads => continue,
                 State::Absent => {
-                    if !matches!(self.read(path)?, Found::Nothing) {
+                    if !self.read(path)?.is_empty() {
                         others.insert((*path).clone());
                     }
                     continue;
@@ -125,7 +126,8 @@ impl Git {
             others.extend(files::in_the_way(&self.top, path, &goes).map_err(GitError::io(path.as_path()))?);
         }
         self.each_kept(&source.checkpoint.id, unsure, |kept, bytes| {
-            if Repair::of(kept, &self.read(&kept.path)?, &bytes) != Repair::Nothing {
+            let found = self.read(&kept.path)?;
+            if Repair::of(kept, &found, &bytes) != Repair::Nothing && !found.is_empty() {
                 others.insert(kept.path.clone());
             }
             Ok(())

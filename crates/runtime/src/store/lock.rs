@@ -1,9 +1,12 @@
 //! One run in a work tree. The lock is the kernel's, so a killed run never leaves a stale one behind; the text in the file only
-//! tells the next one who holds it.
+//! tells the next one who holds it. A child that a killed run was about to start holds the lock as well, until it is the program
+//! that it was meant to be: where nobody alive says that the lock is theirs, it is waited for.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
@@ -14,6 +17,9 @@ use crate::regular::{open_regular, read_regular};
 
 /// Who holds it fits into a line.
 const LARGEST: u64 = 64 * 1024;
+
+/// How long the lock of nobody is waited for: the time from a fork to its exec, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -55,14 +61,18 @@ impl RunLock {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true);
         let mut file = open_regular(&path, &mut options).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { file }),
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                (&mut file).take(LARGEST).read_to_string(&mut text).map_err(failed)?;
-                Err(LockError::Held { holder: serde_json::from_str(&text).unwrap_or_default() })
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { file }),
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+                Err(TryLockError::WouldBlock) if Self::holder(git_dir).is_some() || begun.elapsed() > PATIENCE => {
+                    let mut text = String::new();
+                    (&mut file).take(LARGEST).read_to_string(&mut text).map_err(failed)?;
+                    return Err(LockError::Held { holder: serde_json::from_str(&text).unwrap_or_default() });
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
             }
-            Err(TryLockError::Error(source)) => Err(failed(source)),
         }
     }
 
@@ -102,6 +112,20 @@ mod tests {
         drop(first);
         RunLock::take(dir.path()).unwrap();
     }
+
+    #[test]
+    fn the_lock_of_nobody_alive_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut first = RunLock::take(dir.path()).unwrap();
+        first.tell(&Holder { pid: NOBODY, ..Holder::default() }).unwrap();
+        let child = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(first);
+        });
+        RunLock::take(dir.path()).unwrap();
+        child.join().unwrap();
+    }
+
     #[test]
     fn a_holder_counts_while_its_process_lives() {
         let dir = tempfile::tempdir().unwrap();
