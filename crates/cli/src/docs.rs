@@ -207,6 +207,7 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
         | Shape::Duration
         | Shape::Choice(_)
         | Shape::Whole { .. }
+        | Shape::Number
         | Shape::Text
         | Shape::Flag
         | Shape::Any => false,

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
 use crate::check::{CommandSpec, Gate};
+use crate::money::Usd;
 use crate::policy::PolicyConfig;
 use crate::span::Span;
 use crate::verdict::RedPolicy;
@@ -111,6 +112,13 @@ pub struct Limits {
     pub no_progress: u32,
     /// Crashed turns in a row before the run ends with an error.
     pub crashes: u32,
+    /// What the agents of a run may cost together, in US dollars, for agents that say what they cost. The answer that passes it is
+    /// still paid.
+    pub cost_usd: Usd,
+    /// Errors of the agent's service in a row that are waited out, each longer than the one before.
+    pub api_errors: u32,
+    /// Whether a usage limit is waited for; without it the run ends there.
+    pub wait_for_usage: bool,
     /// Time between asking a process to end and killing it.
     pub grace: Span,
     /// Bytes of one output that are kept; the beginning and the end survive.
@@ -135,6 +143,9 @@ impl Default for Limits {
             no_changes: 3,
             no_progress: 2,
             crashes: 3,
+            cost_usd: Usd::whole(20),
+            api_errors: 8,
+            wait_for_usage: true,
             grace: Span::from_secs(5),
             output_bytes: 4 * 1024 * 1024,
             snapshot_file_bytes: 100_000_000,

@@ -75,10 +75,24 @@ pub enum Rejection {
     CommitRefused,
     /// The story's checks were green before any work and config refuses that.
     AlreadyGreen,
+    /// A usage limit was reached and is not waited for; the attempt does not count.
+    UsageLimit,
+    /// The agent's service failed too often in a row; the attempt does not count.
+    ServiceError,
     /// The run was stopped; the attempt does not count.
     Stopped,
     /// The run died and was found later; the attempt does not count.
     Crashed,
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitCause {
+    /// A usage limit of the account, until it is reset.
+    UsageLimit,
+    /// The service is overloaded, failing or out of reach.
+    ServiceError,
 }
 
 /// What kind of problem a verification found.
@@ -189,6 +203,18 @@ pub enum Event {
         /// Processes of the turn that were still there afterwards and were ended.
         leftovers: u32,
     },
+    /// The agent's service cannot be used for a while. The turn is made again afterwards; neither it nor the attempt is spent, and
+    /// no clock runs.
+    WaitStarted {
+        place: Place,
+        why: WaitCause,
+        /// What the service said.
+        reason: String,
+        #[schemars(with = "String")]
+        until: Timestamp,
+    },
+    /// The wait is over; the turn is made again.
+    WaitEnded { place: Place },
     /// Verdone ran the checks.
     Verified {
         place: Place,

@@ -17,6 +17,7 @@ pub mod id;
 mod json;
 pub mod lifecycle;
 pub mod machine;
+pub mod money;
 pub mod plan;
 pub mod policy;
 mod position;

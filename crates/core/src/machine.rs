@@ -56,6 +56,10 @@ pub enum Phase {
     Beginning,
     RedChecking,
     Turn,
+    /// Until the agent's service can be used again.
+    Waiting {
+        until: Timestamp,
+    },
     Verifying,
     Committing {
         tree: Oid,
@@ -161,6 +165,8 @@ pub struct State {
     pub consecutive_failures: u32,
     pub unchanged_iterations: u32,
     pub crashes: u32,
+    /// Errors of the agent's service in a row.
+    pub service_errors: u32,
     pub commits: u32,
     pub cost_usd: f64,
     pub baseline: Option<Feedback>,
@@ -215,6 +221,10 @@ pub enum Input {
         runs: Vec<CheckRun>,
     },
     TurnEnded(TurnReport),
+    /// Time went by in a wait.
+    Waited {
+        over: bool,
+    },
     Verified(Verification),
     Committed {
         commit: Oid,
@@ -272,6 +282,8 @@ pub enum Choice {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnReport {
+    /// When it ended, by the wall clock.
+    pub at: Timestamp,
     pub outcome: TurnOutcome,
     pub duration_ms: u64,
     pub usage: Usage,
@@ -308,6 +320,8 @@ pub enum Effect {
     Checkpoint,
     RedCheck,
     Turn,
+    /// Wait a moment for the agent's service.
+    Wait,
     Verify,
     Commit,
     RollBack,
@@ -329,6 +343,7 @@ impl Effect {
             | Self::Checkpoint
             | Self::RedCheck
             | Self::Turn
+            | Self::Wait
             | Self::Verify
             | Self::Commit => false,
         }

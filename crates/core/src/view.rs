@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::active::ActiveTime;
 use crate::check::CheckRun;
-use crate::event::Recorded;
+use crate::event::{Recorded, WaitCause};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::verdict::StoryVerdict;
@@ -55,6 +55,8 @@ pub struct RunView {
     pub phase: Phase,
     /// Begins nothing new until it may.
     pub paused: bool,
+    /// Until when the agent's service is waited for, and why.
+    pub waiting: Option<WaitView>,
     /// When the phase began.
     #[schemars(with = "Option<String>")]
     pub since: Option<Timestamp>,
@@ -112,6 +114,16 @@ pub struct Current {
     pub started: Timestamp,
     /// Active time then, in milliseconds.
     pub started_ms: u64,
+}
+
+/// A wait for the agent's service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WaitView {
+    pub why: WaitCause,
+    /// What the service said.
+    pub reason: String,
+    #[schemars(with = "String")]
+    pub until: Timestamp,
 }
 
 /// The user's own changes during the run.
@@ -215,7 +227,7 @@ impl RunView {
     }
 
     fn standing(&self) -> bool {
-        self.paused || self.ended.is_some()
+        self.paused || self.waiting.is_some() || self.ended.is_some()
     }
 
     /// Touched stories with this verdict; `None` for those without one yet.

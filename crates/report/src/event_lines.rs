@@ -12,7 +12,7 @@ use verdone_core::view::RunView;
 
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
-use crate::words::{because, checks, duration, given_up, outcome, plural, red, sentence, usage};
+use crate::words::{because, checks, duration, given_up, outcome, plural, red, sentence, usage, wait_cause};
 
 /// Lines of a failed check that are shown; the rest is in its file.
 const TAIL_LINES: usize = 5;
@@ -110,6 +110,10 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             lines.extend(left_behind(*leftovers));
             lines
         }
+        Event::WaitStarted { why, reason, until, .. } => {
+            vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", because(wait_cause(*why), reason)))]
+        }
+        Event::WaitEnded { .. } => vec![Line::under(Mark::Info, "The wait is over")],
         Event::Verified { .. } => verified(view, event, dot),
         Event::Committed { commit, verdict, files, noted, .. } => {
             let files = plural(*files as usize, "file", "files");

@@ -1,10 +1,12 @@
 //! The line at the bottom that says what is going on now. Pure: the same view, clock and width give the same line.
 
+use jiff::Timestamp;
+use verdone_core::active::millis_between;
 use verdone_core::view::{Current, Phase, RunView};
 
 use crate::style::{Style, Tone};
 use crate::width::{clean, columns, fit};
-use crate::words::{clock, cost};
+use crate::words::{clock, cost, wait_cause};
 
 /// What is on the line, from wide to narrow. The room for the activity is fixed per level, so that the line does not jump
 /// when the agent says something shorter.
@@ -72,7 +74,7 @@ impl Activity {
 }
 
 /// What is being done now, with the last thing that was heard.
-pub(crate) fn activity(view: &RunView, heard: Option<&Heard>) -> Activity {
+pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Timestamp>) -> Activity {
     let phase = view.phase.words();
     let checking = |heard: Option<&Heard>| match heard {
         Some(Heard::Check { name }) => Activity::Ours(format!("{phase}: {}", clean(name))),
@@ -84,6 +86,7 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>) -> Activity {
             Some(Heard::Check { .. }) | None => Activity::Ours(phase.to_owned()),
         },
         Phase::Baseline | Phase::RedChecking | Phase::Verifying => checking(heard),
+        Phase::Waiting => Activity::Ours(waiting(view, wall)),
         Phase::Starting
         | Phase::Selecting
         | Phase::Checkpointing
@@ -93,6 +96,12 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>) -> Activity {
         | Phase::Stopping
         | Phase::Stopped => Activity::Ours(phase.to_owned()),
     }
+}
+
+/// How long it still takes.
+fn waiting(view: &RunView, wall: Option<Timestamp>) -> String {
+    let (Some(wait), Some(now)) = (&view.waiting, wall) else { return view.phase.words().to_owned() };
+    format!("{}, on again in {}", wait_cause(wait.why).to_lowercase(), clock(millis_between(now, wait.until)))
 }
 
 /// The last output of the phase.

@@ -6,7 +6,7 @@ use verdone_core::event::{Event, Place, Recorded};
 use crate::event_lines::{UNDO_TAKEN_BACK, asked, files, not_put_back, rolled_back, script_mark, signal_name, verdict_mark};
 use crate::style::{Mark, Style};
 use crate::width::clean;
-use crate::words::{because, checks, duration, given_up, moment, plural, red, verification};
+use crate::words::{because, checks, duration, given_up, moment, plural, red, verification, wait_cause};
 
 /// Never more than one line and never cut: it may be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
@@ -25,6 +25,8 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::RedChecked { place, .. }
         | Event::TurnStarted { place }
         | Event::TurnEnded { place, .. }
+        | Event::WaitStarted { place, .. }
+        | Event::WaitEnded { place }
         | Event::Verified { place, .. }
         | Event::CommitStarted { place, .. }
         | Event::Committed { place, .. }
@@ -91,6 +93,10 @@ fn said(event: &Event) -> (Mark, String) {
             };
             (mark, format!("Agent {words}"))
         }
+        Event::WaitStarted { why, reason, until, .. } => {
+            (Mark::Warn, format!("{}, waiting until {until:.0}", because(wait_cause(*why), reason)))
+        }
+        Event::WaitEnded { .. } => (Mark::Info, "The wait is over".to_owned()),
         Event::Verified { outcome: found, runs, reason, .. } => {
             let mark = if *found == VerifyOutcome::Passed { Mark::Good } else { Mark::Bad };
             let why = if runs.is_empty() { String::new() } else { checks(runs) };

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io::Write;
 
+use jiff::Timestamp;
 use verdone_core::event::{Event, Recorded};
 use verdone_core::update::{Reporter, Speaker, Update};
 use verdone_core::view::RunView;
@@ -24,6 +25,8 @@ pub struct Terminal<W: Write, F: FnMut() -> usize> {
     view: RunView,
     /// Active time of the run, as far as it was told.
     now: Option<u64>,
+    /// By the wall clock, for waits.
+    wall: Option<Timestamp>,
     heard: Option<Heard>,
     /// The live line on the screen; empty when there is none.
     drawn: String,
@@ -33,7 +36,7 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
     /// `width` is asked before every drawing, so a resize needs no other signal.
     pub fn new(out: W, style: Style, width: F) -> Self {
         let (view, drawn) = (RunView::default(), String::new());
-        Self { sink: Sink::new(out), style, width, view, now: None, heard: None, drawn }
+        Self { sink: Sink::new(out), style, width, view, now: None, wall: None, heard: None, drawn }
     }
 
     pub fn view(&self) -> &RunView {
@@ -92,7 +95,7 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
         self.style.width = width;
         let live = match self.now {
             Some(now) if self.view.ended.is_none() && self.view.started.is_some() => {
-                live_line(&self.view, &activity(&self.view, self.heard.as_ref()), now, &self.style)
+                live_line(&self.view, &activity(&self.view, self.heard.as_ref(), self.wall), now, &self.style)
             }
             Some(_) | None => String::new(),
         };
@@ -129,6 +132,7 @@ impl<W: Write, F: FnMut() -> usize> Reporter for Terminal<W, F> {
                 self.draw(&[]);
             }
             Update::Tick { now, active_ms } => {
+                self.wall = Some(now);
                 self.now = Some(active_ms.unwrap_or_else(|| self.view.active_ms_at(now)));
                 self.draw(&[]);
             }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use verdone_core::check::CheckRun;
-use verdone_core::event::{Rejection, VerifyOutcome};
+use verdone_core::event::{Rejection, VerifyOutcome, WaitCause};
 use verdone_core::verdict::Red;
 
 use crate::width::clean;
@@ -83,8 +83,17 @@ fn rejection(rejection: &Rejection) -> &'static str {
         Rejection::HistoryMoved => "the branch was moved or rewritten",
         Rejection::CommitRefused => "the commit was refused",
         Rejection::AlreadyGreen => "its checks were green before any work",
+        Rejection::UsageLimit => "a usage limit was reached",
+        Rejection::ServiceError => "the agent's service failed",
         Rejection::Stopped => "the run was stopped",
         Rejection::Crashed => "the run had died",
+    }
+}
+
+pub(crate) fn wait_cause(why: WaitCause) -> &'static str {
+    match why {
+        WaitCause::UsageLimit => "Usage limit",
+        WaitCause::ServiceError => "The agent's service failed",
     }
 }
 

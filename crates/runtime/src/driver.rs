@@ -116,6 +116,7 @@ impl<'a> Driver<'a> {
             Effect::Checkpoint => step::checkpoint(site, state),
             Effect::RedCheck => step::red_check(site, state, reporter),
             Effect::Turn => step::turn(site, state, reporter),
+            Effect::Wait => Ok(step::wait(site, state, reporter)),
             Effect::Verify => step::verify(site, state, reporter),
             Effect::Commit => step::commit(site, state, reporter),
             Effect::RollBack => step::roll_back(site, state, reporter),

@@ -4,6 +4,7 @@
 //! process is being ended. The exit is seen without reaping, so that the group's id stays ours until the group is gone.
 
 mod background;
+mod companion;
 mod environment;
 mod flow;
 mod program;
@@ -25,6 +26,7 @@ use crate::output::{Captured, Stream};
 use crate::signal::Signals;
 
 pub use background::Background;
+pub use companion::{Companion, Heard};
 pub use environment::{EnvPlan, redactor_from_environment};
 pub use program::{check_program, program_exists};
 pub use supervise::run;

@@ -10,6 +10,7 @@ mod script;
 mod select;
 mod turn;
 mod verify;
+mod wait;
 
 use std::io;
 use std::time::SystemTime;
@@ -32,6 +33,7 @@ pub use script::script;
 pub use select::select;
 pub use turn::{build_prompt, turn};
 pub use verify::verify;
+pub use wait::wait;
 
 /// What is being done when a check's files cannot be written.
 const RUNNING: &str = "keeping the output of a check";

@@ -175,6 +175,8 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
                 Some(Finding { path: path.clone(), on_key: false, message, hint: None })
             }
         },
+        (Shape::Number, Value::Integer(number)) if *number >= 0 => None,
+        (Shape::Number, Value::Float(number)) if number.is_finite() && *number >= 0.0 => None,
         (
             Shape::Table(_)
             | Shape::List(_)
@@ -183,6 +185,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             | Shape::Duration
             | Shape::Choice(_)
             | Shape::Whole { .. }
+            | Shape::Number
             | Shape::Text
             | Shape::Flag,
             _,

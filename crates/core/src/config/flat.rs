@@ -31,6 +31,7 @@ fn walk(shape: &Shape, value: &Value, path: &str, out: &mut Vec<(String, Value)>
         | Shape::Duration
         | Shape::Choice(_)
         | Shape::Whole { .. }
+        | Shape::Number
         | Shape::Text
         | Shape::Flag
         | Shape::Any => {

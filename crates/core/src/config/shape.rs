@@ -27,6 +27,8 @@ pub enum Shape {
     Whole {
         most: u64,
     },
+    /// A number from 0.
+    Number,
     Text,
     Flag,
     /// Something that this module has no words for; serde still checks it.
@@ -71,6 +73,7 @@ impl Shape {
                 | Self::Duration
                 | Self::Choice(_)
                 | Self::Whole { .. }
+                | Self::Number
                 | Self::Text
                 | Self::Flag
                 | Self::Any => "a list".to_owned(),
@@ -82,6 +85,7 @@ impl Shape {
                 format!("one of {}", choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect::<Vec<_>>().join(", "))
             }
             Self::Whole { .. } => "a whole number, 0 or more".to_owned(),
+            Self::Number => "a number, 0 or more".to_owned(),
             Self::Text => "a string".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Any => "another type".to_owned(),
@@ -110,6 +114,7 @@ fn shape_of(node: &Value, root: &Value) -> Shape {
     match type_name(node) {
         Some("array") => Shape::List(Box::new(node.get("items").map_or(Shape::Any, |items| shape_of(items, root)))),
         Some("integer") => Shape::Whole { most: if node["format"] == "uint32" { u64::from(u32::MAX) } else { i64::MAX as u64 } },
+        Some("number") => Shape::Number,
         Some("string") => Shape::Text,
         Some("boolean") => Shape::Flag,
         Some("object") => match node.get("additionalProperties").filter(|item| item.is_object()) {
@@ -192,6 +197,7 @@ mod tests {
             | Shape::Duration
             | Shape::Choice(_)
             | Shape::Whole { .. }
+            | Shape::Number
             | Shape::Text
             | Shape::Flag
             | Shape::Any => {}

@@ -86,6 +86,7 @@ fn is_value(shape: &Shape) -> bool {
         | Shape::Duration
         | Shape::Choice(_)
         | Shape::Whole { .. }
+        | Shape::Number
         | Shape::Text
         | Shape::Flag
         | Shape::Any => true,
@@ -104,6 +105,7 @@ fn meaning(field: &Field) -> String {
         | Shape::Command
         | Shape::Duration
         | Shape::Whole { .. }
+        | Shape::Number
         | Shape::Text
         | Shape::Flag
         | Shape::Any => field.meaning.clone(),

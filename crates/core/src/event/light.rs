@@ -37,7 +37,8 @@ pub enum Light {
 /// Reads a line of an attempt that has ended. Nothing where that takes more than a line by itself.
 pub fn light(line: &[u8]) -> Option<Light> {
     let event = match kind(line)? {
-        b"checkpointed" | b"red_checked" | b"turn_started" | b"commit_started" | b"iteration_skipped" | b"script_ran" => {
+        b"checkpointed" | b"red_checked" | b"turn_started" | b"commit_started" | b"iteration_skipped" | b"script_ran"
+        | b"wait_started" | b"wait_ended" => {
             return Some(Light::Nothing);
         }
         b"story_selected" => read(line, |Selected { iteration, place, number, of, open }| Event::StorySelected {

@@ -5,7 +5,7 @@ use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
 use crate::control::Request;
-use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
+use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome, WaitCause};
 use crate::finish::Finish;
 use crate::id::Oid;
 use crate::verdict::StoryVerdict;
@@ -55,7 +55,14 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::TurnStarted { place } => {
             let notes = std::mem::take(&mut state.notes);
-            with_attempt(state, |attempt| (attempt.place, attempt.notes) = (place.clone(), notes));
+            with_attempt(state, |attempt| {
+                // A turn that is made again says everything again.
+                if attempt.place != *place {
+                    attempt.notes.clear();
+                }
+                attempt.notes.extend(notes);
+                attempt.place = place.clone();
+            });
             state.phase = Phase::Turn;
         }
         Event::TurnEnded { outcome, usage, .. } => {
@@ -63,6 +70,12 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.cost_usd += usage.cost_usd.unwrap_or(0.0);
             state.phase = Phase::Verifying;
         }
+        Event::WaitStarted { why, until, .. } => {
+            state.service_errors += u32::from(*why == WaitCause::ServiceError);
+            state.phase = Phase::Waiting { until: *until };
+        }
+        // The turn comes next, or the end of the attempt.
+        Event::WaitEnded { .. } => {}
         Event::Verified { outcome, tree, changed, runs, reason, .. } => {
             with_attempt(state, |attempt| {
                 attempt.changed |= *changed > 0;
@@ -96,14 +109,13 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::AttemptRejected { rejection, reason, .. } => {
             let told = state.attempt.as_ref().and_then(|attempt| attempt.feedback.clone());
             if let Some(attempt) = &state.attempt
-                && !matches!(rejection, Rejection::Stopped | Rejection::Crashed)
+                && !spends_nothing(rejection)
             {
                 let lesson = told.unwrap_or_else(|| Feedback::plain(reason.clone()));
                 state.lessons.insert(attempt.place.story.clone(), lesson);
             }
-            if *rejection == Rejection::Crashed && state.fatal.is_none() {
-                let exit_code = Finish::Error.exit_code();
-                state.fatal = Some(Fatal { finish: Finish::Error, reason: reason.clone(), exit_code });
+            if let Some(finish) = ends_the_run(rejection).filter(|_| state.fatal.is_none()) {
+                state.fatal = Some(Fatal { finish, reason: reason.clone(), exit_code: finish.exit_code() });
             }
             state.phase = Phase::RollingBack { rejection: rejection.clone() };
         }
@@ -133,6 +145,36 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     }
 }
 
+/// Whether an attempt was given up for a reason that lies outside of it.
+fn spends_nothing(rejection: &Rejection) -> bool {
+    match rejection {
+        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError => true,
+        Rejection::ChecksFailed
+        | Rejection::NothingChanged
+        | Rejection::NoProgress
+        | Rejection::TurnFailed
+        | Rejection::HistoryMoved
+        | Rejection::CommitRefused
+        | Rejection::AlreadyGreen => false,
+    }
+}
+
+/// A usage limit is a limit, whoever set it.
+fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
+    match rejection {
+        Rejection::Crashed | Rejection::ServiceError => Some(Finish::Error),
+        Rejection::UsageLimit => Some(Finish::Budget),
+        Rejection::ChecksFailed
+        | Rejection::NothingChanged
+        | Rejection::NoProgress
+        | Rejection::TurnFailed
+        | Rejection::HistoryMoved
+        | Rejection::CommitRefused
+        | Rejection::AlreadyGreen
+        | Rejection::Stopped => None,
+    }
+}
+
 fn begin(place: &Place, title: &str, state: &State) -> Attempt {
     Attempt {
         place: place.clone(),
@@ -159,7 +201,9 @@ fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
 fn turn_ended(state: &mut State, outcome: &TurnOutcome) {
     match outcome {
         TurnOutcome::Crashed { .. } => state.crashes += 1,
-        TurnOutcome::Ended | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => state.crashes = 0,
+        TurnOutcome::Ended | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => {
+            (state.crashes, state.service_errors) = (0, 0);
+        }
         TurnOutcome::Interrupted => {}
         TurnOutcome::NotRunnable { reason } => {
             state.fatal = Some(Fatal {
@@ -199,15 +243,7 @@ fn rolled_back(state: &mut State, place: &Place) {
         Phase::RollingBack { rejection } => rejection.clone(),
         _ => Rejection::Crashed,
     };
-    let counts = match rejection {
-        Rejection::Stopped | Rejection::Crashed | Rejection::CommitRefused => false,
-        Rejection::ChecksFailed
-        | Rejection::NothingChanged
-        | Rejection::NoProgress
-        | Rejection::TurnFailed
-        | Rejection::HistoryMoved
-        | Rejection::AlreadyGreen => true,
-    };
+    let counts = !spends_nothing(&rejection) && rejection != Rejection::CommitRefused;
     if counts {
         *state.progress.attempts.entry(place.story.clone()).or_insert(0) += 1;
         state.consecutive_failures += 1;

@@ -3,6 +3,7 @@
 mod aside;
 mod attempt;
 mod script;
+mod wait;
 
 use std::time::Duration;
 
@@ -123,6 +124,9 @@ fn limit_reached(state: &State, rules: &Rules, now: Duration) -> Option<(Finish,
     if out_of_time(rules, now) {
         return Some((Finish::Timeout, format!("the run may take {}", limits.total_time)));
     }
+    if let Some(reason) = over_budget(rules, state.cost_usd) {
+        return Some((Finish::Budget, reason));
+    }
     if reached(state.iteration, limits.max_iterations) {
         return Some((Finish::MaxIterations, format!("{} iterations were made", state.iteration)));
     }
@@ -137,6 +141,11 @@ fn limit_reached(state: &State, rules: &Rules, now: Duration) -> Option<(Finish,
 
 fn out_of_time(rules: &Rules, now: Duration) -> bool {
     rules.limits.total_time.limit().is_some_and(|limit| now >= limit)
+}
+
+fn over_budget(rules: &Rules, spent: f64) -> Option<String> {
+    let limit = rules.limits.cost_usd.limit().filter(|limit| spent >= *limit)?;
+    Some(format!("{spent:.2} USD were spent, and the limit is {limit:.2} (limits.cost_usd)"))
 }
 
 fn stopped_by(signal: StopSignal) -> String {

@@ -110,7 +110,15 @@ impl World {
             2 => TurnOutcome::Idle { after_ms: 1 },
             _ => TurnOutcome::Ended,
         };
-        TurnReport { outcome, duration_ms: 1, usage: Usage::default(), prompt: None, output: None, leftovers: 0 }
+        TurnReport {
+            at: Timestamp::UNIX_EPOCH,
+            outcome,
+            duration_ms: 1,
+            usage: Usage::default(),
+            prompt: None,
+            output: None,
+            leftovers: 0,
+        }
     }
 
     /// The runtime may be wrong about the outcome: the runs beside it are not made to agree with it.
@@ -364,6 +372,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
     let ended = || {
         let outcome = TurnOutcome::Ended;
         Input::TurnEnded(TurnReport {
+            at: Timestamp::UNIX_EPOCH,
             outcome,
             duration_ms: 1,
             usage: Usage::default(),

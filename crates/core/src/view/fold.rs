@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::{AsideState, AsideView, AttemptView, Baseline, Current, Phase, RunView, StoryView, TurnView, VerificationView};
+use super::{
+    AsideState, AsideView, AttemptView, Baseline, Current, Phase, RunView, StoryView, TurnView, VerificationView, WaitView,
+};
 use crate::agent::{TurnOutcome, Usage};
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
@@ -54,6 +56,11 @@ impl RunView {
                 self.enter(Phase::Working, at);
             }
             Event::TurnEnded { .. } => self.end_turn(at, &recorded.event),
+            Event::WaitStarted { why, reason, until, .. } => {
+                self.waiting = Some(WaitView { why: *why, reason: reason.clone(), until: *until });
+                self.enter(Phase::Waiting, at);
+            }
+            Event::WaitEnded { .. } => self.waiting = None,
             Event::Verified { .. } => self.verify(at, &recorded.event),
             Event::CommitStarted { .. } => self.enter(Phase::Committing, at),
             Event::Committed { .. } => self.commit(at, &recorded.event),
@@ -99,6 +106,7 @@ impl RunView {
                 self.exit_code = Some(*exit_code);
                 self.duration_ms = Some(*duration_ms);
                 self.ended = Some(at);
+                self.waiting = None;
                 self.current = None;
                 self.enter(Phase::Stopped, at);
             }
@@ -115,6 +123,7 @@ impl RunView {
     /// A resumed run goes on in the same journal: what its end said is over.
     fn reopen(&mut self) {
         self.ended = None;
+        self.waiting = None;
         self.finish = None;
         self.reason = None;
         self.exit_code = None;

@@ -19,6 +19,8 @@ pub enum Phase {
     Prompting,
     /// The agent works.
     Working,
+    /// The agent's service cannot be used for a while.
+    Waiting,
     Verifying,
     Committing,
     RollingBack,
@@ -36,6 +38,7 @@ impl Phase {
             Self::RedChecking => "red check",
             Self::Prompting => "preparing the prompt",
             Self::Working => "agent working",
+            Self::Waiting => "waiting",
             Self::Verifying => "checking",
             Self::Committing => "committing",
             Self::RollingBack => "rolling back",

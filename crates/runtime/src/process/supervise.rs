@@ -25,7 +25,7 @@ const STUCK: Duration = Duration::from_secs(5);
 /// Leftovers were not asked for: they get less grace than the process itself.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 /// Reports that wait to be read; a flood blocks the child instead of filling the memory.
-const QUEUE: usize = 32;
+pub(super) const QUEUE: usize = 32;
 const CHUNK: usize = 32 * 1024;
 
 /// Starts a process and waits until it and everything that it started is gone.
@@ -103,7 +103,7 @@ pub(super) fn spawn(command: &mut Command) -> Result<Child, SpawnError> {
 }
 
 /// What the threads tell the loop.
-enum Report {
+pub(super) enum Report {
     Output(Stream, Vec<u8>),
     Closed,
     /// Stopped because a process in the background touched the terminal.
@@ -307,7 +307,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 }
 
-fn read(pipe: Option<impl Read>, stream: Stream, to: &SyncSender<Report>) {
+pub(super) fn read(pipe: Option<impl Read>, stream: Stream, to: &SyncSender<Report>) {
     if let Some(mut pipe) = pipe {
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -325,7 +325,7 @@ fn read(pipe: Option<impl Read>, stream: Stream, to: &SyncSender<Report>) {
     let _ = to.send(Report::Closed);
 }
 
-fn wait_without_reaping(pid: Pid, to: &SyncSender<Report>) {
+pub(super) fn wait_without_reaping(pid: Pid, to: &SyncSender<Report>) {
     loop {
         let events = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(pid), events) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use verdone_core::check::Check;
 use verdone_core::config::Limits;
 use verdone_core::machine::{Attempt, Input, State, TurnReport};
@@ -41,6 +42,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     let result = run_turn(&request, &site.signals, &mut on).map_err(io_error("keeping the turn"))?;
     site.mend_home().map_err(io_error("putting .verdone/ back"))?;
     Ok(Input::TurnEnded(TurnReport {
+        at: Timestamp::now(),
         outcome: result.outcome,
         duration_ms: result.duration.as_millis() as u64,
         usage: result.usage,

@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::script::{beginning, end_iteration};
-use super::{out_of_time, stopped_by, then, unexpected};
+use super::wait::waited;
+use super::{out_of_time, over_budget, stopped_by, then, unexpected};
 use crate::agent::TurnOutcome;
 use crate::check::{CheckOrigin, CheckRun};
 use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
@@ -30,6 +31,7 @@ pub(super) fn in_attempt(
         }
         (Phase::RedChecking, Input::RedChecked { red, runs }) => red_checked(state, rules, attempt, *red, runs),
         (Phase::Turn, Input::TurnEnded(report)) => turn_ended(state, rules, now, attempt, report),
+        (Phase::Waiting { .. }, Input::Waited { over }) => waited(state, rules, now, attempt, *over),
         (Phase::Verifying, Input::Verified(verification)) => verified(state, rules, now, attempt, verification),
         (Phase::Committing { verdict, .. }, Input::Committed { commit, tree: committed, files, noted }) => {
             let event = Event::Committed {
@@ -72,7 +74,7 @@ fn red_checked(state: &State, rules: &Rules, attempt: &Attempt, red: Red, runs: 
     }
 }
 
-fn next_turn(place: &Place) -> Place {
+pub(super) fn next_turn(place: &Place) -> Place {
     Place { turn: place.turn + 1, ..place.clone() }
 }
 
@@ -100,6 +102,15 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
     }
 }
 
+/// What the run has cost, with events that are not in the state yet.
+fn spent(state: &State, events: &[Event]) -> f64 {
+    let cost = |event: &Event| match event {
+        Event::TurnEnded { usage, .. } => usage.cost_usd.unwrap_or(0.0),
+        _ => 0.0,
+    };
+    state.cost_usd + events.iter().map(cost).sum::<f64>()
+}
+
 /// Another turn with feedback where one is left; else the attempt is over.
 fn again_or(
     state: &State,
@@ -118,6 +129,9 @@ fn again_or(
     }
     if out_of_time(rules, now) {
         return reject(events, &attempt.place, Rejection::Stopped, format!("the run may take {}", rules.limits.total_time));
+    }
+    if let Some(reason) = over_budget(rules, spent(state, &events)) {
+        return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
     if rules.limits.turns > 0 && attempt.place.turn >= rules.limits.turns {
         return reject(events, &attempt.place, rejection, reason);
@@ -233,7 +247,7 @@ fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Reje
     let story = &attempt.place.story;
     let mut events = vec![event];
     match rejection {
-        Rejection::Stopped | Rejection::Crashed | Rejection::CommitRefused => {}
+        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::CommitRefused => {}
         Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they were green before any work")),
         Rejection::ChecksFailed
         | Rejection::NothingChanged

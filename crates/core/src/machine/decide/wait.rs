@@ -1,0 +1,90 @@
+//! Waiting for the agent's service: a usage limit until its reset, an error for a while. Neither spends a turn or an attempt.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::attempt::reject;
+use super::{out_of_time, stopped_by, then};
+use crate::event::{Event, Rejection, WaitCause};
+use crate::machine::{Attempt, Decision, Effect, Rules, State};
+
+/// The first wait after an error; each further one is twice as long.
+const FIRST: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(5 * 60);
+/// Where a usage limit does not say when it ends.
+const UNKNOWN_RESET: SignedDuration = SignedDuration::from_mins(15);
+/// The service counts by another clock than ours.
+const AFTER_RESET: SignedDuration = SignedDuration::from_secs(1);
+
+/// A usage limit was reached at `at`.
+pub(super) fn usage_limit(
+    state: &State,
+    rules: &Rules,
+    attempt: &Attempt,
+    events: Vec<Event>,
+    at: Timestamp,
+    resets: Option<Timestamp>,
+    reason: String,
+) -> Decision {
+    if !rules.limits.wait_for_usage {
+        return reject(events, &attempt.place, Rejection::UsageLimit, reason);
+    }
+    let until = resets.unwrap_or_else(|| at.saturating_add(UNKNOWN_RESET).unwrap_or(at));
+    let until = until.saturating_add(AFTER_RESET).unwrap_or(until);
+    wait(state, attempt, events, WaitCause::UsageLimit, until, reason)
+}
+
+/// The service could not do its work at `at`.
+pub(super) fn service_error(
+    state: &State,
+    rules: &Rules,
+    attempt: &Attempt,
+    events: Vec<Event>,
+    at: Timestamp,
+    reason: String,
+) -> Decision {
+    if state.service_errors >= rules.limits.api_errors {
+        return reject(events, &attempt.place, Rejection::ServiceError, reason);
+    }
+    let until = at.saturating_add(backoff(state)).unwrap_or(at);
+    wait(state, attempt, events, WaitCause::ServiceError, until, reason)
+}
+
+fn wait(state: &State, attempt: &Attempt, mut events: Vec<Event>, why: WaitCause, until: Timestamp, reason: String) -> Decision {
+    if let Some(signal) = state.stop {
+        return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    }
+    events.push(Event::WaitStarted { place: attempt.place.clone(), why, reason, until });
+    then(events, Effect::Wait)
+}
+
+/// Twice as long each time, and not the same for everybody: runs that failed together should not come back together.
+fn backoff(state: &State) -> SignedDuration {
+    let doubled = FIRST.saturating_mul(1 << state.service_errors.min(16)).min(LONGEST);
+    let seed = crate::id::digest(format!("{:?} {}", state.run, state.active.ms()).as_bytes());
+    let part = u32::from_str_radix(&seed[..4], 16).unwrap_or(0);
+    let whole = doubled.mul_f64(0.75 + 0.5 * f64::from(part) / 65_536.0);
+    SignedDuration::try_from(whole).unwrap_or(SignedDuration::from_secs(60))
+}
+
+/// A moment of a wait went by: the turn is made again when it is over.
+pub(super) fn waited(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, over: bool) -> Decision {
+    let ended = || vec![Event::WaitEnded { place: attempt.place.clone() }];
+    let give_up = |reason: String| reject(ended(), &attempt.place, Rejection::Stopped, reason);
+    if let Some(signal) = state.stop {
+        return give_up(stopped_by(signal));
+    }
+    if state.progress.failed.contains_key(&attempt.place.story) {
+        return give_up("skipped by the user".to_owned());
+    }
+    if out_of_time(rules, now) {
+        return give_up(format!("the run may take {}", rules.limits.total_time));
+    }
+    if !over {
+        return then(Vec::new(), Effect::Wait);
+    }
+    let mut events = ended();
+    events.push(Event::TurnStarted { place: attempt.place.clone() });
+    then(events, Effect::Turn)
+}

@@ -1,0 +1,318 @@
+//! A process that stays for many turns and is spoken to in lines. It has a group of its own like any other; limits are the
+//! caller's, because they are of a turn and not of the process.
+//!
+//! Threads read and write the pipes, so that a companion that does not listen, or speaks without end, makes nobody wait: what it
+//! says stands in a bounded queue, and what it is told is written when it reads.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::Write as _;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TrySendError, channel, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::supervise::{QUEUE, Report, command, read, wait_without_reaping};
+use super::tree::{self, Process, Spared};
+use super::{Spawn, SpawnError};
+use crate::clock::Stopwatch;
+use crate::output::Stream;
+use crate::signal::{Signals, Stop, Subscription};
+
+/// A longer line is no message; what comes of it is cut, so that the rest can be understood again.
+const LONGEST_LINE: usize = 64 * 1024 * 1024;
+const POLL: Duration = Duration::from_millis(20);
+/// A killed process that is still there after this is stuck in the kernel.
+const STUCK: Duration = Duration::from_secs(5);
+
+/// A process to talk to.
+pub struct Companion {
+    child: Child,
+    group: Pid,
+    to: Option<Sender<Vec<u8>>>,
+    reports: Receiver<Report>,
+    lines: [PartLine; 2],
+    heard: VecDeque<Heard>,
+    exited: bool,
+    /// Processes of its own, which no turn started.
+    household: Vec<Process>,
+    /// Processes that are none of its.
+    strangers: Vec<Process>,
+    _subscription: Subscription,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Without its end.
+    Line(Stream, Vec<u8>),
+    /// It is gone, and everything that it said was heard.
+    Exited,
+    /// Nothing in this time, or a signal came.
+    Nothing,
+}
+
+impl Companion {
+    /// Starts it. Of the spawn's limits none counts.
+    pub fn start(spawn: &Spawn<'_>, signals: &Signals) -> Result<Self, SpawnError> {
+        tree::adopt_orphans();
+        let mut command = command(spawn)?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = super::supervise::spawn(&mut command)?;
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child's pid is a positive pid_t");
+        let (to, from) = channel::<Vec<u8>>();
+        let (sender, reports) = sync_channel(QUEUE);
+        let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (first, second, third) = (sender.clone(), sender.clone(), sender.clone());
+        let threads: [Box<dyn FnOnce() + Send>; 4] = [
+            // The pipe is closed when nobody can say anything any more. One that does not listen is its own affair.
+            Box::new(move || {
+                let Some(mut stdin) = stdin else { return };
+                while let Ok(line) = from.recv() {
+                    if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
+                        return;
+                    }
+                }
+            }),
+            Box::new(move || read(out, Stream::Stdout, &first)),
+            Box::new(move || read(err, Stream::Stderr, &second)),
+            Box::new(move || wait_without_reaping(group, &third)),
+        ];
+        for body in threads {
+            if let Err(source) = thread::Builder::new().name("companion".to_owned()).spawn(body) {
+                let _ = kill_process_group(group, Signal::KILL);
+                let _ = child.wait();
+                return Err(SpawnError::Failed { program: spawn.argv[0].to_string_lossy().into_owned(), source });
+            }
+        }
+        let wake = move || match sender.try_send(Report::Woken) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        };
+        Ok(Self {
+            child,
+            group,
+            to: Some(to),
+            reports,
+            lines: Default::default(),
+            heard: VecDeque::new(),
+            exited: false,
+            household: Vec::new(),
+            strangers: Vec::new(),
+            _subscription: signals.subscribe(wake),
+        })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Says a line, which has its end. Whether it is read nobody knows.
+    pub fn say(&self, line: Vec<u8>) {
+        if let Some(to) = &self.to {
+            let _ = to.send(line);
+        }
+    }
+
+    /// The next thing that it says.
+    pub fn hear(&mut self, patience: Duration) -> Heard {
+        loop {
+            if let Some(heard) = self.heard.pop_front() {
+                return heard;
+            }
+            match self.reports.recv_timeout(patience) {
+                Ok(Report::Output(stream, bytes)) => {
+                    let heard = &mut self.heard;
+                    self.lines[stream as usize].push(&bytes, &mut |line| heard.push_back(Heard::Line(stream, line)));
+                }
+                Ok(Report::Exited) => {
+                    self.exited = true;
+                    self.hear_the_rest();
+                }
+                // One that wants the terminal is stopped, and silent: the caller's limits end it.
+                Ok(Report::Closed | Report::WantsTerminal) => {}
+                Ok(Report::Woken) | Err(RecvTimeoutError::Timeout) => return Heard::Nothing,
+                Err(RecvTimeoutError::Disconnected) => return Heard::Exited,
+            }
+        }
+    }
+
+    /// What stands in the pipes when it is gone. Others may hold them open, so there is an end to that.
+    fn hear_the_rest(&mut self) {
+        let begin = Stopwatch::start();
+        while begin.elapsed() < Duration::from_millis(250) {
+            match self.reports.recv_timeout(POLL) {
+                Ok(Report::Output(stream, bytes)) => {
+                    let heard = &mut self.heard;
+                    self.lines[stream as usize].push(&bytes, &mut |line| heard.push_back(Heard::Line(stream, line)));
+                }
+                Ok(Report::Closed | Report::WantsTerminal | Report::Exited | Report::Woken) => {}
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        for (stream, lines) in [Stream::Stdout, Stream::Stderr].into_iter().zip(&mut self.lines) {
+            if let Some(line) = lines.rest() {
+                self.heard.push_back(Heard::Line(stream, line));
+            }
+        }
+        self.heard.push_back(Heard::Exited);
+    }
+
+    /// To be called when a turn begins: what runs beside the companion now is not of the turn.
+    pub fn begin_turn(&mut self) {
+        let all = tree::all();
+        let own: Vec<Process> = all.iter().filter(|process| process.pid == self.pid()).copied().collect();
+        self.strangers = tree::below(std::process::id(), &all, &Spared { alone: Vec::new(), families: own });
+    }
+
+    /// Whoever lives below the companion now belongs to it: servers that it was told to start, say. To be called before it starts
+    /// anything for a turn.
+    pub fn settle(&mut self) {
+        self.household = tree::below(self.pid(), &tree::all(), &Spared::default());
+    }
+
+    /// Ends what a turn left running. Says how many there were.
+    pub fn end_leftovers(&self, grace: Duration, signals: &Signals) -> u32 {
+        let families = self.strangers.iter().chain(&self.household).copied().collect();
+        tree::end_leftovers(&Spared { alone: vec![self.pid()], families }, grace, signals)
+    }
+
+    /// Lets it end by itself, then asks, then kills. How it ended, and how many processes it left behind.
+    pub fn end(mut self, grace: Duration, signals: &Signals) -> (Option<ExitStatus>, u32) {
+        self.to = None;
+        let insisted = || matches!(signals.stop(), Some(Stop::Insisted(_)));
+        for (signal, patience) in [(None, grace), (Some(Signal::TERM), grace), (Some(Signal::KILL), STUCK)] {
+            if let Some(signal) = signal {
+                let _ = kill_process_group(self.group, signal);
+                let _ = kill_process_group(self.group, Signal::CONT);
+            }
+            let begin = Stopwatch::start();
+            while !self.exited && begin.elapsed() < patience && (!insisted() || signal == Some(Signal::KILL)) {
+                // Somebody has to read, or it could not end.
+                drop(self.hear(POLL));
+                self.heard.clear();
+            }
+            if self.exited {
+                break;
+            }
+        }
+        let status = if self.exited { self.child.wait().ok() } else { None };
+        let spared = Spared { alone: Vec::new(), families: std::mem::take(&mut self.strangers) };
+        (status, tree::end_leftovers(&spared, grace, signals))
+    }
+
+    /// Kills it at once; [`Companion::end`] then finds it gone.
+    pub fn kill(&self) {
+        let _ = kill_process_group(self.group, Signal::KILL);
+    }
+}
+
+impl fmt::Debug for Companion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Companion").field("pid", &self.pid()).finish_non_exhaustive()
+    }
+}
+
+/// The beginning of a line that is not whole yet.
+#[derive(Debug, Default)]
+struct PartLine {
+    bytes: Vec<u8>,
+    too_long: bool,
+}
+
+impl PartLine {
+    fn push(&mut self, mut bytes: &[u8], on: &mut dyn FnMut(Vec<u8>)) {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            self.take(&bytes[..end]);
+            self.too_long = false;
+            on(std::mem::take(&mut self.bytes));
+            bytes = &bytes[end + 1..];
+        }
+        self.take(bytes);
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if !self.too_long {
+            let room = LONGEST_LINE.saturating_sub(self.bytes.len());
+            self.too_long = bytes.len() > room;
+            self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+    }
+
+    fn rest(&mut self) -> Option<Vec<u8>> {
+        Some(std::mem::take(&mut self.bytes)).filter(|bytes| !bytes.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{EnvPlan, Stdin};
+    use verdone_core::redact::Redactor;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn companion(script: &str) -> Companion {
+        let redactor = Redactor::default();
+        let spawn = Spawn {
+            argv: vec!["/bin/sh".into(), "-c".into(), script.into()],
+            cwd: "/".into(),
+            env: EnvPlan::default(),
+            stdin: Stdin::Null,
+            wall: None,
+            idle: None,
+            grace: Duration::ZERO,
+            cap: 0,
+            keep: None,
+            redactor: &redactor,
+        };
+        Companion::start(&spawn, &Signals::none()).unwrap()
+    }
+
+    fn line(text: &str) -> Heard {
+        Heard::Line(Stream::Stdout, text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn it_answers_line_by_line_and_ends_when_nobody_speaks_any_more() {
+        let mut cat = companion("while read -r x; do echo \"heard $x\"; done; printf unfinished");
+        cat.say(b"one\n".to_vec());
+        assert_eq!(cat.hear(PATIENCE), line("heard one"));
+        cat.say(b"two\nthree\n".to_vec());
+        assert_eq!(cat.hear(PATIENCE), line("heard two"));
+        assert_eq!(cat.hear(PATIENCE), line("heard three"));
+        assert_eq!(cat.hear(Duration::from_millis(1)), Heard::Nothing);
+        let (status, left) = cat.end(PATIENCE, &Signals::none());
+        assert!(status.unwrap().success());
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn one_that_ends_by_itself_is_heard_to_its_end() {
+        let mut gone = companion("echo bye; printf rest; exit 3");
+        assert_eq!(gone.hear(PATIENCE), line("bye"));
+        assert_eq!(gone.hear(PATIENCE), line("rest"));
+        assert_eq!(gone.hear(PATIENCE), Heard::Exited);
+        assert_eq!(gone.end(PATIENCE, &Signals::none()).0.unwrap().code(), Some(3));
+    }
+
+    #[test]
+    fn one_that_does_not_listen_makes_nobody_wait() {
+        let deaf = companion("trap '' TERM; while :; do sleep 0.05; done");
+        deaf.say(vec![b'x'; 4 * 1024 * 1024]);
+        let (status, _) = deaf.end(Duration::from_millis(100), &Signals::none());
+        assert!(!status.unwrap().success());
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_cut() {
+        let mut part = PartLine::default();
+        let mut lines = Vec::new();
+        for _ in 0..65 {
+            part.push(&vec![b'x'; 1024 * 1024], &mut |line| lines.push(line.len()));
+        }
+        part.push(b"\nnext\n", &mut |line| lines.push(line.len()));
+        assert_eq!(lines, [LONGEST_LINE, 4]);
+    }
+}
