@@ -144,6 +144,12 @@ pub(crate) struct RunArgs {
     /// Stop after N iterations; 0 means no limit.
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
+    /// Stop when the agent has cost USD, as far as it says; 0 means no limit.
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<f64>,
+    /// Stop at a usage limit instead of waiting for its reset.
+    #[arg(long)]
+    pub no_wait: bool,
     /// Work on this story only.
     #[arg(long, value_name = "ID")]
     pub story: Option<String>,
@@ -188,6 +194,8 @@ impl RunArgs {
             plan: self.plan.clone(),
             prd: self.prd,
             max_iterations: self.max_iterations,
+            max_cost: self.max_cost,
+            no_wait: self.no_wait,
             agent: self.agent.agent.clone(),
             agent_command: self.agent.agent_command.clone(),
             checks: self.checks.clone(),
@@ -198,7 +206,7 @@ impl RunArgs {
 /// Which agent works.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AgentArgs {
-    /// The agent: `command` or `scripted`.
+    /// The agent: `claude`, `command` or `scripted`.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
     /// Use this command as the agent, run with `sh -c`; the prompt is on its standard input.

@@ -23,6 +23,8 @@ pub struct Flags {
     pub plan: Option<String>,
     pub prd: Option<u32>,
     pub max_iterations: Option<u32>,
+    pub max_cost: Option<f64>,
+    pub no_wait: bool,
     pub agent: Option<String>,
     pub agent_command: Option<String>,
     pub checks: Vec<String>,
@@ -134,6 +136,12 @@ fn flag_layers(project: &Project, flags: &Flags) -> Vec<Layer> {
     let mut layers = Vec::new();
     if let Some(plan) = &flags.plan {
         layers.push(Layer::value(origin("PLAN"), "plan", project.path_from_root(plan)));
+    }
+    if let Some(most) = flags.max_cost {
+        layers.push(Layer::value(origin("--max-cost"), "limits.cost_usd", most));
+    }
+    if flags.no_wait {
+        layers.push(Layer::value(origin("--no-wait"), "limits.wait_for_usage", false));
     }
     if let Some(most) = flags.max_iterations {
         layers.push(Layer::value(origin("--max-iterations"), "limits.max_iterations", i64::from(most)));

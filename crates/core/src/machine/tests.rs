@@ -70,6 +70,7 @@ impl World {
                 Input::RedChecked { red, runs: self.runs() }
             }
             Effect::Turn => Input::TurnEnded(self.turn()),
+            Effect::Wait => Input::Waited { over: self.pick(2) == 0 },
             Effect::Verify => Input::Verified(self.verification()),
             Effect::Commit if self.pick(4) == 0 => Input::CommitRefused { message: "no".to_owned() },
             Effect::Commit => {
