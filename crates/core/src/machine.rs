@@ -169,6 +169,8 @@ pub struct State {
     pub service_errors: u32,
     pub commits: u32,
     pub cost_usd: f64,
+    /// The agent itself said that nothing is left.
+    pub out_of_budget: bool,
     pub baseline: Option<Feedback>,
     pub stop: Option<StopSignal>,
     /// The user asked for the end after the iteration in work.

@@ -272,6 +272,8 @@ mod tests {
             plan: Some("x.md".to_owned()),
             prd: Some(1),
             max_iterations: Some(0),
+            max_cost: Some(0.5),
+            no_wait: true,
             agent: None,
             agent_command: Some("./agent".to_owned()),
             checks: vec!["make test".to_owned()],

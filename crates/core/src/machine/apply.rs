@@ -200,11 +200,16 @@ fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
 
 fn turn_ended(state: &mut State, outcome: &TurnOutcome) {
     match outcome {
-        TurnOutcome::Crashed { .. } => state.crashes += 1,
-        TurnOutcome::Ended | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => {
-            (state.crashes, state.service_errors) = (0, 0);
-        }
-        TurnOutcome::Interrupted => {}
+        TurnOutcome::Crashed { .. } | TurnOutcome::ApiError { retryable: false, .. } => state.crashes += 1,
+        TurnOutcome::Ended
+        | TurnOutcome::TimedOut { .. }
+        | TurnOutcome::Idle { .. }
+        | TurnOutcome::MaxTurns { .. }
+        | TurnOutcome::Refused { .. } => (state.crashes, state.service_errors) = (0, 0),
+        // What the agent calls its budget is what was left of ours.
+        TurnOutcome::Budget { .. } => state.out_of_budget = true,
+        // The first two are waited out.
+        TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. } | TurnOutcome::Interrupted => {}
         TurnOutcome::NotRunnable { reason } => {
             state.fatal = Some(Fatal {
                 finish: Finish::Error,
@@ -212,12 +217,18 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome) {
                 exit_code: EXIT_CONFIG,
             });
         }
+        TurnOutcome::Auth { .. } => state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG)),
+        TurnOutcome::GuardDead { .. } => state.fatal = Some(fatal(Finish::Error, outcome, Finish::Error.exit_code())),
     }
     if *outcome != TurnOutcome::Ended {
         with_attempt(state, |attempt| {
             attempt.feedback = Some(Feedback::plain(format!("the last turn {}", outcome.words())));
         });
     }
+}
+
+fn fatal(finish: Finish, outcome: &TurnOutcome, exit_code: u8) -> Fatal {
+    Fatal { finish, reason: format!("the agent {}", outcome.words()), exit_code }
 }
 
 fn feedback_of(outcome: &VerifyOutcome, runs: &[CheckRun], reason: Option<&str>) -> Feedback {

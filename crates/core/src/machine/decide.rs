@@ -124,7 +124,7 @@ fn limit_reached(state: &State, rules: &Rules, now: Duration) -> Option<(Finish,
     if out_of_time(rules, now) {
         return Some((Finish::Timeout, format!("the run may take {}", limits.total_time)));
     }
-    if let Some(reason) = over_budget(rules, state.cost_usd) {
+    if let Some(reason) = over_budget(state, rules, state.cost_usd) {
         return Some((Finish::Budget, reason));
     }
     if reached(state.iteration, limits.max_iterations) {
@@ -143,9 +143,11 @@ fn out_of_time(rules: &Rules, now: Duration) -> bool {
     rules.limits.total_time.limit().is_some_and(|limit| now >= limit)
 }
 
-fn over_budget(rules: &Rules, spent: f64) -> Option<String> {
-    let limit = rules.limits.cost_usd.limit().filter(|limit| spent >= *limit)?;
-    Some(format!("{spent:.2} USD were spent, and the limit is {limit:.2} (limits.cost_usd)"))
+fn over_budget(state: &State, rules: &Rules, spent: f64) -> Option<String> {
+    let limit = rules.limits.cost_usd.limit();
+    let reached = state.out_of_budget || limit.is_some_and(|limit| spent >= limit);
+    let limit = limit.map_or_else(String::new, |limit| format!(", and the limit is {limit:.2} (limits.cost_usd)"));
+    reached.then(|| format!("{spent:.2} USD were spent{limit}"))
 }
 
 fn stopped_by(signal: StopSignal) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::script::{beginning, end_iteration};
-use super::wait::waited;
+use super::wait::{service_error, usage_limit, waited};
 use super::{out_of_time, over_budget, stopped_by, then, unexpected};
 use crate::agent::TurnOutcome;
 use crate::check::{CheckOrigin, CheckRun};
@@ -90,15 +90,26 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
     }];
     let words = format!("the turn {}", report.outcome.words());
     match &report.outcome {
-        TurnOutcome::Ended => then(events, Effect::Verify),
+        // Out of calls or money, the work may still be done: it is looked at before anything else.
+        TurnOutcome::Ended | TurnOutcome::MaxTurns { .. } | TurnOutcome::Budget { .. } => then(events, Effect::Verify),
         TurnOutcome::Interrupted => reject(events, &attempt.place, Rejection::Stopped, words),
-        TurnOutcome::NotRunnable { .. } => reject(events, &attempt.place, Rejection::Crashed, words),
-        TurnOutcome::Crashed { .. } if rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes => {
+        // Another turn would end the same way, and the story has no part in it.
+        TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } | TurnOutcome::GuardDead { .. } => {
+            reject(events, &attempt.place, Rejection::Crashed, words)
+        }
+        TurnOutcome::UsageLimit { resets_at, .. } => usage_limit(state, rules, attempt, events, (report.at, *resets_at), words),
+        TurnOutcome::ApiError { retryable: true, .. } => service_error(state, rules, attempt, events, report.at, words),
+        TurnOutcome::ApiError { retryable: false, .. } if at_crash_limit(state, rules) => {
+            reject(events, &attempt.place, Rejection::ServiceError, words)
+        }
+        TurnOutcome::Crashed { .. } if at_crash_limit(state, rules) => {
             reject(events, &attempt.place, Rejection::TurnFailed, words)
         }
-        TurnOutcome::Crashed { .. } | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => {
-            again_or(state, rules, now, attempt, events, Rejection::TurnFailed, words)
-        }
+        TurnOutcome::Crashed { .. }
+        | TurnOutcome::ApiError { retryable: false, .. }
+        | TurnOutcome::TimedOut { .. }
+        | TurnOutcome::Idle { .. }
+        | TurnOutcome::Refused { .. } => again_or(state, rules, now, attempt, events, Rejection::TurnFailed, words),
     }
 }
 
@@ -109,6 +120,10 @@ fn spent(state: &State, events: &[Event]) -> f64 {
         _ => 0.0,
     };
     state.cost_usd + events.iter().map(cost).sum::<f64>()
+}
+
+fn at_crash_limit(state: &State, rules: &Rules) -> bool {
+    rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes
 }
 
 /// Another turn with feedback where one is left; else the attempt is over.
@@ -130,7 +145,7 @@ fn again_or(
     if out_of_time(rules, now) {
         return reject(events, &attempt.place, Rejection::Stopped, format!("the run may take {}", rules.limits.total_time));
     }
-    if let Some(reason) = over_budget(rules, spent(state, &events)) {
+    if let Some(reason) = over_budget(state, rules, spent(state, &events)) {
         return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
     if rules.limits.turns > 0 && attempt.place.turn >= rules.limits.turns {

@@ -17,14 +17,13 @@ const UNKNOWN_RESET: SignedDuration = SignedDuration::from_mins(15);
 /// The service counts by another clock than ours.
 const AFTER_RESET: SignedDuration = SignedDuration::from_secs(1);
 
-/// A usage limit was reached at `at`.
+/// A usage limit was reached at `at`, until `resets`.
 pub(super) fn usage_limit(
     state: &State,
     rules: &Rules,
     attempt: &Attempt,
     events: Vec<Event>,
-    at: Timestamp,
-    resets: Option<Timestamp>,
+    (at, resets): (Timestamp, Option<Timestamp>),
     reason: String,
 ) -> Decision {
     if !rules.limits.wait_for_usage {
