@@ -2,6 +2,7 @@
 //!
 //! What comes out says how the turn ended, never whether the story is done.
 
+mod claude;
 mod command;
 pub mod scripted;
 

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TrySendError, channel,
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::supervise::{QUEUE, Report, command, read, wait_without_reaping};
 use super::tree::{self, Process, Spared};
@@ -200,6 +200,28 @@ impl Companion {
         let status = if self.exited { self.child.wait().ok() } else { None };
         let spared = Spared { alone: Vec::new(), families: std::mem::take(&mut self.strangers) };
         (status, tree::end_leftovers(&spared, grace, signals))
+    }
+
+    /// Stops its group; [`Companion::go_on`] lets it go on.
+    pub fn stop(&self) {
+        let _ = kill_process_group(self.group, Signal::STOP);
+    }
+
+    pub fn go_on(&self) {
+        let _ = kill_process_group(self.group, Signal::CONT);
+    }
+
+    /// How it ended, where it has: looked at without reaping.
+    pub fn exit_words(&self) -> String {
+        let events = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(self.group), events) {
+            Ok(Some(status)) => match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => format!("exit code {code}"),
+                (None, Some(signal)) => format!("signal {signal}"),
+                (None, None) => "gone".to_owned(),
+            },
+            Ok(None) | Err(_) => "gone".to_owned(),
+        }
     }
 
     /// Kills it at once; [`Companion::end`] then finds it gone.

@@ -16,7 +16,7 @@ const LAST: usize = 20;
 
 /// Counts what is passed on.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(crate) struct Flow {
     room: u64,
     filled: Duration,
     left_out: u64,
@@ -24,12 +24,12 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { room: BURST, filled: Duration::ZERO, left_out: 0, last: VecDeque::new() }
     }
 
     /// Passes a line on where there is room.
-    pub(super) fn line(&mut self, stream: Stream, text: &str, on: &mut dyn FnMut(Stream, &str)) {
+    pub(crate) fn line(&mut self, stream: Stream, text: &str, on: &mut dyn FnMut(Stream, &str)) {
         if self.room > 0 {
             self.room = self.room.saturating_sub(1 + text.len() as u64 / LINE);
             return on(stream, text);
@@ -43,7 +43,7 @@ impl Flow {
     }
 
     /// Time went by: there is room again, and what was left out is told.
-    pub(super) fn fill(&mut self, now: Duration, on: &mut dyn FnMut(Stream, &str)) {
+    pub(crate) fn fill(&mut self, now: Duration, on: &mut dyn FnMut(Stream, &str)) {
         let millis = now.saturating_sub(self.filled).as_millis() as u64;
         self.filled = now;
         self.room = (self.room + millis * RATE / 1000).min(BURST);
@@ -55,7 +55,7 @@ impl Flow {
     }
 
     /// The end is shown, whatever room there is.
-    pub(super) fn finish(&mut self, on: &mut dyn FnMut(Stream, &str)) {
+    pub(crate) fn finish(&mut self, on: &mut dyn FnMut(Stream, &str)) {
         let before = self.left_out - self.last.len() as u64;
         if before > 0 {
             self.tell(before, on);

@@ -1,0 +1,436 @@
+//! One process of the client: started, spoken to in lines, its tool calls answered, stopped between turns.
+//!
+//! Between two turns the process is frozen: a command that ends in the background would otherwise wake the agent while its work is
+//! being checked.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use verdone_core::agent::claude::{
+    ClientExit, ClientLine, CommandLine, ContextUse, Hooks, Session, ToClient, TurnEnd, Uuid, parse,
+};
+use verdone_core::hook::Answer;
+use verdone_core::redact::Redactor;
+
+use crate::clock::Stopwatch;
+use crate::output::{Capture, Stream};
+use crate::process::{Companion, EnvPlan, Flow, Heard, Moment, Spawn, SpawnError, Stdin};
+use crate::signal::{Signals, Stop};
+
+/// A client that has not begun to talk by then never will.
+const START: Duration = Duration::from_secs(60);
+/// Requests of ours are answered in milliseconds.
+const ANSWER: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_millis(125);
+/// Bytes of standard error that can explain an exit.
+const LAST_WORDS: usize = 2_000;
+
+/// What the guard says about one event.
+pub(super) struct Judged {
+    pub(super) answer: Result<Answer, String>,
+    /// The call that was judged, where it was one.
+    pub(super) call: Option<String>,
+    /// The turn has to end, for this reason.
+    pub(super) ends_turn: Option<String>,
+}
+
+/// Judges the input of a hook.
+pub(super) type Judge<'j> = dyn FnMut(&[u8]) -> Judged + 'j;
+
+/// How long a turn may take, and how long an orderly end of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TurnLimits {
+    pub(super) wall: Option<Duration>,
+    pub(super) idle: Option<Duration>,
+    pub(super) grace: Duration,
+}
+
+/// Why a turn was ended by us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cut {
+    Wall,
+    Idle,
+    Stopped,
+    /// A hook said so.
+    Asked(String),
+}
+
+/// A turn that is over.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) end: Option<TurnEnd>,
+    pub(super) cut: Option<Cut>,
+    pub(super) duration: Duration,
+    pub(super) leftovers: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Client {
+    companion: Companion,
+    pub(super) session: Session,
+    pub(super) hooks: Hooks,
+    requests: u64,
+    last_words: String,
+    gone: bool,
+    frozen: bool,
+    /// Whether it has done a turn: its own servers are up.
+    settled: bool,
+    /// What it was told that it may spend.
+    pub(super) budget: Option<f64>,
+}
+
+/// What one line led to.
+enum Heeded {
+    Nothing,
+    TurnOver(Box<TurnEnd>),
+    Answered { request: String, ok: bool, context: Option<ContextUse>, hooks_applied: bool },
+}
+
+/// What a turn's lines go through.
+pub(super) struct Ears<'a, 'b> {
+    pub(super) judge: &'a mut Judge<'b>,
+    pub(super) on: &'a mut dyn FnMut(Moment<'_>),
+    pub(super) capture: Capture<'a>,
+    pub(super) flow: Flow,
+    pub(super) redactor: &'a Redactor,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ClientError {
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    #[error("the client ended at once: {0}")]
+    Ended(String),
+    #[error("the client did not answer for {} s", START.as_secs())]
+    Silent,
+    #[error("the client takes no hook callbacks")]
+    NoCallbacks,
+    #[error("stopped")]
+    Stopped,
+}
+
+impl Client {
+    /// Starts the process and waits until its guard is in place.
+    pub(super) fn start(
+        line: CommandLine,
+        spawn: &SpawnWith<'_>,
+        session: Session,
+        hooks: Hooks,
+        budget: Option<f64>,
+        signals: &Signals,
+    ) -> Result<Self, ClientError> {
+        let mut env = spawn.env.clone();
+        env.unset.extend(line.unset.iter().map(Into::into));
+        env.set.extend(line.set.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let spawn = Spawn {
+            argv: line.argv.into_iter().map(Into::into).collect(),
+            cwd: spawn.cwd.to_owned(),
+            env,
+            stdin: Stdin::Null,
+            wall: None,
+            idle: None,
+            grace: Duration::ZERO,
+            cap: 0,
+            keep: None,
+            redactor: spawn.redactor,
+        };
+        let companion = Companion::start(&spawn, signals)?;
+        let mut client = Self {
+            companion,
+            session,
+            hooks,
+            requests: 0,
+            last_words: String::new(),
+            gone: false,
+            frozen: false,
+            settled: false,
+            budget,
+        };
+        if hooks == Hooks::Callbacks
+            && let Err(error) = client.initialize(signals)
+        {
+            client.companion.kill();
+            client.companion.end(Duration::ZERO, signals);
+            return Err(error);
+        }
+        Ok(client)
+    }
+
+    fn initialize(&mut self, signals: &Signals) -> Result<(), ClientError> {
+        let request = self.request();
+        self.say(&ToClient::Initialize { request: &request });
+        let begin = Stopwatch::start();
+        while begin.elapsed() < START {
+            if signals.stop().is_some() {
+                return Err(ClientError::Stopped);
+            }
+            match self.companion.hear(TICK) {
+                Heard::Line(Stream::Stdout, bytes) => {
+                    if let Heeded::Answered { request: of, ok, hooks_applied, .. } = self.heed(&bytes, None)
+                        && of == request
+                    {
+                        return if ok && hooks_applied { Ok(()) } else { Err(ClientError::NoCallbacks) };
+                    }
+                }
+                Heard::Line(Stream::Stderr, bytes) => self.remember(&bytes),
+                Heard::Exited => return Err(ClientError::Ended(self.last_line())),
+                Heard::Nothing => {}
+            }
+        }
+        Err(ClientError::Silent)
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// One prompt and everything up to the client's stopping.
+    pub(super) fn turn(&mut self, prompt: &str, uuid: &Uuid, limits: TurnLimits, signals: &Signals, ears: &mut Ears<'_, '_>) -> Turn {
+        self.thaw();
+        self.companion.begin_turn();
+        self.session.sent(uuid);
+        self.say(&ToClient::Prompt { uuid, text: prompt });
+        let clock = Stopwatch::start();
+        let (end, cut) = self.until_over(&clock, limits, signals, ears);
+        self.freeze();
+        let leftovers = if self.gone { 0 } else { self.companion.end_leftovers(limits.grace.min(Duration::from_secs(1)), signals) };
+        Turn { end, cut, duration: clock.elapsed(), leftovers }
+    }
+
+    fn until_over(
+        &mut self,
+        clock: &Stopwatch,
+        limits: TurnLimits,
+        signals: &Signals,
+        ears: &mut Ears<'_, '_>,
+    ) -> (Option<TurnEnd>, Option<Cut>) {
+        let (mut last_output, mut last_tick) = (Duration::ZERO, Duration::ZERO);
+        // Why the turn is being ended, and until when that may take.
+        let mut cutting: Option<(Cut, Duration)> = None;
+        loop {
+            let heard = self.companion.hear(TICK);
+            let now = clock.elapsed();
+            let mut asked = None;
+            match heard {
+                Heard::Line(stream, bytes) => {
+                    last_output = now;
+                    match self.line(stream, &bytes, ears, &mut asked) {
+                        Heeded::TurnOver(end) => return (Some(*end), cutting.map(|(why, _)| why)),
+                        Heeded::Nothing | Heeded::Answered { .. } => {}
+                    }
+                }
+                Heard::Exited => return (self.exited(), cutting.map(|(why, _)| why)),
+                Heard::Nothing => {}
+            }
+            if now.saturating_sub(last_tick) >= TICK {
+                last_tick = now;
+                ears.capture.flush();
+                ears.flow.fill(now, &mut |stream, text| (ears.on)(Moment::Line { stream, text }));
+                (ears.on)(Moment::Tick);
+            }
+            let over = |limit: Option<Duration>, since: Duration| limit.is_some_and(|limit| now.saturating_sub(since) >= limit);
+            let why = match signals.stop() {
+                Some(_) => Some(Cut::Stopped),
+                None if asked.is_some() => asked.map(Cut::Asked),
+                None if over(limits.wall, Duration::ZERO) => Some(Cut::Wall),
+                None if over(limits.idle, last_output) => Some(Cut::Idle),
+                None => None,
+            };
+            match (&cutting, why) {
+                (None, Some(why)) => {
+                    self.session.interrupt();
+                    let request = self.request();
+                    self.say(&ToClient::Interrupt { request: &request });
+                    cutting = Some((why, now + limits.grace));
+                }
+                (Some((why, until)), _) if now >= *until || matches!(signals.stop(), Some(Stop::Insisted(_))) => {
+                    let why = why.clone();
+                    self.companion.kill();
+                    self.gone = true;
+                    return (self.session.settle(), Some(why));
+                }
+                (Some(_), _) | (None, None) => {}
+            }
+        }
+    }
+
+    /// Keeps a line, shows what people want to see of it, and does what it asks for.
+    fn line(&mut self, stream: Stream, bytes: &[u8], ears: &mut Ears<'_, '_>, asked: &mut Option<String>) -> Heeded {
+        ears.capture.push(stream, bytes, &mut |_, _| {});
+        ears.capture.push(stream, b"\n", &mut |_, _| {});
+        match stream {
+            Stream::Stderr => {
+                self.remember(bytes);
+                let text = String::from_utf8_lossy(bytes);
+                let text = ears.redactor.redact(&text);
+                ears.flow.line(stream, &text, &mut |stream, text| (ears.on)(Moment::Line { stream, text }));
+                Heeded::Nothing
+            }
+            Stream::Stdout => self.heed(bytes, Some((ears, asked))),
+        }
+    }
+
+    fn heed(&mut self, bytes: &[u8], ears: Option<(&mut Ears<'_, '_>, &mut Option<String>)>) -> Heeded {
+        let Some(line) = parse(bytes) else { return Heeded::Nothing };
+        match (&line, ears) {
+            (ClientLine::HookCallback(callback), Some((ears, asked))) => {
+                if callback.callback == "PreToolUse" && !self.settled {
+                    self.settled = true;
+                    self.companion.settle();
+                }
+                let judged = (ears.judge)(callback.input.get().as_bytes());
+                if let Some(call) = &judged.call {
+                    self.session.judged(call);
+                }
+                match &judged.answer {
+                    Ok(answer) => self.say(&ToClient::Answer { request: &callback.request, answer }),
+                    Err(reason) => self.say(&ToClient::Refuse { request: &callback.request, reason }),
+                }
+                *asked = judged.ends_turn;
+            }
+            // Outside of a turn nothing may be done.
+            (ClientLine::HookCallback(callback), None) => {
+                self.say(&ToClient::Refuse { request: &callback.request, reason: "no turn is running" });
+            }
+            (ClientLine::ControlRequest { request, .. }, _) => {
+                self.say(&ToClient::Refuse { request, reason: "not supported" });
+            }
+            (ClientLine::ControlAnswer(answer), _) => {
+                return Heeded::Answered {
+                    request: answer.request.as_deref().unwrap_or_default().to_owned(),
+                    ok: answer.succeeded(),
+                    context: ContextUse::answered(&answer.context()).inspect(|_| self.session.measured(&answer.context())),
+                    hooks_applied: answer.initialize().hooks_applied,
+                };
+            }
+            (line, Some((ears, _))) => {
+                for said in line.said().iter().flat_map(|said| said.lines()) {
+                    let text = ears.redactor.redact(said);
+                    ears.flow.line(Stream::Stdout, &text, &mut |stream, text| (ears.on)(Moment::Line { stream, text }));
+                }
+            }
+            (_, None) => {}
+        }
+        match self.session.feed(&line, Timestamp::now()) {
+            Some(end) => Heeded::TurnOver(Box::new(end)),
+            None => Heeded::Nothing,
+        }
+    }
+
+    /// How full the context is now; the last thing of a turn.
+    pub(super) fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
+        if self.gone {
+            return None;
+        }
+        self.thaw();
+        let request = self.request();
+        self.say(&ToClient::ContextUsage { request: &request });
+        let begin = Stopwatch::start();
+        let mut measured = None;
+        while begin.elapsed() < ANSWER && signals.stop().is_none() {
+            match self.companion.hear(TICK) {
+                Heard::Line(Stream::Stdout, bytes) => {
+                    if let Heeded::Answered { request: of, context, .. } = self.heed(&bytes, None)
+                        && of == request
+                    {
+                        measured = context;
+                        break;
+                    }
+                }
+                Heard::Line(Stream::Stderr, bytes) => self.remember(&bytes),
+                Heard::Exited => {
+                    self.gone = true;
+                    break;
+                }
+                Heard::Nothing => {}
+            }
+        }
+        self.freeze();
+        measured
+    }
+
+    /// A fresh session in the same process. Whether that worked.
+    pub(super) fn clear(&mut self, uuid: &Uuid, signals: &Signals) -> bool {
+        if self.gone {
+            return false;
+        }
+        self.thaw();
+        let before = self.session.id().to_owned();
+        self.session.sent(uuid);
+        self.say(&ToClient::Clear { uuid });
+        let begin = Stopwatch::start();
+        while begin.elapsed() < ANSWER && signals.stop().is_none() {
+            match self.companion.hear(TICK) {
+                Heard::Line(Stream::Stdout, bytes) => {
+                    if let Heeded::TurnOver(_) = self.heed(&bytes, None) {
+                        return self.session.id() != before;
+                    }
+                }
+                Heard::Line(Stream::Stderr, bytes) => self.remember(&bytes),
+                Heard::Exited => {
+                    self.gone = true;
+                    return false;
+                }
+                Heard::Nothing => {}
+            }
+        }
+        false
+    }
+
+    /// Ends the process in order.
+    pub(super) fn end(mut self, grace: Duration, signals: &Signals) {
+        self.thaw();
+        if self.gone {
+            self.companion.kill();
+        }
+        self.companion.end(grace, signals);
+    }
+
+    fn exited(&mut self) -> Option<TurnEnd> {
+        self.gone = true;
+        let how = self.companion.exit_words();
+        self.session.exited(&ClientExit { how, last_words: self.last_words.clone() })
+    }
+
+    fn freeze(&mut self) {
+        if !self.gone && !self.frozen {
+            self.frozen = true;
+            self.companion.stop();
+        }
+    }
+
+    fn thaw(&mut self) {
+        if self.frozen {
+            self.frozen = false;
+            self.companion.go_on();
+        }
+    }
+
+    fn say(&self, message: &ToClient<'_>) {
+        self.companion.say(message.line().as_bytes().to_vec());
+    }
+
+    fn request(&mut self) -> String {
+        self.requests += 1;
+        format!("verdone-{}", self.requests)
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
+        self.last_words.push_str(&String::from_utf8_lossy(bytes));
+        self.last_words.push('\n');
+        let over = self.last_words.len().saturating_sub(LAST_WORDS);
+        self.last_words.drain(..self.last_words.ceil_char_boundary(over));
+    }
+
+    fn last_line(&self) -> String {
+        let line = self.last_words.lines().map(str::trim).rfind(|line| !line.is_empty());
+        line.map_or_else(|| self.companion.exit_words(), str::to_owned)
+    }
+}
+
+/// Where the client is started, and with what.
+pub(super) struct SpawnWith<'a> {
+    pub(super) cwd: &'a std::path::Path,
+    pub(super) env: EnvPlan,
+    pub(super) redactor: &'a Redactor,
+}
