@@ -81,6 +81,24 @@ pub struct Usage {
     pub tokens: Option<u64>,
 }
 
+/// Which session a turn went into, for agents that have them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionUse {
+    pub id: String,
+    /// Why a fresh one was begun, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh: Option<String>,
+    /// Tokens of its context after the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The model's window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// How often the client replaced the conversation by a summary during the turn.
+    #[serde(default)]
+    pub compactions: u32,
+}
+
 /// How the `command` agent gets its prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::agent::{TurnOutcome, Usage};
+use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
 use verdone_core::config::{Agents, Limits};
 use verdone_core::event::Place;
 use verdone_core::id::RunId;
@@ -22,6 +22,9 @@ use crate::git::reflog_mark;
 use crate::output::create_fresh;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
+
+pub use claude::Claude;
+pub(crate) use claude::{ClaudeTurn, Judged};
 
 /// Everything that a turn needs.
 #[derive(Debug)]
@@ -53,6 +56,37 @@ pub struct TurnResult {
     pub leftovers: u32,
     /// The redacted output, capped. Hostile: not made safe for a terminal.
     pub said: String,
+    pub session: Option<SessionUse>,
+}
+
+impl TurnResult {
+    fn empty() -> Self {
+        Self {
+            outcome: TurnOutcome::Ended,
+            usage: Usage::default(),
+            duration: Duration::ZERO,
+            prompt_file: None,
+            output_file: None,
+            leftovers: 0,
+            said: String::new(),
+            session: None,
+        }
+    }
+}
+
+/// Runs one turn of the client that stays for many.
+pub(crate) fn run_client_turn(
+    request: &TurnRequest<'_>,
+    client: &mut Claude,
+    with: &mut ClaudeTurn<'_, '_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> io::Result<TurnResult> {
+    let prompt_file = format!("turns/{}-prompt.md", request.number);
+    let prompt_path = request.run_dir.join(&prompt_file);
+    fault::write_torn(&mut create_fresh(&prompt_path)?, request.prompt.as_bytes(), Point::PromptWrite)?;
+    let result = client.turn(request, &prompt_path, with, signals, on)?;
+    Ok(TurnResult { prompt_file: Some(prompt_file), ..result })
 }
 
 /// Runs one turn. Whatever goes wrong is an outcome; only our own files fail.
@@ -61,15 +95,7 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
     let output_file = format!("turns/{}-output.txt", request.number);
     let prompt_path = request.run_dir.join(&prompt_file);
     fault::write_torn(&mut create_fresh(&prompt_path)?, request.prompt.as_bytes(), Point::PromptWrite)?;
-    let mut result = TurnResult {
-        outcome: TurnOutcome::Ended,
-        usage: Usage::default(),
-        duration: Duration::ZERO,
-        prompt_file: Some(prompt_file),
-        output_file: None,
-        leftovers: 0,
-        said: String::new(),
-    };
+    let mut result = TurnResult { prompt_file: Some(prompt_file), ..TurnResult::empty() };
     let (argv, stdin) = match start(request, &prompt_path) {
         Ok(start) => start,
         Err(reason) => {

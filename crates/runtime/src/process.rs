@@ -27,8 +27,8 @@ use crate::signal::Signals;
 
 pub use background::Background;
 pub use companion::{Companion, Heard};
-pub(crate) use flow::Flow;
 pub use environment::{EnvPlan, redactor_from_environment};
+pub(crate) use flow::Flow;
 pub use program::{check_program, program_exists};
 pub use supervise::run;
 pub use tree::{adopt_orphans, let_orphans_go};

@@ -1,1 +1,222 @@
+//! Claude Code as the agent of a run: one process for many turns, its tool calls judged in this process.
+//!
+//! Which session a turn goes into is decided by the core; this starts, clears and replaces processes accordingly, and sees that the
+//! guard was alive for every call that ran.
+
 mod client;
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use verdone_core::agent::claude::{
+    ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, TurnEnd, Uuid,
+    command_line, next_session,
+};
+use verdone_core::agent::{SessionUse, TurnOutcome};
+use verdone_core::config::{ClaudeAgent, HookWay};
+
+use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
+use super::{TurnRequest, TurnResult, environment};
+use crate::output::{Capture, create_fresh};
+use crate::process::{Flow, Moment};
+use crate::signal::Signals;
+
+pub(crate) use self::client::{Judge, Judged};
+
+/// The client of a run, from its first turn to the run's end.
+#[derive(Debug, Default)]
+pub struct Claude {
+    client: Option<Client>,
+    /// How hooks reach us; what was found out holds for the whole run.
+    way: Option<Hooks>,
+    context: Option<ContextUse>,
+    /// The session believes in edits that are gone.
+    rolled_back: bool,
+    /// The session itself is the trouble.
+    spent: bool,
+}
+
+/// What a turn of this agent needs beside the request.
+pub(crate) struct ClaudeTurn<'a, 'j> {
+    pub(crate) judge: &'a mut Judge<'j>,
+    /// Whether the start of a session reached our hook.
+    pub(crate) started: &'a dyn Fn(&str) -> bool,
+    /// What is left of the run's budget, if it has one.
+    pub(crate) budget: Option<f64>,
+}
+
+impl Claude {
+    /// The last attempt was taken back.
+    pub fn rolled_back(&mut self) {
+        self.rolled_back = true;
+    }
+
+    /// Ends the process, where there is one.
+    pub fn end(&mut self, grace: Duration, signals: &Signals) {
+        if let Some(client) = self.client.take() {
+            client.end(grace, signals);
+        }
+    }
+
+    /// One turn. Whatever goes wrong is an outcome; only our own files fail.
+    pub(crate) fn turn(
+        &mut self,
+        request: &TurnRequest<'_>,
+        prompt_path: &Path,
+        with: &mut ClaudeTurn<'_, '_>,
+        signals: &Signals,
+        on: &mut dyn FnMut(Moment<'_>),
+    ) -> io::Result<TurnResult> {
+        let mut result = TurnResult::empty();
+        let fresh = match self.ready(request, prompt_path, with.budget, signals) {
+            Ok(fresh) => fresh,
+            Err(outcome) => {
+                result.outcome = outcome;
+                return Ok(result);
+            }
+        };
+        let Some(client) = &mut self.client else { return Ok(result) };
+        let output_file = format!("turns/{}-output.txt", request.number);
+        let file = create_fresh(&request.run_dir.join(&output_file))?;
+        let limits = request.limits;
+        let mut ears = Ears {
+            judge: &mut *with.judge,
+            on,
+            capture: Capture::new(request.redactor, limits.output_bytes, Some(file)),
+            flow: Flow::new(),
+            redactor: request.redactor,
+        };
+        let (wall, idle, grace) = (limits.turn_time.limit(), limits.idle_time.limit(), limits.grace.duration());
+        let turn = client.turn(request.prompt, &random_uuid()?, TurnLimits { wall, idle, grace }, signals, &mut ears);
+        let Ears { on, capture, mut flow, .. } = ears;
+        flow.finish(&mut |stream, text| on(Moment::Line { stream, text }));
+        result.said = capture.finish(&mut |_, _| {}).text;
+        result.output_file = Some(output_file);
+        (result.duration, result.leftovers) = (turn.duration, turn.leftovers);
+        self.context =
+            if turn.cut.is_none() { client.measure(signals).or(client.session.context()) } else { client.session.context() };
+        let nonce = if (with.started)(client.session.id()) { Nonce::Seen } else { Nonce::Missing };
+        self.spent = turn.end.as_ref().is_none_or(|end| end.spent);
+        result.usage = turn.end.as_ref().map_or_else(Default::default, |end| end.usage.usage());
+        result.session = Some(SessionUse {
+            id: client.session.id().to_owned(),
+            fresh,
+            tokens: self.context.map(|context| context.tokens),
+            window: self.context.and_then(|context| context.window),
+            compactions: turn.end.as_ref().map_or(0, |end| end.compactions),
+        });
+        let liveness = client.session.liveness(nonce);
+        if client.is_gone() {
+            self.end(grace, signals);
+        }
+        result.outcome = outcome(turn, liveness, request);
+        if matches!(result.outcome, TurnOutcome::GuardDead { .. }) {
+            self.end(grace, signals);
+        }
+        Ok(result)
+    }
+
+    /// A client in the session that the turn belongs into; why it is a fresh one, if it is.
+    fn ready(
+        &mut self,
+        request: &TurnRequest<'_>,
+        prompt_path: &Path,
+        budget: Option<f64>,
+        signals: &Signals,
+    ) -> Result<Option<String>, TurnOutcome> {
+        let config = &request.agent.claude;
+        let standing = Standing {
+            context: self.context,
+            no_session: self.client.as_ref().is_none_or(Client::is_gone),
+            rolled_back: self.rolled_back,
+            spent: self.spent,
+            new_attempt: request.place.turn == 1,
+        };
+        let why = match next_session(config.sessions, ContextLimits::of(config), &standing) {
+            NextSession::Same => return Ok(None),
+            NextSession::Fresh { why } => why,
+        };
+        let uuid = random_uuid().map_err(|error| TurnOutcome::NotRunnable { reason: error.to_string() })?;
+        let cleared = match &mut self.client {
+            Some(client) if may_spend(client, budget) => client.clear(&uuid, signals),
+            Some(_) | None => false,
+        };
+        if !cleared {
+            self.end(request.limits.grace.duration(), signals);
+            self.client = Some(self.start(config, request, prompt_path, budget, signals)?);
+        }
+        (self.rolled_back, self.spent, self.context) = (false, false, None);
+        Ok(Some(why))
+    }
+
+    fn start(
+        &mut self,
+        config: &ClaudeAgent,
+        request: &TurnRequest<'_>,
+        prompt_path: &Path,
+        budget: Option<f64>,
+        signals: &Signals,
+    ) -> Result<Client, TurnOutcome> {
+        let not_runnable = |reason: String| TurnOutcome::NotRunnable { reason };
+        let program = std::env::current_exe().map_err(|error| not_runnable(error.to_string()))?;
+        let spawn = || SpawnWith { cwd: request.cwd, env: environment(request, prompt_path), redactor: request.redactor };
+        let way = self.way.unwrap_or_else(|| Hooks::first(config.hooks));
+        let begin = |way: Hooks| {
+            let uuid = random_uuid().map_err(|error| not_runnable(error.to_string()))?;
+            let launch = Launch {
+                config,
+                hooks: way,
+                start: Start::Fresh { session: uuid.clone() },
+                hook_program: &program.to_string_lossy(),
+                budget_usd: budget,
+            };
+            Ok(Client::start(command_line(&launch), &spawn(), Session::fresh(&uuid), way, budget, signals))
+        };
+        let mut started = begin(way)?;
+        let mut used = way;
+        if matches!(started, Err(ClientError::NoCallbacks)) && config.hooks == HookWay::Auto {
+            used = Hooks::Exec;
+            started = begin(used)?;
+        }
+        self.way = Some(used);
+        started.map_err(|error| match error {
+            ClientError::Stopped => TurnOutcome::Interrupted,
+            ClientError::Ended(reason) => TurnOutcome::Crashed { reason },
+            ClientError::Spawn(error) => not_runnable(error.to_string()),
+            ClientError::Silent | ClientError::NoCallbacks => not_runnable(error.to_string()),
+        })
+    }
+}
+
+/// A cleared session may spend everything again that the process was given: that has to be about what is left.
+fn may_spend(client: &Client, budget: Option<f64>) -> bool {
+    match (client.budget, budget) {
+        (Some(given), Some(left)) => left >= given / 2.0,
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+fn outcome(turn: Turn, liveness: Liveness, request: &TurnRequest<'_>) -> TurnOutcome {
+    let millis = |span: verdone_core::span::Span| span.duration().as_millis() as u64;
+    if let Liveness::Dead { why } = liveness {
+        return TurnOutcome::GuardDead { reason: why };
+    }
+    match (turn.cut, turn.end) {
+        (Some(Cut::Wall), _) => TurnOutcome::TimedOut { after_ms: millis(request.limits.turn_time) },
+        (Some(Cut::Idle), _) => TurnOutcome::Idle { after_ms: millis(request.limits.idle_time) },
+        (Some(Cut::Stopped), _) => TurnOutcome::Interrupted,
+        // The hooks have recorded why; what follows from it is decided from that.
+        (Some(Cut::Asked(_)), _) => TurnOutcome::Ended,
+        (None, Some(TurnEnd { outcome, .. })) => outcome,
+        (None, None) => TurnOutcome::Crashed { reason: "the client is gone".to_owned() },
+    }
+}
+
+fn random_uuid() -> io::Result<Uuid> {
+    let mut bytes = [0; 16];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(Uuid::from_random(bytes))
+}

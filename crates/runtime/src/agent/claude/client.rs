@@ -26,16 +26,16 @@ const TICK: Duration = Duration::from_millis(125);
 const LAST_WORDS: usize = 2_000;
 
 /// What the guard says about one event.
-pub(super) struct Judged {
-    pub(super) answer: Result<Answer, String>,
+pub(crate) struct Judged {
+    pub(crate) answer: Result<Answer, String>,
     /// The call that was judged, where it was one.
-    pub(super) call: Option<String>,
+    pub(crate) call: Option<String>,
     /// The turn has to end, for this reason.
-    pub(super) ends_turn: Option<String>,
+    pub(crate) ends_turn: Option<String>,
 }
 
 /// Judges the input of a hook.
-pub(super) type Judge<'j> = dyn FnMut(&[u8]) -> Judged + 'j;
+pub(crate) type Judge<'j> = dyn FnMut(&[u8]) -> Judged + 'j;
 
 /// How long a turn may take, and how long an orderly end of it.
 #[derive(Debug, Clone, Copy)]
@@ -185,7 +185,14 @@ impl Client {
     }
 
     /// One prompt and everything up to the client's stopping.
-    pub(super) fn turn(&mut self, prompt: &str, uuid: &Uuid, limits: TurnLimits, signals: &Signals, ears: &mut Ears<'_, '_>) -> Turn {
+    pub(super) fn turn(
+        &mut self,
+        prompt: &str,
+        uuid: &Uuid,
+        limits: TurnLimits,
+        signals: &Signals,
+        ears: &mut Ears<'_, '_>,
+    ) -> Turn {
         self.thaw();
         self.companion.begin_turn();
         self.session.sent(uuid);
@@ -193,7 +200,8 @@ impl Client {
         let clock = Stopwatch::start();
         let (end, cut) = self.until_over(&clock, limits, signals, ears);
         self.freeze();
-        let leftovers = if self.gone { 0 } else { self.companion.end_leftovers(limits.grace.min(Duration::from_secs(1)), signals) };
+        let leftovers =
+            if self.gone { 0 } else { self.companion.end_leftovers(limits.grace.min(Duration::from_secs(1)), signals) };
         Turn { end, cut, duration: clock.elapsed(), leftovers }
     }
 
