@@ -14,7 +14,7 @@ pub mod settings;
 mod value_end;
 
 pub use answer::{Answer, Permission};
-pub use failure::{Role, event_in, fail};
+pub use failure::{Cause, Role, event_in, fail};
 pub use input::{Common, HookEvent, HookInput, InputError, StartSource, ToolCall};
 pub use record::{Failed, Record};
 pub use respond::{Response, Situation, Target, respond, target};

@@ -23,7 +23,7 @@ use session::Session;
 use speaker::Speaker;
 
 pub use facts::{Asked, facts};
-pub use home::{PolicyInForce, policy_of};
+pub use home::{PolicyInForce, SESSIONS, policy_of};
 
 /// The first argument of the binary.
 pub const ARGUMENT: &str = "hook";

@@ -5,6 +5,7 @@
 
 mod answers;
 mod failures;
+mod in_run;
 mod memory;
 mod policy;
 mod rules;

@@ -1,4 +1,4 @@
-//! The files of one agent session, under `.verdone/sessions/`: `events.jsonl` (what happened), `failures.jsonl` (what tests showed,
+//! The files of one agent session, under `.verdone/sessions/` or the run's own `sessions/`: `events.jsonl` (what happened), `failures.jsonl` (what tests showed,
 //! the newest part), `known/` (which files the session has read or written).
 //!
 //! Several hooks may run at once, so files are only appended to, a line a write. The memory is one empty file a path: as quick with a
@@ -19,6 +19,8 @@ use verdone_core::test_outcome::{TestState, summary};
 
 use super::home::Home;
 
+/// Faults of ours, beside the sessions.
+pub(super) const FAULTS: &str = "faults.jsonl";
 /// A file that reaches it is set aside as `….1`, and the one before that is gone.
 const ROTATED_AT: u64 = 256 * 1024;
 
@@ -102,7 +104,7 @@ impl Session {
 /// A fault of ours, which may have no session.
 pub(super) fn append_fault(sessions: &Path, event: Option<&str>, records: &[Record]) -> io::Result<()> {
     make_sessions(sessions)?;
-    let path = sessions.join("faults.jsonl");
+    let path = sessions.join(FAULTS);
     records.iter().try_for_each(|record| append(&path, &line(event, None, record, &Redactor::default()), Some(ROTATED_AT)))
 }
 
