@@ -1,5 +1,6 @@
 //! Settings: one struct with its defaults, layers that override it, and where each value came from.
 
+mod after_tool;
 mod diagnose;
 mod exports;
 mod flat;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
 use crate::check::{CommandSpec, Gate};
+use crate::hook::AfterTool;
 use crate::policy::PolicyConfig;
 use crate::span::Span;
 use crate::verdict::RedPolicy;
@@ -44,6 +46,8 @@ pub struct Config {
     pub prompt: Prompt,
     pub hooks: Hooks,
     pub policy: PolicyConfig,
+    /// Commands of your own that run after a tool of the agent, a formatter say.
+    pub after_tool: Vec<AfterTool>,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
 }

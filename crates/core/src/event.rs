@@ -69,6 +69,8 @@ pub enum Rejection {
     NoProgress,
     /// The last turn crashed or ran out of time.
     TurnFailed,
+    /// Tests that the agent ran itself failed, and the settings want a rollback then.
+    TestsFailed,
     /// The branch was moved or rewritten.
     HistoryMoved,
     /// The commit was refused.
@@ -79,6 +81,24 @@ pub enum Rejection {
     Stopped,
     /// The run died and was found later; the attempt does not count.
     Crashed,
+}
+
+/// What the agent's own test runs showed, as the hooks of the turn saw them. No proof of anything: it only helps the next prompt,
+/// and may end an attempt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnTests {
+    /// The newest of those that failed in this attempt since one passed, newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
+    /// Why they ended the turn, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_turn: Option<String>,
+}
+
+impl TurnTests {
+    pub fn is_empty(&self) -> bool {
+        self.failing.is_empty() && self.ended_turn.is_none()
+    }
 }
 
 /// What kind of problem a verification found.
@@ -188,6 +208,8 @@ pub enum Event {
         output: Option<String>,
         /// Processes of the turn that were still there afterwards and were ended.
         leftovers: u32,
+        #[serde(default, skip_serializing_if = "TurnTests::is_empty")]
+        tests: TurnTests,
     },
     /// Verdone ran the checks.
     Verified {

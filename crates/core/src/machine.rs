@@ -17,7 +17,7 @@ use crate::agent::{TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::config::{FailBehavior, Limits};
 use crate::control::Request;
-use crate::event::{Checkpoint, Event, Place, Rejection, VerifyOutcome};
+use crate::event::{Checkpoint, Event, Place, Rejection, TurnTests, VerifyOutcome};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
@@ -92,6 +92,8 @@ pub struct Attempt {
     pub since_ms: u64,
     /// Whether any turn changed a file.
     pub changed: bool,
+    /// Test runs of the agent's own that failed last, for the feedback after a verification that fails.
+    pub failing: Vec<String>,
     /// What the next prompt has to say about the last turn.
     pub feedback: Option<Feedback>,
     /// What the user wants said in the prompt of this turn.
@@ -278,6 +280,7 @@ pub struct TurnReport {
     pub prompt: Option<String>,
     pub output: Option<String>,
     pub leftovers: u32,
+    pub tests: TurnTests,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -49,7 +49,8 @@ pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &Caus
         _ if denies => Answer::Block { reason },
         _ => Answer::Silent,
     };
-    Response { answer, records: vec![Record::Failed(Failed { cause: cut(cause.text), denied: denies })], known: Vec::new() }
+    let failed = Failed { cause: cut(cause.text), denied: denies };
+    Response { answer, records: vec![Record::Failed(failed)], ..Response::default() }
 }
 
 /// The event's name in an input that cannot be parsed: better than none, so that the right kind of answer is given.

@@ -110,7 +110,10 @@ impl World {
             2 => TurnOutcome::Idle { after_ms: 1 },
             _ => TurnOutcome::Ended,
         };
-        TurnReport { outcome, duration_ms: 1, usage: Usage::default(), prompt: None, output: None, leftovers: 0 }
+        let failing: Vec<String> = (0..self.pick(3)).map(|n| format!("{n} failed")).collect();
+        let ended_turn = (self.pick(10) == 0).then(|| "the tests failed".to_owned());
+        let tests = TurnTests { failing, ended_turn };
+        TurnReport { outcome, duration_ms: 1, usage: Usage::default(), prompt: None, output: None, leftovers: 0, tests }
     }
 
     /// The runtime may be wrong about the outcome: the runs beside it are not made to agree with it.
@@ -370,6 +373,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             prompt: None,
             output: None,
             leftovers: 0,
+            tests: TurnTests::default(),
         })
     };
     let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 1, open: 1 };

@@ -183,7 +183,7 @@ impl RunView {
     }
 
     fn end_turn(&mut self, at: Timestamp, event: &Event) {
-        let Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers } = event else { return };
+        let Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers, tests: _ } = event else { return };
         let turn = self.turn(place, at);
         turn.outcome = Some(outcome.clone());
         turn.duration_ms = *duration_ms;

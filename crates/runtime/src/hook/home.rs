@@ -5,9 +5,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::{Config, alone, rule_lines};
+use verdone_core::hook::TestRuns;
 use verdone_core::id::encode_component;
-use verdone_core::policy::{Mode, Rule, rules};
+use verdone_core::policy::{Mode, PolicyConfig, Rule, rules};
 
+use super::attempt::{TurnOf, failing};
 use crate::config_file::{SettingsError, read_text};
 use crate::process::RUN_VARIABLE;
 use crate::project::{HOME, Project, find_git_top};
@@ -29,6 +31,8 @@ pub struct Home {
     pub top: PathBuf,
     /// Where the sessions keep their files: in the run's folder, where there is one.
     sessions: PathBuf,
+    /// The turn of the run that the hook works for.
+    pub(super) turn: Option<TurnOf>,
 }
 
 /// The settings of the file alone: variables and flags say nothing about policy.
@@ -53,16 +57,18 @@ impl Home {
             Mode::Interactive => Some(Self::at(project.root, project.git_top)),
             Mode::Run => {
                 let run = run_dir(&project.root);
-                let mut home = Self::at(project.root, project.git_top);
-                home.sessions = run.map_or(home.sessions, |run| run.join(SESSIONS));
-                Some(home)
+                let home = Self::at(project.root, project.git_top);
+                Some(match run {
+                    Some(run) => Self { sessions: run.join(SESSIONS), turn: TurnOf::from_environment(), ..home },
+                    None => home,
+                })
             }
         }
     }
 
     fn at(root: PathBuf, top: PathBuf) -> Self {
         let sessions = root.join(HOME).join(SESSIONS);
-        Self { root, top, sessions }
+        Self { root, top, sessions, turn: None }
     }
 
     pub(super) fn sessions(&self) -> &Path {
@@ -75,6 +81,12 @@ impl Home {
         let config = alone(&name, &text)?;
         let rule_lines = if config.policy.rule.is_empty() { Vec::new() } else { rule_lines(&text) };
         Ok(FileSettings { config, name, rule_lines })
+    }
+
+    /// The agent's test runs so far; nothing where no driver waits for the end of the turn.
+    pub(super) fn test_runs(&self, policy: &PolicyConfig) -> Option<TestRuns> {
+        let turn = self.turn?;
+        Some(TestRuns { failing: failing(&self.sessions, turn.iteration), patience: policy.tests.patience() })
     }
 
     /// What an agent should know from the start.

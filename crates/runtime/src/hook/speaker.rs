@@ -24,6 +24,7 @@ pub(super) struct Speaker(Arc<Shared>);
 struct Shared {
     mode: Mode,
     spoken: AtomicBool,
+    judged: AtomicBool,
     event: Mutex<Option<String>>,
     on_failure: OnceLock<OnFailure>,
     sessions: OnceLock<PathBuf>,
@@ -35,6 +36,7 @@ impl Speaker {
         let shared = Shared {
             mode,
             spoken: AtomicBool::new(false),
+            judged: AtomicBool::new(false),
             event: Mutex::new(event.map(str::to_owned)),
             on_failure: OnceLock::new(),
             sessions: OnceLock::new(),
@@ -50,6 +52,9 @@ impl Speaker {
         // Without a second thread there is no deadline; the answer itself does not depend on it.
         let _ = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
             thread::sleep(DEADLINE);
+            if late.0.judged.load(Ordering::SeqCst) {
+                return;
+            }
             late.fail("there was no answer within 5 seconds");
             std::process::exit(0);
         });
@@ -68,6 +73,11 @@ impl Speaker {
 
     pub(super) fn records_at(&self, home: &Home) {
         let _ = self.0.sessions.set(home.sessions().to_owned());
+    }
+
+    /// What is left to do has a deadline of its own.
+    pub(super) fn has_judged(&self) {
+        self.0.judged.store(true, Ordering::SeqCst);
     }
 
     /// The answer. Later ones are dropped.

@@ -85,19 +85,32 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         prompt: report.prompt.clone(),
         output: report.output.clone(),
         leftovers: report.leftovers,
+        tests: report.tests.clone(),
     }];
     let words = format!("the turn {}", report.outcome.words());
-    match &report.outcome {
-        TurnOutcome::Ended => then(events, Effect::Verify),
-        TurnOutcome::Interrupted => reject(events, &attempt.place, Rejection::Stopped, words),
-        TurnOutcome::NotRunnable { .. } => reject(events, &attempt.place, Rejection::Crashed, words),
-        TurnOutcome::Crashed { .. } if rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes => {
+    match (&report.outcome, &report.tests.ended_turn) {
+        (TurnOutcome::Interrupted, _) => reject(events, &attempt.place, Rejection::Stopped, words),
+        (TurnOutcome::NotRunnable { .. }, _) => reject(events, &attempt.place, Rejection::Crashed, words),
+        (_, Some(reason)) => tests_failed(state, attempt, events, reason),
+        (TurnOutcome::Ended, None) => then(events, Effect::Verify),
+        (TurnOutcome::Crashed { .. }, None) if rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes => {
             reject(events, &attempt.place, Rejection::TurnFailed, words)
         }
-        TurnOutcome::Crashed { .. } | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => {
+        (TurnOutcome::Crashed { .. } | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. }, None) => {
             again_or(state, rules, now, attempt, events, Rejection::TurnFailed, words)
         }
     }
+}
+
+/// The hooks ended the turn, as the settings want it: no verification of a tree whose own tests fail.
+fn tests_failed(state: &State, attempt: &Attempt, events: Vec<Event>, reason: &str) -> Decision {
+    if let Some(signal) = state.stop {
+        return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    }
+    if state.progress.failed.contains_key(&attempt.place.story) {
+        return reject(events, &attempt.place, Rejection::Stopped, "skipped by the user");
+    }
+    reject(events, &attempt.place, Rejection::TestsFailed, reason)
 }
 
 /// Another turn with feedback where one is left; else the attempt is over.
@@ -239,6 +252,7 @@ fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Reje
         | Rejection::NothingChanged
         | Rejection::NoProgress
         | Rejection::TurnFailed
+        | Rejection::TestsFailed
         | Rejection::HistoryMoved => {
             let attempts = state.progress.attempts.get(story).copied().unwrap_or(0) + 1;
             if rules.limits.attempts > 0 && attempts >= rules.limits.attempts {
