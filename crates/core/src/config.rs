@@ -1,5 +1,6 @@
 //! Settings: one struct with its defaults, layers that override it, and where each value came from.
 
+mod after_tool;
 mod claude;
 mod diagnose;
 mod exports;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
 use crate::check::{CommandSpec, Gate};
+use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
 use crate::span::Span;
@@ -47,6 +49,8 @@ pub struct Config {
     pub prompt: Prompt,
     pub hooks: Hooks,
     pub policy: PolicyConfig,
+    /// Commands of your own that run after a tool of the agent, a formatter say.
+    pub after_tool: Vec<AfterTool>,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
 }

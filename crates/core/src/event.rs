@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{TurnOutcome, Usage};
+use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
@@ -69,6 +69,8 @@ pub enum Rejection {
     NoProgress,
     /// The last turn crashed or ran out of time.
     TurnFailed,
+    /// Tests that the agent ran itself failed, and the settings want a rollback then.
+    TestsFailed,
     /// The branch was moved or rewritten.
     HistoryMoved,
     /// The commit was refused.
@@ -93,6 +95,24 @@ pub enum WaitCause {
     UsageLimit,
     /// The service is overloaded, failing or out of reach.
     ServiceError,
+}
+
+/// What the agent's own test runs showed, as the hooks of the turn saw them. No proof of anything: it only helps the next prompt,
+/// and may end an attempt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnTests {
+    /// The newest of those that failed in this attempt since one passed, newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
+    /// Why they ended the turn, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_turn: Option<String>,
+}
+
+impl TurnTests {
+    pub fn is_empty(&self) -> bool {
+        self.failing.is_empty() && self.ended_turn.is_none()
+    }
 }
 
 /// What kind of problem a verification found.
@@ -202,6 +222,11 @@ pub enum Event {
         output: Option<String>,
         /// Processes of the turn that were still there afterwards and were ended.
         leftovers: u32,
+        #[serde(default, skip_serializing_if = "TurnTests::is_empty")]
+        tests: TurnTests,
+        /// The session it went into, where the agent has sessions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionUse>,
     },
     /// The agent's service cannot be used for a while. The turn is made again afterwards; neither it nor the attempt is spent, and
     /// no clock runs.

@@ -5,6 +5,7 @@
 //! answer, the same behind a process that the client starts and behind a callback of a run.
 
 mod after;
+mod after_tool;
 mod answer;
 mod failure;
 mod input;
@@ -13,9 +14,10 @@ mod respond;
 pub mod settings;
 mod value_end;
 
+pub use after_tool::{AfterCommand, AfterTool, CommandEnd, CommandExit, FILE_WORD, MOST_TIME, Tell};
 pub use answer::{Answer, Permission};
-pub use failure::{Role, event_in, fail};
+pub use failure::{Cause, Role, event_in, fail};
 pub use input::{Common, HookEvent, HookInput, InputError, StartSource, ToolCall};
 pub use record::{Failed, Record};
-pub use respond::{Response, Situation, Target, respond, target};
+pub use respond::{Response, Situation, Streak, Target, TestRuns, respond, target};
 pub use value_end::ValueEnd;

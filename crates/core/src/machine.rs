@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::active::ActiveTime;
-use crate::agent::{TurnOutcome, Usage};
+use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::config::{FailBehavior, Limits};
 use crate::control::Request;
-use crate::event::{Checkpoint, Event, Place, Rejection, VerifyOutcome};
+use crate::event::{Checkpoint, Event, Place, Rejection, TurnTests, VerifyOutcome};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
@@ -96,6 +96,8 @@ pub struct Attempt {
     pub since_ms: u64,
     /// Whether any turn changed a file.
     pub changed: bool,
+    /// Test runs of the agent's own that failed last, for the feedback after a verification that fails.
+    pub failing: Vec<String>,
     /// What the next prompt has to say about the last turn.
     pub feedback: Option<Feedback>,
     /// What the user wants said in the prompt of this turn.
@@ -292,6 +294,8 @@ pub struct TurnReport {
     pub prompt: Option<String>,
     pub output: Option<String>,
     pub leftovers: u32,
+    pub tests: TurnTests,
+    pub session: Option<SessionUse>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

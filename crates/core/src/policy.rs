@@ -27,13 +27,13 @@ use crate::verdict::PolicyVerdict;
 
 pub use act::{Access, paths_to_resolve, reads, writes};
 pub use builtin::built_in;
-pub use config::{OnFailure, PolicyConfig, READ_BEFORE_EDIT, RuleConfig, RuleProblem, rules};
+pub use config::{OnFailure, OnTestFailure, PolicyConfig, READ_BEFORE_EDIT, RuleConfig, RuleProblem, TestsConfig, rules};
 pub use evaluate::{evaluate, evaluate_prompt};
 pub use example::{ExampleProblem, check_examples};
-pub use matcher::{Certainty, CommandPattern, Matcher};
+pub use matcher::{Certainty, CommandPattern, Matcher, file_fits};
 pub use path::{Place, normalise};
 pub use plan_text::{PlanFile, Protected, ProtectedRange};
-pub use tool::{ToolKind, kind_of};
+pub use tool::{ToolKind, kind_of, tool_fits};
 
 /// One rule.
 #[derive(Debug, Clone)]

@@ -55,6 +55,7 @@ struct StoryWords<'a> {
 struct FailureWords {
     reason: String,
     runs: Vec<RunWords>,
+    tests: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -113,7 +114,7 @@ fn render(name: &str, template: &str, words: minijinja::Value) -> Result<String,
 }
 
 fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
-    let share = bytes / failure.failed.len().max(1);
+    let share = bytes / (failure.failed.len() + failure.tests.len()).max(1);
     let runs = failure
         .failed
         .iter()
@@ -123,7 +124,8 @@ fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
             tail: keep_end(run.tail.trim_end(), share),
         })
         .collect();
-    FailureWords { reason: keep_end(&failure.reason, bytes), runs }
+    let tests = failure.tests.iter().map(|text| keep_start(text.trim_end(), share)).collect();
+    FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests }
 }
 
 /// The end of a text: where a failure says what failed.

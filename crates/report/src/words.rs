@@ -80,6 +80,7 @@ fn rejection(rejection: &Rejection) -> &'static str {
         Rejection::NothingChanged => "claimed done, nothing changed",
         Rejection::NoProgress => "no progress",
         Rejection::TurnFailed => "the agent's turn failed",
+        Rejection::TestsFailed => "the agent's own tests failed",
         Rejection::HistoryMoved => "the branch was moved or rewritten",
         Rejection::CommitRefused => "the commit was refused",
         Rejection::AlreadyGreen => "its checks were green before any work",

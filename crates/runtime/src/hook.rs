@@ -3,6 +3,8 @@
 //! Started for every tool call, so it does nothing that the event does not need. It never writes git or a journal; it appends to
 //! its session's own files. What it cannot judge it denies in a run, and leaves alone in a user's own session.
 
+mod after_tool;
+mod attempt;
 mod facts;
 mod home;
 mod session;
@@ -12,18 +14,19 @@ mod stdin;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use verdone_core::hook::{HookEvent, HookInput, Response, Situation, Target, event_in, respond, target};
+use verdone_core::hook::{HookEvent, HookInput, Record, Response, Situation, Target, event_in, respond, target};
 use verdone_core::policy::{Mode, ToolCall, rules};
 
 use crate::fault;
 use crate::process::RUN_VARIABLE;
 
 use home::Home;
-use session::Session;
+use session::{Session, redactor};
 use speaker::Speaker;
 
+pub use attempt::{TurnOf, turn_tests};
 pub use facts::{Asked, facts};
-pub use home::{PolicyInForce, policy_of};
+pub use home::{PolicyInForce, SESSIONS, policy_of};
 
 /// The first argument of the binary.
 pub const ARGUMENT: &str = "hook";
@@ -119,10 +122,24 @@ fn judge(home: &Home, mode: Mode, read: Result<Vec<u8>, stdin::StdinError>, spea
         call: call.as_ref(),
         target: target.as_ref(),
         briefing: briefing.as_deref(),
+        tests: is_after(&input.event).then(|| home.test_runs(policy)).flatten(),
+        after_tool: &settings.config.after_tool,
     };
     let response = respond(&input, &situation);
-    session.keep(&input, &response).map_err(|source| Fault::Files { what: "the session's files", source })?;
-    Ok(response)
+    let lost = |source| Fault::Files { what: "the session's files", source };
+    session.keep(&input, &response).map_err(lost)?;
+    if response.commands.is_empty() {
+        return Ok(response);
+    }
+    speaker.has_judged();
+    let ends = after_tool::run(&response.commands, home, &redactor());
+    let records: Vec<Record> = response.commands.iter().zip(&ends).map(|(command, end)| command.record(end)).collect();
+    session.append_records(&input, &records).map_err(lost)?;
+    Ok(response.after(&input.common.event_name, &ends))
+}
+
+fn is_after(event: &HookEvent<'_>) -> bool {
+    matches!(event, HookEvent::PostToolUse { .. } | HookEvent::PostToolUseFailure { .. })
 }
 
 fn is_guard(event: &HookEvent<'_>) -> bool {

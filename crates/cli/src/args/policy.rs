@@ -5,7 +5,8 @@ use clap::{Args, Subcommand};
 /// Answer one hook event of a coding agent: for the agent's settings, not for people.
 ///
 /// Reads one JSON value on standard input and prints at most one JSON object. In a project without `.verdone/` it says nothing. In
-/// your own sessions it speaks only to deny; with --run it decides every tool call. What it sees is kept in `.verdone/sessions/`.
+/// your own sessions it speaks only to deny; with --run it decides every tool call. What it sees is kept in
+/// `.verdone/sessions/`, or in the run's folder.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
+mod after_tool;
 mod answers;
 mod failures;
+mod in_run;
 mod memory;
 mod policy;
 mod rules;

@@ -4,25 +4,25 @@ use serde_json::{Value, json};
 
 use crate::world::{Mode, World};
 
-const FAILED: &str = "running 2 tests\ntest adds ... ok\ntest subtracts ... FAILED\n\nfailures:\n\n---- subtracts stdout ----\n\
+pub(crate) const FAILED: &str = "running 2 tests\ntest adds ... ok\ntest subtracts ... FAILED\n\nfailures:\n\n---- subtracts stdout ----\n\
                       thread 'subtracts' panicked at src/lib.rs:9:5:\nassertion failed\n\nfailures:\n    subtracts\n\n\
                       test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
-const PASSED: &str = "running 1 test\ntest adds ... ok\n\n\
+pub(crate) const PASSED: &str = "running 1 test\ntest adds ... ok\n\n\
                       test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
 
-fn failed(world: &World, command: &str, error: &str) -> Value {
+pub(crate) fn failed(world: &World, command: &str, error: &str) -> Value {
     let mut event = world.event("PostToolUseFailure", "Bash", &json!({ "command": command }));
     event["error"] = error.into();
     event
 }
 
-fn passed(world: &World, command: &str, stdout: &str) -> Value {
+pub(crate) fn passed(world: &World, command: &str, stdout: &str) -> Value {
     let mut event = world.event("PostToolUse", "Bash", &json!({ "command": command }));
     event["tool_response"] = json!({ "stdout": stdout, "stderr": "", "interrupted": false });
     event
 }
 
-fn told(said: Option<Value>) -> String {
+pub(crate) fn told(said: Option<Value>) -> String {
     said.map(|said| said["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()).unwrap_or_default()
 }
 

@@ -27,6 +27,13 @@ fn check(event: &str, top: &Map<String, Value>) -> Result<(), String> {
         }
         return if top["decision"] == "block" { text(top, "reason") } else { Err("decision is not `block`".to_owned()) };
     }
+    if top.contains_key("continue") {
+        keys(top, &["continue", "stopReason"])?;
+        if !matches!(event, "PostToolUse" | "PostToolUseFailure") {
+            return Err(format!("an end of the turn by {event}"));
+        }
+        return if top["continue"] == false { text(top, "stopReason") } else { Err("continue is not false".to_owned()) };
+    }
     keys(top, &["hookSpecificOutput"])?;
     let inner = top["hookSpecificOutput"].as_object().ok_or("hookSpecificOutput is no object")?;
     if inner.get("hookEventName").and_then(Value::as_str) != Some(event) {
@@ -83,6 +90,9 @@ fn what_the_client_would_ignore_is_refused_here() {
         ("PermissionRequest", "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":\"deny\"}}\n"),
         ("Stop", "{\"decision\":\"block\",\"reason\":\"x\"}\n"),
         ("ConfigChange", "{\"decision\":\"block\",\"reason\":\"\"}\n"),
+        ("PreToolUse", "{\"continue\":false,\"stopReason\":\"x\"}\n"),
+        ("PostToolUse", "{\"continue\":true,\"stopReason\":\"x\"}\n"),
+        ("PostToolUse", "{\"continue\":false,\"stopReason\":\"\"}\n"),
         ("SessionStart", "{}\n{}\n"),
         ("PostToolUse", "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"additionalContext\":7}}\n"),
     ] {

@@ -19,6 +19,12 @@ pub fn template(plan: Option<&str>, gates: &[Proposal]) -> String {
     comment("Rules of your own over what agents do, each in a table [[policy.rule]]; docs/config.md has its keys.", &mut out);
     out.push_str(RULE);
     out.push('\n');
+    comment(
+        "Commands of your own that run after a tool of the agent, each in a table [[after_tool]]; docs/config.md has its keys.",
+        &mut out,
+    );
+    out.push_str(AFTER_TOOL);
+    out.push('\n');
     comment("Checks that every story has to pass, by stage: correctness, quality, security, adversarial.", &mut out);
     comment("A failing stage stops the later ones. A command is a string for `sh -c`, or a list of words.", &mut out);
     comment("The key `timeout` of a gate replaces limits.check_time for that gate.", &mut out);
@@ -41,6 +47,14 @@ const RULE: &str = "\
 # reason = \"deploying is done by the pipeline\"
 # program = [\"deploy\"]
 # matches = [\"./deploy staging\"]
+";
+
+const AFTER_TOOL: &str = "\
+#
+# [[after_tool]]
+# tools = [\"Edit\", \"Write\"]
+# paths = [\"**/*.rs\"]
+# run = [\"rustfmt\", \"{file}\"]
 ";
 
 const EXAMPLE: &str = "\

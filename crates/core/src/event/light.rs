@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Event, Place, Recorded, SCHEMA_VERSION, VerifyOutcome};
+use super::{Event, Place, Recorded, SCHEMA_VERSION, TurnTests, VerifyOutcome};
 use crate::agent::{TurnOutcome, Usage};
 use crate::id::Oid;
 use crate::verdict::StoryVerdict;
@@ -51,7 +51,17 @@ pub fn light(line: &[u8]) -> Option<Light> {
         })?,
         b"turn_ended" => read(line, |Turn { place, outcome, usage, leftovers }| {
             let (duration_ms, prompt, output) = (0, None, None);
-            Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers }
+            Event::TurnEnded {
+                place,
+                outcome,
+                duration_ms,
+                usage,
+                prompt,
+                output,
+                leftovers,
+                tests: TurnTests::default(),
+                session: None,
+            }
         })?,
         b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved }| {
             let (tree, changed, runs, reason, left_out) = (None, 0, Vec::new(), None, Vec::new());

@@ -1,9 +1,10 @@
-//! After a tool: what the session knows now, and what a test run showed.
+//! After a tool: what the session knows now, what a test run showed and does to the turn, and which commands of the user are due.
 
 use serde_json::Value;
 
+use super::after_tool::due;
 use super::record::cut;
-use super::{Answer, Record, Response, Situation, ToolCall};
+use super::{Answer, Record, Response, Situation, Streak, TestRuns, ToolCall};
 use crate::policy::{self, Mode, ToolKind, kind_of, reads, writes};
 use crate::shell::{self, Variables};
 use crate::test_outcome::{self, TestOutcome, TestState};
@@ -43,21 +44,49 @@ pub(super) fn after(
         files: files.iter().take(20).map(|path| cut(path)).collect(),
     }];
     let outcome = parsed.filter(|_| !ended.interrupted).and_then(|parsed| tests_of(parsed, ended));
-    let mut answer = Answer::Silent;
+    let mut response = Response { known, ..Response::default() };
     if let Some(outcome) = outcome {
         match outcome.state {
             TestState::Failed | TestState::Broken => {
-                let mut text = test_outcome::summary(&outcome);
-                if situation.context.mode == Mode::Run {
-                    text.push_str("\nVerdone runs the checks itself after the turn: work goes on until they pass.");
-                }
-                answer = Answer::Context { event: ended.event.to_owned(), text };
+                response.answer = failing(&outcome, ended.event, situation);
+                response.streak = Streak::Longer;
             }
-            TestState::Passed | TestState::NothingRan => {}
+            TestState::Passed => response.streak = Streak::Over,
+            TestState::NothingRan => {}
         }
         records.push(Record::Tests { outcome });
     }
-    Response { answer, records, known }
+    match (&response.answer, parsed) {
+        // What is about to be rolled back needs no formatter.
+        (Answer::EndTurn { reason }, _) => records.push(Record::EndsTurn { reason: cut(reason) }),
+        (_, Some(parsed)) if !failed => response.commands = due(situation.after_tool, parsed, situation.context),
+        (_, Some(_) | None) => {}
+    }
+    Response { records, ..response }
+}
+
+/// The answer to a test run that failed: told, or once too often in a row.
+fn failing(outcome: &TestOutcome, event: &str, situation: &Situation<'_>) -> Answer {
+    let mut text = test_outcome::summary(outcome);
+    match (situation.context.mode, situation.tests) {
+        (Mode::Run, Some(TestRuns { failing, patience: Some(patience) })) => {
+            let count = failing.saturating_add(1);
+            let first = text.lines().next().unwrap_or_default();
+            if count >= patience {
+                let reason = match count {
+                    1 => format!("the agent's test run failed. {first}"),
+                    _ => format!("{count} test runs of the agent failed in a row. {first}"),
+                };
+                return Answer::EndTurn { reason };
+            }
+            text.push_str(&format!("\nThis is failing test run {count} in a row; at {patience} Verdone rolls the attempt back."));
+        }
+        (Mode::Run, Some(TestRuns { patience: None, .. }) | None) => {
+            text.push_str("\nVerdone runs the checks itself after the turn: work goes on until they pass.");
+        }
+        (Mode::Interactive, _) => {}
+    }
+    Answer::Context { event: event.to_owned(), text }
 }
 
 /// What a shell command showed about tests.

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 /// Longer context is moved into a file by the client, and the agent sees a preview of it.
 const CONTEXT_LENGTH: usize = 9_000;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Answer {
     /// No opinion: nothing is printed.
+    #[default]
     Silent,
     /// To `PreToolUse`.
     ToolUse(Permission),
@@ -17,6 +18,8 @@ pub enum Answer {
     Context { event: String, text: String },
     /// What was about to happen does not, or, after a tool, the agent is told that it went wrong.
     Block { reason: String },
+    /// After a tool: the turn is over. The reason is for the user; the agent does not get to read it.
+    EndTurn { reason: String },
 }
 
 /// An explicit decision; no opinion is [`Answer::Silent`].
@@ -54,6 +57,7 @@ impl Answer {
                 "hookSpecificOutput": { "hookEventName": event, "additionalContext": cut(text) }
             })),
             Self::Block { reason } => Some(json!({ "decision": "block", "reason": said(reason) })),
+            Self::EndTurn { reason } => Some(json!({ "continue": false, "stopReason": said(reason) })),
         }
     }
 }

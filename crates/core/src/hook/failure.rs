@@ -22,9 +22,16 @@ impl Role {
     }
 }
 
+/// Why it could not be judged, and the file where that is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Cause<'a> {
+    pub text: &'a str,
+    pub kept: &'a str,
+}
+
 /// The answer to a call that could not be judged. Without an event it is taken for a `PreToolUse`: the client drops an answer to
 /// another event, and a tool that runs unseen is the one thing that must not be.
-pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &str) -> Response {
+pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &Cause<'_>) -> Response {
     let event = event.unwrap_or("PreToolUse");
     let denies = match (Role::of(event), mode, on_failure) {
         (Role::Guard, Mode::Run, OnFailure::Record | OnFailure::Deny) | (Role::Guard, Mode::Interactive, OnFailure::Deny) => true,
@@ -32,9 +39,9 @@ pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &str)
     };
     let reason = format!(
         "Verdone could not judge this, so it is denied: {}. This is a fault of Verdone, not of your call: do not work around it. \
-         Try once more; if it stays, stop and tell the user. For a report: the file .verdone/sessions/faults.jsonl and the output \
-         of `verdone --version`.",
-        cut(cause)
+         Try once more; if it stays, stop and tell the user. For a report: the file {} and the output of `verdone --version`.",
+        cut(cause.text),
+        cut(cause.kept)
     );
     let answer = match event {
         "PreToolUse" if denies => Answer::ToolUse(Permission::Deny { reason }),
@@ -42,7 +49,8 @@ pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &str)
         _ if denies => Answer::Block { reason },
         _ => Answer::Silent,
     };
-    Response { answer, records: vec![Record::Failed(Failed { cause: cut(cause), denied: denies })], known: Vec::new() }
+    let failed = Failed { cause: cut(cause.text), denied: denies };
+    Response { answer, records: vec![Record::Failed(failed)], ..Response::default() }
 }
 
 /// The event's name in an input that cannot be parsed: better than none, so that the right kind of answer is given.
@@ -61,9 +69,11 @@ pub fn event_in(bytes: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
+    const CAUSE: Cause<'_> = Cause { text: "x", kept: "faults.jsonl" };
+
     #[test]
     fn only_guards_deny_and_in_the_form_of_their_event() {
-        let json = |event, mode, on| fail(Some(event), mode, on, "x").answer.to_json();
+        let json = |event, mode, on| fail(Some(event), mode, on, &CAUSE).answer.to_json();
         let denied = json("PreToolUse", Mode::Run, OnFailure::Record).unwrap();
         assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
         let denied = json("PermissionRequest", Mode::Run, OnFailure::Record).unwrap();
@@ -76,7 +86,7 @@ mod tests {
         for event in ["PostToolUse", "Stop", "SessionStart", "UserPromptSubmit", "PostToolBatch", "New"] {
             assert_eq!(json(event, Mode::Run, OnFailure::Deny), None, "{event}");
         }
-        assert!(matches!(fail(None, Mode::Run, OnFailure::Record, "x").answer, Answer::ToolUse(Permission::Deny { .. })));
+        assert!(matches!(fail(None, Mode::Run, OnFailure::Record, &CAUSE).answer, Answer::ToolUse(Permission::Deny { .. })));
     }
 
     #[test]

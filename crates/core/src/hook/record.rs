@@ -47,6 +47,18 @@ pub enum Record {
     Tests {
         outcome: TestOutcome,
     },
+    /// The hook ended the turn: the driver of the run rolls the attempt back.
+    EndsTurn {
+        reason: String,
+    },
+    /// A command of `[[after_tool]]`.
+    AfterTool {
+        command: String,
+        file: Option<String>,
+        outcome: String,
+        failed: bool,
+        duration_ms: u64,
+    },
     /// Settings changed under the session.
     Settings {
         source: String,

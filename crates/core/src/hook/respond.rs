@@ -6,7 +6,7 @@
 
 use super::after::{Ended, after};
 use super::record::cut;
-use super::{Answer, HookEvent, HookInput, Permission, Record, StartSource, ToolCall};
+use super::{AfterCommand, AfterTool, Answer, HookEvent, HookInput, Permission, Record, StartSource, ToolCall};
 use crate::policy::{
     self, Decision, Mode, PolicyContext, READ_BEFORE_EDIT, Rule, Source, ToolKind, evaluate, evaluate_prompt, kind_of, writes,
 };
@@ -24,6 +24,27 @@ pub struct Situation<'a> {
     pub target: Option<&'a Target>,
     /// For the agent to read when a session begins.
     pub briefing: Option<&'a str>,
+    /// Test runs of the attempt so far; nothing where no driver could roll it back.
+    pub tests: Option<TestRuns>,
+    pub after_tool: &'a [AfterTool],
+}
+
+/// Test runs of the agent's own, in one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TestRuns {
+    /// Those that failed in a row, before this call.
+    pub failing: u32,
+    /// How many in a row end the turn; none where they are only told.
+    pub patience: Option<u32>,
+}
+
+/// What a call does to the count of failing test runs in a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Streak {
+    #[default]
+    Same,
+    Longer,
+    Over,
 }
 
 /// A file that a call of a file tool would change.
@@ -35,12 +56,15 @@ pub struct Target {
     pub known: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Response {
     pub answer: Answer,
     pub records: Vec<Record>,
     /// Files that the session knows from now on.
     pub known: Vec<String>,
+    pub streak: Streak,
+    /// To be run before the answer is given; [`Response::after`] adds what came of them.
+    pub commands: Vec<AfterCommand>,
 }
 
 /// The file that a call of a file tool would change: the one to ask the session's memory about.
@@ -85,7 +109,7 @@ pub fn respond(input: &HookInput<'_>, situation: &Situation<'_>) -> Response {
 }
 
 fn silent(record: Record) -> Response {
-    Response { answer: Answer::Silent, records: vec![record], known: Vec::new() }
+    Response { records: vec![record], ..Response::default() }
 }
 
 fn started(source: StartSource, briefing: Option<&str>) -> Response {

@@ -5,7 +5,7 @@ use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
 use crate::control::Request;
-use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome, WaitCause};
+use crate::event::{Event, Place, Recorded, Rejection, TurnTests, VerifyOutcome, WaitCause};
 use crate::finish::Finish;
 use crate::id::Oid;
 use crate::verdict::StoryVerdict;
@@ -65,8 +65,8 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             });
             state.phase = Phase::Turn;
         }
-        Event::TurnEnded { outcome, usage, .. } => {
-            turn_ended(state, outcome);
+        Event::TurnEnded { outcome, usage, tests, .. } => {
+            turn_ended(state, outcome, tests);
             state.cost_usd += usage.cost_usd.unwrap_or(0.0);
             state.phase = Phase::Verifying;
         }
@@ -84,7 +84,8 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
                     attempt.feedback = None;
                 } else {
                     attempt.proof.clear();
-                    attempt.feedback = Some(feedback_of(outcome, runs, reason.as_deref()));
+                    let tests = attempt.failing.clone();
+                    attempt.feedback = Some(Feedback { tests, ..feedback_of(outcome, runs, reason.as_deref()) });
                     count_failure(attempt, tree.clone(), outcome, runs);
                 }
             });
@@ -119,7 +120,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::RollingBack { rejection: rejection.clone() };
         }
-        Event::RolledBack { place, .. } => rolled_back(state, place),
+        Event::RolledBack { place, files, .. } => rolled_back(state, place, *files),
         Event::AttemptLeft { .. } => {
             state.attempt = None;
             state.left = true;
@@ -153,6 +154,7 @@ fn spends_nothing(rejection: &Rejection) -> bool {
         | Rejection::NothingChanged
         | Rejection::NoProgress
         | Rejection::TurnFailed
+        | Rejection::TestsFailed
         | Rejection::HistoryMoved
         | Rejection::CommitRefused
         | Rejection::AlreadyGreen => false,
@@ -168,6 +170,7 @@ fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
         | Rejection::NothingChanged
         | Rejection::NoProgress
         | Rejection::TurnFailed
+        | Rejection::TestsFailed
         | Rejection::HistoryMoved
         | Rejection::CommitRefused
         | Rejection::AlreadyGreen
@@ -185,6 +188,7 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         proof: Vec::new(),
         since_ms: state.active.ms(),
         changed: false,
+        failing: Vec::new(),
         feedback: state.lessons.get(&place.story).cloned(),
         notes: Vec::new(),
         same_failure: (None, 0),
@@ -198,7 +202,7 @@ fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
     }
 }
 
-fn turn_ended(state: &mut State, outcome: &TurnOutcome) {
+fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     match outcome {
         TurnOutcome::Crashed { .. } | TurnOutcome::ApiError { retryable: false, .. } => state.crashes += 1,
         TurnOutcome::Ended
@@ -220,11 +224,17 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome) {
         TurnOutcome::Auth { .. } => state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG)),
         TurnOutcome::GuardDead { .. } => state.fatal = Some(fatal(Finish::Error, outcome, Finish::Error.exit_code())),
     }
-    if *outcome != TurnOutcome::Ended {
-        with_attempt(state, |attempt| {
-            attempt.feedback = Some(Feedback::plain(format!("the last turn {}", outcome.words())));
-        });
-    }
+    let reason = match &tests.ended_turn {
+        Some(reason) => Some(reason.clone()),
+        None if *outcome == TurnOutcome::Ended => None,
+        None => Some(format!("the last turn {}", outcome.words())),
+    };
+    with_attempt(state, |attempt| {
+        attempt.failing.clone_from(&tests.failing);
+        if let Some(reason) = reason {
+            attempt.feedback = Some(Feedback { tests: tests.failing.clone(), ..Feedback::plain(reason) });
+        }
+    });
 }
 
 fn fatal(finish: Finish, outcome: &TurnOutcome, exit_code: u8) -> Fatal {
@@ -249,7 +259,7 @@ fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutco
     attempt.same_failure = (Some(failure), count);
 }
 
-fn rolled_back(state: &mut State, place: &Place) {
+fn rolled_back(state: &mut State, place: &Place, files: u32) {
     let rejection = match &state.phase {
         Phase::RollingBack { rejection } => rejection.clone(),
         _ => Rejection::Crashed,
@@ -258,7 +268,9 @@ fn rolled_back(state: &mut State, place: &Place) {
     if counts {
         *state.progress.attempts.entry(place.story.clone()).or_insert(0) += 1;
         state.consecutive_failures += 1;
-        let changed = state.attempt.as_ref().is_some_and(|attempt| attempt.changed);
+        // Without a verification, only what was put back tells whether there was something.
+        let put_back = rejection == Rejection::TestsFailed && files > 0;
+        let changed = put_back || state.attempt.as_ref().is_some_and(|attempt| attempt.changed);
         state.unchanged_iterations = if changed { 0 } else { state.unchanged_iterations + 1 };
     }
     if rejection == Rejection::CommitRefused {

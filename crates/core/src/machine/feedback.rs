@@ -9,17 +9,19 @@ pub struct Feedback {
     pub reason: String,
     /// The checks that did not pass.
     pub failed: Vec<CheckRun>,
+    /// What the agent's own test runs showed, newest last.
+    pub tests: Vec<String>,
 }
 
 impl Feedback {
     pub fn plain(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), failed: Vec::new() }
+        Self { reason: reason.into(), failed: Vec::new(), tests: Vec::new() }
     }
 
     /// The failing runs among these, with a sentence that names them.
     pub fn from_runs(runs: &[CheckRun]) -> Self {
         let failed: Vec<CheckRun> = runs.iter().filter(|run| !run.outcome.passed()).cloned().collect();
-        Self { reason: sentence(&failed), failed }
+        Self { reason: sentence(&failed), failed, tests: Vec::new() }
     }
 }
 

@@ -111,6 +111,9 @@ impl World {
             2 => TurnOutcome::Idle { after_ms: 1 },
             _ => TurnOutcome::Ended,
         };
+        let failing: Vec<String> = (0..self.pick(3)).map(|n| format!("{n} failed")).collect();
+        let ended_turn = (self.pick(10) == 0).then(|| "the tests failed".to_owned());
+        let tests = TurnTests { failing, ended_turn };
         TurnReport {
             at: Timestamp::UNIX_EPOCH,
             outcome,
@@ -119,6 +122,8 @@ impl World {
             prompt: None,
             output: None,
             leftovers: 0,
+            tests,
+            session: None,
         }
     }
 
@@ -379,7 +384,9 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             usage: Usage::default(),
             prompt: None,
             output: None,
+            session: None,
             leftovers: 0,
+            tests: TurnTests::default(),
         })
     };
     let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 1, open: 1 };

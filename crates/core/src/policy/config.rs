@@ -26,6 +26,7 @@ pub struct PolicyConfig {
     pub tools: BTreeMap<String, PolicyVerdict>,
     /// What a fault of Verdone's own does to a call in your own sessions; in a run it always denies.
     pub on_failure: OnFailure,
+    pub tests: TestsConfig,
     /// Rules of your own; they are looked at before the built-in ones.
     pub rule: Vec<RuleConfig>,
 }
@@ -39,6 +40,38 @@ pub enum OnFailure {
     Record,
     /// The call is denied, as in a run.
     Deny,
+}
+
+/// Test runs of the agent's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TestsConfig {
+    /// What happens in a run when tests fail that the agent runs itself; in your own sessions it is always `feedback`.
+    pub on_failure: OnTestFailure,
+    /// Failing test runs in a row, within one attempt, after which it is rolled back; 0 leaves it to `on_failure`.
+    pub rollback_after: u32,
+}
+
+/// What a failing test run of the agent's own does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTestFailure {
+    /// The agent is told which tests failed, and works on.
+    #[default]
+    Feedback,
+    /// The turn ends at once; the attempt is kept under a ref and rolled back.
+    Rollback,
+}
+
+impl TestsConfig {
+    /// How many failing test runs in a row end the turn; none where they are only told.
+    pub fn patience(&self) -> Option<u32> {
+        match (self.on_failure, self.rollback_after) {
+            (OnTestFailure::Feedback, 0) => None,
+            (OnTestFailure::Rollback, 0) => Some(1),
+            (OnTestFailure::Feedback | OnTestFailure::Rollback, runs) => Some(runs),
+        }
+    }
 }
 
 /// A rule of the user. What is left out fits everything; one of the matchers has to be there.

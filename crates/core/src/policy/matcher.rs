@@ -200,6 +200,11 @@ fn look_at(file: &FileAct, test: &dyn Fn(&Place) -> bool) -> Option<Hit> {
 }
 
 /// A glob without a slash in front is relative to the tree.
+/// Whether a normalised path fits a glob of a config file.
+pub fn file_fits(glob: &str, path: &str, context: &PolicyContext) -> bool {
+    path_fits(glob, &Place { path: path.to_owned() }, context)
+}
+
 fn path_fits(glob: &str, place: &Place, context: &PolicyContext) -> bool {
     let glob = fold(glob, context.ignore_case);
     let below_home = |rest: &str| context.home.as_ref().map(|home| format!("{home}/{rest}"));

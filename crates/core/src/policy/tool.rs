@@ -29,6 +29,11 @@ pub fn kind_of(tool: &str) -> ToolKind {
     }
 }
 
+/// Whether a tool's name fits a glob.
+pub fn tool_fits(glob: &str, tool: &str) -> bool {
+    fits(glob, tool)
+}
+
 const ALLOWED: &[&str] = &[
     "Glob",
     "Grep",

@@ -192,7 +192,9 @@ impl RunView {
     }
 
     fn end_turn(&mut self, at: Timestamp, event: &Event) {
-        let Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers } = event else { return };
+        let Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers, tests: _, session } = event else {
+            return;
+        };
         let turn = self.turn(place, at);
         turn.outcome = Some(outcome.clone());
         turn.duration_ms = *duration_ms;
@@ -200,6 +202,7 @@ impl RunView {
         turn.prompt.clone_from(prompt);
         turn.output.clone_from(output);
         turn.leftovers = *leftovers;
+        turn.session.clone_from(session);
         self.leftovers = self.leftovers.saturating_add(*leftovers);
         add_usage(&mut self.cost_usd, &mut self.tokens, *usage);
         let story = self.story_at(&place.story);
@@ -414,6 +417,7 @@ impl RunView {
                 prompt: None,
                 output: None,
                 leftovers: 0,
+                session: None,
             });
             turns.len() - 1
         });

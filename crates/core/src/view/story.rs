@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::agent::{TurnOutcome, Usage};
+use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::event::{Checkpoint, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
@@ -77,6 +77,8 @@ pub struct TurnView {
     pub prompt: Option<String>,
     pub output: Option<String>,
     pub leftovers: u32,
+    /// The session it went into, where the agent has sessions.
+    pub session: Option<SessionUse>,
 }
 
 /// What Verdone saw after a turn.

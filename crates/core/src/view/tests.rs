@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agent::{TurnOutcome, Usage};
-use crate::event::{Checkpoint, Event, Place, Rejection, SCHEMA_VERSION, VerifyOutcome};
+use crate::event::{Checkpoint, Event, Place, Rejection, SCHEMA_VERSION, TurnTests, VerifyOutcome};
 
 fn oid(name: &str) -> Oid {
     Oid::from(name)
@@ -24,7 +24,17 @@ fn selected(story: &str, attempt: u32, open: usize) -> Event {
 fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
     let usage = Usage { cost_usd: Some(0.5), tokens: Some(10) };
     let (prompt, output) = (None, None);
-    Event::TurnEnded { place: place(story, attempt, 1), outcome, duration_ms: 5, usage, prompt, output, leftovers: 1 }
+    Event::TurnEnded {
+        place: place(story, attempt, 1),
+        outcome,
+        duration_ms: 5,
+        usage,
+        prompt,
+        output,
+        session: None,
+        leftovers: 1,
+        tests: TurnTests::default(),
+    }
 }
 
 fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {

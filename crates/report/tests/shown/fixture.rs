@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use verdone_core::agent::{TurnOutcome, Usage};
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage};
-use verdone_core::event::{Checkpoint, Event, Place, Recorded, Rejection, SCHEMA_VERSION, VerifyOutcome};
+use verdone_core::event::{Checkpoint, Event, Place, Recorded, Rejection, SCHEMA_VERSION, TurnTests, VerifyOutcome};
 use verdone_core::finish::Finish;
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::update::{Reporter, Speaker, Stream, Update};
@@ -110,7 +110,20 @@ impl Journal {
         let (prompt, output) = (name("prompt"), name("output"));
         let usage = Usage { cost_usd: Some(0.21), tokens: Some(12_345) };
         let duration_ms = u64::try_from(seconds).unwrap() * 1000;
-        self.event(seconds, Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers })
+        self.event(
+            seconds,
+            Event::TurnEnded {
+                place,
+                outcome,
+                duration_ms,
+                usage,
+                prompt,
+                output,
+                leftovers,
+                tests: TurnTests::default(),
+                session: None,
+            },
+        )
     }
 
     fn verified(&mut self, outcome: VerifyOutcome, runs: Vec<CheckRun>) -> &mut Self {

@@ -5,11 +5,18 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::{Config, alone, rule_lines};
-use verdone_core::policy::{Mode, Rule, rules};
+use verdone_core::hook::TestRuns;
+use verdone_core::id::encode_component;
+use verdone_core::policy::{Mode, PolicyConfig, Rule, rules};
 
+use super::attempt::{TurnOf, failing};
 use crate::config_file::{SettingsError, read_text};
+use crate::process::RUN_VARIABLE;
 use crate::project::{HOME, Project, find_git_top};
+use crate::store::Store;
 
+/// The folder of the sessions' files, in `.verdone/` and in a run's folder.
+pub const SESSIONS: &str = "sessions";
 /// The client's name for the project.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// More is no list of lessons, and the client would not show it.
@@ -22,6 +29,10 @@ pub struct Home {
     pub root: PathBuf,
     /// The top of the work tree; the root where there is no repository.
     pub top: PathBuf,
+    /// Where the sessions keep their files: in the run's folder, where there is one.
+    sessions: PathBuf,
+    /// The turn of the run that the hook works for.
+    pub(super) turn: Option<TurnOf>,
 }
 
 /// The settings of the file alone: variables and flags say nothing about policy.
@@ -43,12 +54,25 @@ impl Home {
         let ours = project.root.join(HOME).is_dir();
         match mode {
             Mode::Interactive if !ours => None,
-            Mode::Interactive | Mode::Run => Some(Self { root: project.root, top: project.git_top }),
+            Mode::Interactive => Some(Self::at(project.root, project.git_top)),
+            Mode::Run => {
+                let run = run_dir(&project.root);
+                let home = Self::at(project.root, project.git_top);
+                Some(match run {
+                    Some(run) => Self { sessions: run.join(SESSIONS), turn: TurnOf::from_environment(), ..home },
+                    None => home,
+                })
+            }
         }
     }
 
-    pub(super) fn sessions(&self) -> PathBuf {
-        self.root.join(HOME).join("sessions")
+    fn at(root: PathBuf, top: PathBuf) -> Self {
+        let sessions = root.join(HOME).join(SESSIONS);
+        Self { root, top, sessions, turn: None }
+    }
+
+    pub(super) fn sessions(&self) -> &Path {
+        &self.sessions
     }
 
     pub(super) fn settings(&self) -> Result<FileSettings, SettingsError> {
@@ -57,6 +81,12 @@ impl Home {
         let config = alone(&name, &text)?;
         let rule_lines = if config.policy.rule.is_empty() { Vec::new() } else { rule_lines(&text) };
         Ok(FileSettings { config, name, rule_lines })
+    }
+
+    /// The agent's test runs so far; nothing where no driver waits for the end of the turn.
+    pub(super) fn test_runs(&self, policy: &PolicyConfig) -> Option<TestRuns> {
+        let turn = self.turn?;
+        Some(TestRuns { failing: failing(&self.sessions, turn.iteration), patience: policy.tests.patience() })
     }
 
     /// What an agent should know from the start.
@@ -86,11 +116,18 @@ pub struct PolicyInForce {
 
 /// The policy of a project, as its hooks see it.
 pub fn policy_of(root: &Path, top: &Path) -> Result<PolicyInForce, SettingsError> {
-    let home = Home { root: root.to_owned(), top: top.to_owned() };
+    let home = Home::at(root.to_owned(), top.to_owned());
     let settings = home.settings()?;
     let line = |n: usize| settings.rule_lines.get(n).copied().unwrap_or_default();
     let (rules, _) = rules(&settings.config.policy, &settings.name, line);
     Ok(PolicyInForce { home, config: settings.config, rules })
+}
+
+/// The folder of the run that the hook belongs to. The variable is the agent's to change: it names a folder that is there, or none.
+fn run_dir(root: &Path) -> Option<PathBuf> {
+    let run = std::env::var(RUN_VARIABLE).ok().filter(|run| !run.is_empty())?;
+    let dir = Store::of(root).path().join(encode_component(&run));
+    fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir()).then_some(dir)
 }
 
 fn read_start(path: &Path) -> Option<String> {

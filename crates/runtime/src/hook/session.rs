@@ -1,4 +1,4 @@
-//! The files of one agent session, under `.verdone/sessions/`: `events.jsonl` (what happened), `failures.jsonl` (what tests showed,
+//! The files of one agent session, under `.verdone/sessions/` or the run's own `sessions/`: `events.jsonl` (what happened), `failures.jsonl` (what tests showed,
 //! the newest part), `known/` (which files the session has read or written).
 //!
 //! Several hooks may run at once, so files are only appended to, a line a write. The memory is one empty file a path: as quick with a
@@ -17,19 +17,23 @@ use verdone_core::id::{digest, encode_component};
 use verdone_core::redact::Redactor;
 use verdone_core::test_outcome::{TestState, summary};
 
+use super::attempt::{Entry, FAILURES, TurnOf, keep_streak};
 use super::home::Home;
 
+/// Faults of ours, beside the sessions.
+pub(super) const FAULTS: &str = "faults.jsonl";
 /// A file that reaches it is set aside as `….1`, and the one before that is gone.
 const ROTATED_AT: u64 = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Session {
     dir: PathBuf,
+    turn: Option<TurnOf>,
 }
 
 impl Session {
     pub(super) fn of(home: &Home, id: &str) -> Self {
-        Self { dir: home.sessions().join(encode_component(id)) }
+        Self { dir: home.sessions().join(encode_component(id)), turn: home.turn }
     }
 
     /// Whether the session has read or written a file.
@@ -47,16 +51,32 @@ impl Session {
         for path in &response.known {
             self.learn(path)?;
         }
+        self.append_records(input, &response.records)?;
+        match (self.turn, self.dir.parent()) {
+            (Some(turn), Some(sessions)) => keep_streak(sessions, turn.iteration, response.streak),
+            (Some(_), None) | (None, _) => Ok(()),
+        }
+    }
+
+    pub(super) fn append_records(&self, input: &HookInput<'_>, records: &[Record]) -> io::Result<()> {
         // Most records hold no text of anybody's, and to look for secrets costs more than all the rest.
-        let redactor = if response.records.iter().all(has_no_text) { Redactor::default() } else { redactor() };
-        for record in &response.records {
+        let redactor = if records.iter().all(has_no_text) { Redactor::default() } else { redactor() };
+        let ends_turn =
+            records.iter().find_map(|record| if let Record::EndsTurn { reason } = record { Some(reason) } else { None });
+        for record in records {
             let line = line(Some(&input.common.event_name), input.common.agent_id.as_deref(), record, &redactor);
             self.append("events.jsonl", &line, None)?;
             if let Record::Tests { outcome } = record
                 && matches!(outcome.state, TestState::Failed | TestState::Broken)
             {
-                let entry = serde_json::json!({ "at": Timestamp::now(), "summary": redactor.redact(&summary(outcome)) });
-                self.append("failures.jsonl", &format!("{entry}\n"), Some(ROTATED_AT))?;
+                let entry = Entry {
+                    at: Timestamp::now(),
+                    iteration: self.turn.map(|turn| turn.iteration),
+                    turn: self.turn.map(|turn| turn.turn),
+                    summary: redactor.redact(&summary(outcome)).into_owned(),
+                    ends_turn: ends_turn.map(|reason| redactor.redact(reason).into_owned()),
+                };
+                self.append(FAILURES, &format!("{}\n", serde_json::to_string(&entry)?), Some(ROTATED_AT))?;
             }
         }
         Ok(())
@@ -102,7 +122,7 @@ impl Session {
 /// A fault of ours, which may have no session.
 pub(super) fn append_fault(sessions: &Path, event: Option<&str>, records: &[Record]) -> io::Result<()> {
     make_sessions(sessions)?;
-    let path = sessions.join("faults.jsonl");
+    let path = sessions.join(FAULTS);
     records.iter().try_for_each(|record| append(&path, &line(event, None, record, &Redactor::default()), Some(ROTATED_AT)))
 }
 
@@ -147,7 +167,7 @@ fn line(event: Option<&str>, agent: Option<&str>, record: &Record, redactor: &Re
     format!("{value}\n")
 }
 
-fn redactor() -> Redactor {
+pub(super) fn redactor() -> Redactor {
     Redactor::new(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))))
 }
 
@@ -157,7 +177,12 @@ fn has_no_text(record: &Record) -> bool {
         Record::Decided { about, reason, .. } => about.is_none() && reason.is_empty(),
         Record::Ran { files, .. } => files.is_empty(),
         Record::Started { .. } | Record::Prompt { .. } | Record::Ended { .. } | Record::Seen => true,
-        Record::Tests { .. } | Record::Settings { .. } | Record::TurnFailed { .. } | Record::Failed(_) => false,
+        Record::Tests { .. }
+        | Record::EndsTurn { .. }
+        | Record::AfterTool { .. }
+        | Record::Settings { .. }
+        | Record::TurnFailed { .. }
+        | Record::Failed(_) => false,
     }
 }
 
@@ -178,7 +203,7 @@ mod tests {
     fn session() -> (tempfile::TempDir, Session) {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("sessions/s");
-        (temp, Session { dir })
+        (temp, Session { dir, turn: None })
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use verdone_core::hook::{Answer, fail};
+use verdone_core::hook::{Answer, Cause, fail};
 use verdone_core::policy::{Mode, OnFailure};
 
 use super::home::Home;
-use super::session::append_fault;
+use super::session::{FAULTS, append_fault};
 
 /// Far above what any call takes, far below the patience of the client.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -24,6 +24,7 @@ pub(super) struct Speaker(Arc<Shared>);
 struct Shared {
     mode: Mode,
     spoken: AtomicBool,
+    judged: AtomicBool,
     event: Mutex<Option<String>>,
     on_failure: OnceLock<OnFailure>,
     sessions: OnceLock<PathBuf>,
@@ -35,6 +36,7 @@ impl Speaker {
         let shared = Shared {
             mode,
             spoken: AtomicBool::new(false),
+            judged: AtomicBool::new(false),
             event: Mutex::new(event.map(str::to_owned)),
             on_failure: OnceLock::new(),
             sessions: OnceLock::new(),
@@ -50,6 +52,9 @@ impl Speaker {
         // Without a second thread there is no deadline; the answer itself does not depend on it.
         let _ = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
             thread::sleep(DEADLINE);
+            if late.0.judged.load(Ordering::SeqCst) {
+                return;
+            }
             late.fail("there was no answer within 5 seconds");
             std::process::exit(0);
         });
@@ -67,7 +72,12 @@ impl Speaker {
     }
 
     pub(super) fn records_at(&self, home: &Home) {
-        let _ = self.0.sessions.set(home.sessions());
+        let _ = self.0.sessions.set(home.sessions().to_owned());
+    }
+
+    /// What is left to do has a deadline of its own.
+    pub(super) fn has_judged(&self) {
+        self.0.judged.store(true, Ordering::SeqCst);
     }
 
     /// The answer. Later ones are dropped.
@@ -86,9 +96,11 @@ impl Speaker {
     pub(super) fn fail(&self, cause: &str) {
         let event = self.0.event.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let on_failure = self.0.on_failure.get().copied().unwrap_or_default();
-        let response = fail(event.as_deref(), self.0.mode, on_failure, cause);
+        let sessions = self.0.sessions.get();
+        let faults = sessions.map_or_else(|| FAULTS.to_owned(), |sessions| sessions.join(FAULTS).display().to_string());
+        let response = fail(event.as_deref(), self.0.mode, on_failure, &Cause { text: cause, kept: &faults });
         self.say(&response.answer);
-        if let Some(sessions) = self.0.sessions.get() {
+        if let Some(sessions) = sessions {
             // There is nobody left to tell.
             let _ = append_fault(sessions, event.as_deref(), &response.records);
         }

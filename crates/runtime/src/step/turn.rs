@@ -14,6 +14,7 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use super::{StepError, attempt_of, io_error};
 use crate::agent::{TurnRequest, run_turn};
 use crate::clock::Stopwatch;
+use crate::hook::{TurnOf, turn_tests};
 use crate::process::Moment;
 use crate::site::Site;
 
@@ -41,6 +42,8 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     let mut on = |moment: Moment<'_>| show(reporter, clock, &moment);
     let result = run_turn(&request, &site.signals, &mut on).map_err(io_error("keeping the turn"))?;
     site.mend_home().map_err(io_error("putting .verdone/ back"))?;
+    let this = TurnOf { iteration: state.iteration, turn: place.turn };
+    let tests = turn_tests(&site.run_dir, this, site.attempt_since, &site.redactor);
     Ok(Input::TurnEnded(TurnReport {
         at: Timestamp::now(),
         outcome: result.outcome,
@@ -49,6 +52,8 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         prompt: result.prompt_file,
         output: result.output_file,
         leftovers: result.leftovers,
+        tests,
+        session: result.session,
     }))
 }
 

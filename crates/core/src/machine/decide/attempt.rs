@@ -87,8 +87,15 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         prompt: report.prompt.clone(),
         output: report.output.clone(),
         leftovers: report.leftovers,
+        tests: report.tests.clone(),
+        session: report.session.clone(),
     }];
     let words = format!("the turn {}", report.outcome.words());
+    if let Some(reason) = &report.tests.ended_turn
+        && judges_the_story(&report.outcome)
+    {
+        return tests_failed(state, attempt, events, reason);
+    }
     match &report.outcome {
         // Out of calls or money, the work may still be done: it is looked at before anything else.
         TurnOutcome::Ended | TurnOutcome::MaxTurns { .. } | TurnOutcome::Budget { .. } => then(events, Effect::Verify),
@@ -124,6 +131,36 @@ fn spent(state: &State, events: &[Event]) -> f64 {
 
 fn at_crash_limit(state: &State, rules: &Rules) -> bool {
     rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes
+}
+
+/// Whether a turn that ended so can be held against the story.
+fn judges_the_story(outcome: &TurnOutcome) -> bool {
+    match outcome {
+        TurnOutcome::Interrupted
+        | TurnOutcome::NotRunnable { .. }
+        | TurnOutcome::Auth { .. }
+        | TurnOutcome::GuardDead { .. }
+        | TurnOutcome::UsageLimit { .. }
+        | TurnOutcome::ApiError { .. } => false,
+        TurnOutcome::Ended
+        | TurnOutcome::Crashed { .. }
+        | TurnOutcome::TimedOut { .. }
+        | TurnOutcome::Idle { .. }
+        | TurnOutcome::MaxTurns { .. }
+        | TurnOutcome::Budget { .. }
+        | TurnOutcome::Refused { .. } => true,
+    }
+}
+
+/// The hooks ended the turn, as the settings want it: no verification of a tree whose own tests fail.
+fn tests_failed(state: &State, attempt: &Attempt, events: Vec<Event>, reason: &str) -> Decision {
+    if let Some(signal) = state.stop {
+        return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    }
+    if state.progress.failed.contains_key(&attempt.place.story) {
+        return reject(events, &attempt.place, Rejection::Stopped, "skipped by the user");
+    }
+    reject(events, &attempt.place, Rejection::TestsFailed, reason)
 }
 
 /// Another turn with feedback where one is left; else the attempt is over.
@@ -268,6 +305,7 @@ fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Reje
         | Rejection::NothingChanged
         | Rejection::NoProgress
         | Rejection::TurnFailed
+        | Rejection::TestsFailed
         | Rejection::HistoryMoved => {
             let attempts = state.progress.attempts.get(story).copied().unwrap_or(0) + 1;
             if rules.limits.attempts > 0 && attempts >= rules.limits.attempts {

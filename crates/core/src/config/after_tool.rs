@@ -1,0 +1,90 @@
+//! `[[after_tool]]` of a config file: commands that could never run, or never as they are meant, are faults of the file.
+
+use super::diagnose::{Finding, Step};
+use crate::check::CommandSpec;
+use crate::hook::{AfterTool, FILE_WORD, MOST_TIME};
+use crate::policy::{ToolKind, kind_of};
+use crate::span::Span;
+
+/// The first fault of commands that have the right shape.
+pub(super) fn unusable(all: &[AfterTool]) -> Option<Finding> {
+    all.iter().enumerate().find_map(|(n, after)| {
+        let (field, message, hint) = fault(after)?;
+        let key = |text: &str| Step::Key(text.to_owned());
+        Some(Finding { path: vec![key("after_tool"), Step::Index(n), key(field)], on_key: false, message, hint })
+    })
+}
+
+fn fault(after: &AfterTool) -> Option<(&'static str, String, Option<String>)> {
+    let is_shell = |tool: &String| kind_of(tool) == ToolKind::Shell;
+    match &after.run {
+        run if run.is_empty() => return Some(("run", "the command after a tool is empty".to_owned(), None)),
+        CommandSpec::Shell(text) if text.contains(FILE_WORD) => {
+            let hint = "write \"$VERDONE_FILE\" with its quotes, or make the command a list of words".to_owned();
+            return Some(("run", format!("`{FILE_WORD}` means the file in a list of words, not in a string"), Some(hint)));
+        }
+        CommandSpec::Argv(words) if words.iter().any(|word| word != FILE_WORD && word.contains(FILE_WORD)) => {
+            return Some(("run", format!("`{FILE_WORD}` has to be a word of its own"), None));
+        }
+        CommandSpec::Shell(_) | CommandSpec::Argv(_) => {}
+    }
+    let most = Span::from_millis(MOST_TIME.as_millis() as u64);
+    match after.timeout.limit() {
+        None => return Some(("timeout", "a command after a tool needs a timeout: the agent waits for it".to_owned(), None)),
+        Some(limit) if limit > MOST_TIME => {
+            return Some(("timeout", format!("a command after a tool can take at most {most}: the agent waits for it"), None));
+        }
+        Some(_) => {}
+    }
+    if !after.paths.is_empty() && !after.tools.is_empty() && after.tools.iter().all(is_shell) {
+        let hint = Some("leave `paths` out, or name tools that change one file: \"Edit\", \"Write\"".to_owned());
+        return Some(("paths", format!("`{}` is about no single file, so no path fits", after.tools[0]), hint));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::alone;
+
+    #[test]
+    fn commands_that_cannot_work_are_faults_of_their_line() {
+        for (keys, said) in [
+            ("run = \" \"", "c.toml:2:7: the command after a tool is empty"),
+            ("run = \"fmt {file}\"", "c.toml:2:7: `{file}` means the file in a list of words, not in a string"),
+            ("run = [\"fmt\", \"--in={file}\"]", "c.toml:2:7: `{file}` has to be a word of its own"),
+            ("run = \"fmt\"\ntimeout = \"2m\"", "c.toml:3:11: a command after a tool can take at most 50s"),
+            ("run = \"fmt\"\ntimeout = \"0s\"", "c.toml:3:11: a command after a tool needs a timeout"),
+            ("run = \"fmt\"\ntools = [\"Bash\"]\npaths = [\"*.rs\"]", "c.toml:4:9: `Bash` is about no single file"),
+            ("run = \"fmt\"\nfeedback = \"alwais\"", "c.toml:3:12: `after_tool[0].feedback` cannot be \"alwais\""),
+            ("tools = [\"Edit\"]", "c.toml:1:1: `after_tool[0]` needs the key `run`"),
+            ("run = \"fmt\"\ntool = [\"Edit\"]", "c.toml:3:1: unknown key `tool` in `after_tool[0]`"),
+        ] {
+            let problem = alone("c.toml", &format!("[[after_tool]]\n{keys}\n")).unwrap_err().to_string();
+            assert!(problem.starts_with(said), "{problem}\n{keys}");
+        }
+        let config = alone("c.toml", "[[after_tool]]\nrun = [\"fmt\", \"{file}\"]\npaths = [\"**/*.rs\"]\n").unwrap();
+        assert_eq!(config.after_tool[0].timeout.to_string(), "10s");
+    }
+
+    #[test]
+    fn failing_tests_are_told_or_end_the_attempt() {
+        for (keys, patience) in [
+            ("", None),
+            ("on_failure = \"rollback\"", Some(1)),
+            ("rollback_after = 3", Some(3)),
+            ("on_failure = \"rollback\"\nrollback_after = 2", Some(2)),
+        ] {
+            let config = alone("c.toml", &format!("[policy.tests]\n{keys}\n")).unwrap();
+            assert_eq!(config.policy.tests.patience(), patience, "{keys}");
+        }
+        for (keys, said) in [
+            ("on_failure = \"rolback\"", "c.toml:2:14: `policy.tests.on_failure` cannot be \"rolback\""),
+            ("rollback_afer = 3", "c.toml:2:1: unknown key `rollback_afer` in `policy.tests`"),
+            ("rollback_after = -1", "c.toml:2:18: `policy.tests.rollback_after` has to be a whole number"),
+        ] {
+            let problem = alone("c.toml", &format!("[policy.tests]\n{keys}\n")).unwrap_err();
+            assert!(problem.to_string().starts_with(said), "{problem}");
+        }
+    }
+}

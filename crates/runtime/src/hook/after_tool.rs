@@ -1,0 +1,91 @@
+//! Runs the commands of `[[after_tool]]`, one after another, each with its own deadline and all of them with one.
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use verdone_core::check::CommandSpec;
+use verdone_core::hook::{AfterCommand, CommandEnd, CommandExit, MOST_TIME};
+use verdone_core::redact::Redactor;
+
+use super::home::Home;
+use crate::process::{self, EnvPlan, Exit, RUN_VARIABLE, SHELL, Spawn, Stdin};
+use crate::signal::Signals;
+
+/// The file that the tool was about.
+const FILE_VARIABLE: &str = "VERDONE_FILE";
+const TOOL_VARIABLE: &str = "VERDONE_TOOL";
+/// Between asking a command to end and killing it.
+const GRACE: Duration = Duration::from_millis(500);
+/// What the agent gets to read is far less.
+const OUTPUT_BYTES: u64 = 64 * 1024;
+
+pub(super) fn run(commands: &[AfterCommand], home: &Home, redactor: &Redactor) -> Vec<CommandEnd> {
+    let began = Instant::now();
+    // A client that loses patience ends us by a signal: then the command has to end, too.
+    let signals = Signals::install().unwrap_or_else(|_| Signals::none());
+    let one = |command: &AfterCommand| {
+        let left = MOST_TIME.saturating_sub(began.elapsed());
+        if left.is_zero() || signals.requested().is_some() {
+            return CommandEnd { exit: CommandExit::NotStarted, output: String::new(), duration_ms: 0 };
+        }
+        run_one(command, command.timeout.min(left), home, redactor, &signals)
+    };
+    commands.iter().map(one).collect()
+}
+
+fn run_one(command: &AfterCommand, wall: Duration, home: &Home, redactor: &Redactor, signals: &Signals) -> CommandEnd {
+    let spawn = Spawn {
+        argv: argv(command),
+        cwd: home.root.clone(),
+        env: environment(command),
+        stdin: Stdin::Null,
+        wall: Some(wall),
+        idle: None,
+        grace: GRACE,
+        cap: OUTPUT_BYTES,
+        keep: None,
+        redactor,
+    };
+    match process::run(&spawn, signals, &mut |_| {}) {
+        Ok(ended) => CommandEnd {
+            exit: match ended.exit {
+                Exit::Code(code) => CommandExit::Code(code),
+                Exit::Signal(signal) => CommandExit::Signal(signal),
+                Exit::Wall | Exit::Idle => CommandExit::TimedOut { after: wall },
+                Exit::Terminal => CommandExit::NotRunnable { reason: "it wanted to use the terminal".to_owned() },
+                Exit::Interrupted(_) => CommandExit::NotStarted,
+            },
+            output: ended.output.text,
+            duration_ms: ended.duration.as_millis() as u64,
+        },
+        Err(error) => {
+            let exit = CommandExit::NotRunnable { reason: error.to_string() };
+            CommandEnd { exit, output: String::new(), duration_ms: 0 }
+        }
+    }
+}
+
+/// The path is a word of its own or a variable: no shell reads it.
+fn argv(command: &AfterCommand) -> Vec<OsString> {
+    match (&command.run, command.words()) {
+        (_, Some(words)) => words.into_iter().map(Into::into).collect(),
+        (CommandSpec::Shell(text), None) => {
+            let file = command.file.iter().map(OsString::from);
+            [SHELL, "-c", text, "verdone"].into_iter().map(OsString::from).chain(file).collect()
+        }
+        (CommandSpec::Argv(_), None) => process::argv(&command.run),
+    }
+}
+
+fn environment(command: &AfterCommand) -> EnvPlan {
+    let env = EnvPlan::default().with(TOOL_VARIABLE, &command.tool);
+    let env = match &command.file {
+        Some(file) => env.with(FILE_VARIABLE, file),
+        None => env.without(FILE_VARIABLE),
+    };
+    // By it the run finds what outlives a hook that was killed.
+    match std::env::var_os(RUN_VARIABLE) {
+        Some(run) => env.with(RUN_VARIABLE, run),
+        None => env,
+    }
+}
