@@ -6,16 +6,22 @@
 
 mod after;
 mod answer;
+mod briefing;
 mod failure;
+mod git_state;
 mod input;
 mod record;
 mod respond;
 pub mod settings;
 mod value_end;
+mod watch;
 
 pub use answer::{Answer, Permission};
+pub use briefing::Briefing;
 pub use failure::{Role, event_in, fail};
+pub use git_state::{GitState, Head, Operation};
 pub use input::{Common, HookEvent, HookInput, InputError, StartSource, ToolCall};
 pub use record::{Failed, Record};
 pub use respond::{Response, Situation, Target, respond, target};
 pub use value_end::ValueEnd;
+pub use watch::{Looked, Seen, Watch, looks_after};

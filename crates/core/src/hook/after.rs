@@ -25,6 +25,7 @@ pub(super) fn after(
     let failed = ended.result.is_err();
     let mut known = Vec::new();
     let mut files = Vec::new();
+    let mut unread = Vec::new();
     if let Some(parsed) = parsed {
         let shell = kind_of(&parsed.tool) == ToolKind::Shell;
         files = writes(parsed, situation.context);
@@ -32,6 +33,8 @@ pub(super) fn after(
         if !ended.interrupted && (shell || !failed) {
             known = reads(parsed, situation.context);
             known.extend(files.iter().cloned());
+        } else if kind_of(&parsed.tool) == ToolKind::Read {
+            unread = reads(parsed, situation.context);
         }
     }
     let mut records = vec![Record::Ran {
@@ -57,7 +60,7 @@ pub(super) fn after(
         }
         records.push(Record::Tests { outcome });
     }
-    Response { answer, records, known }
+    Response { answer, records, known, reading: Vec::new(), unread, seen: None }
 }
 
 /// What a shell command showed about tests.

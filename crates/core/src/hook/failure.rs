@@ -42,7 +42,14 @@ pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &str)
         _ if denies => Answer::Block { reason },
         _ => Answer::Silent,
     };
-    Response { answer, records: vec![Record::Failed(Failed { cause: cut(cause), denied: denies })], known: Vec::new() }
+    Response {
+        answer,
+        records: vec![Record::Failed(Failed { cause: cut(cause), denied: denies })],
+        known: Vec::new(),
+        reading: Vec::new(),
+        unread: Vec::new(),
+        seen: None,
+    }
 }
 
 /// The event's name in an input that cannot be parsed: better than none, so that the right kind of answer is given.

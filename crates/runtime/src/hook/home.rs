@@ -5,10 +5,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::{Config, alone, rule_lines};
+use verdone_core::hook::Briefing;
 use verdone_core::policy::{Mode, Rule, rules};
 
 use crate::config_file::{SettingsError, read_text};
 use crate::project::{HOME, Project, find_git_top};
+
+use super::story::StoryFile;
 
 /// The client's name for the project.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
@@ -60,7 +63,7 @@ impl Home {
     }
 
     /// What an agent should know from the start.
-    pub(super) fn briefing(&self, mode: Mode) -> Option<String> {
+    pub(super) fn briefing(&self, mode: Mode, story: &StoryFile) -> Option<String> {
         let guardrails = read_start(&self.root.join(HOME).join("guardrails.md"));
         let guardrails = guardrails.filter(|text| !text.trim().is_empty());
         let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
@@ -70,7 +73,8 @@ impl Home {
                 let rules = "Verdone judges every tool call of this session by rules; a denial says what to do instead. Read a file \
                              before you change it. Do not push, merge, switch branches or mark stories as done: Verdone runs the \
                              checks after each turn, and commits what passes.";
-                Some([Some(rules.to_owned()), lessons].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
+                let story = story.get().map(Briefing::words);
+                Some([Some(rules.to_owned()), story, lessons].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
             }
         }
     }
