@@ -7,17 +7,23 @@
 mod after;
 mod after_tool;
 mod answer;
+mod briefing;
 mod failure;
+mod git_state;
 mod input;
 mod record;
 mod respond;
 pub mod settings;
 mod value_end;
+mod watch;
 
 pub use after_tool::{AfterCommand, AfterTool, CommandEnd, CommandExit, FILE_WORD, MOST_TIME, Tell};
 pub use answer::{Answer, Permission};
+pub use briefing::Briefing;
 pub use failure::{Cause, Role, event_in, fail};
+pub use git_state::{GitState, Head, Operation};
 pub use input::{Common, HookEvent, HookInput, InputError, StartSource, ToolCall};
 pub use record::{Failed, Record};
 pub use respond::{Response, Situation, Streak, Target, TestRuns, respond, target};
 pub use value_end::ValueEnd;
+pub use watch::{Looked, Seen, Watch, looks_after};

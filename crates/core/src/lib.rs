@@ -24,6 +24,7 @@ mod position;
 pub mod prompt;
 pub mod redact;
 pub mod sanitise;
+pub mod scope;
 pub mod shell;
 pub mod span;
 pub mod test_outcome;

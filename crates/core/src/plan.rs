@@ -99,6 +99,9 @@ pub struct Story {
     /// know.
     #[serde(default)]
     pub maybe_checks: Few<String>,
+    /// Paths that the story names as its own, relative to the project; empty means that it names none.
+    #[serde(default)]
+    pub scope: Few<String>,
     /// Where it begins, from 1.
     pub line: u32,
     /// Whether the plan names the id; else it was made from the position.

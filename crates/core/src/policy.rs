@@ -25,11 +25,15 @@ use serde_json::Value;
 
 use crate::verdict::PolicyVerdict;
 
-pub use act::{Access, paths_to_resolve, reads, writes};
+pub use act::{Access, paths_and_changes, paths_to_resolve, reads, writes};
 pub use builtin::built_in;
-pub use config::{OnFailure, OnTestFailure, PolicyConfig, READ_BEFORE_EDIT, RuleConfig, RuleProblem, TestsConfig, rules};
+pub use config::{
+    OnFailure, OnGitState, OnScope, OnTestFailure, PolicyConfig, READ_BEFORE_EDIT, RuleConfig, RuleProblem, STORY_SCOPE,
+    TestsConfig, rules,
+};
 pub use evaluate::{evaluate, evaluate_prompt};
 pub use example::{ExampleProblem, check_examples};
+pub(crate) use glob::fits;
 pub use matcher::{Certainty, CommandPattern, Matcher, file_fits};
 pub use path::{Place, normalise};
 pub use plan_text::{PlanFile, Protected, ProtectedRange};
@@ -132,6 +136,26 @@ pub enum Mode {
 pub struct Scope {
     pub paths: Vec<String>,
     pub enforced: bool,
+    /// Files that never count: the plan and what belongs to it, relative to the tree.
+    pub exempt: Vec<String>,
+}
+
+impl Scope {
+    /// Whether a path below the tree is none of the story's. Without a path, a scope limits nothing.
+    pub fn leaves_out(&self, path: &str, ignore_case: bool) -> bool {
+        let ours = path.is_empty()
+            || path.split('/').any(|part| part == ".verdone")
+            || self.exempt.iter().any(|exempt| path::fold(exempt, ignore_case) == path::fold(path, ignore_case));
+        !self.paths.is_empty() && !ours && !crate::scope::covers(&self.paths, path, ignore_case)
+    }
+
+    /// For people.
+    pub fn words(&self) -> String {
+        let shown: Vec<String> = self.paths.iter().take(8).map(|path| format!("`{path}`")).collect();
+        let more = self.paths.len().saturating_sub(shown.len());
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{}{more}", shown.join(", "))
+    }
 }
 
 /// What it means when a rule may match but words are computed.

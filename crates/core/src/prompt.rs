@@ -169,6 +169,7 @@ mod tests {
             priority: None,
             checks: Few::EMPTY,
             maybe_checks: Few::EMPTY,
+            scope: Few::EMPTY,
             line: 1,
             explicit_id: true,
         }

@@ -329,3 +329,65 @@ fn a_flag_that_was_missing_moves_the_lines_below_it() {
     document.undo(undo);
     assert_eq!(document, before);
 }
+
+#[test]
+fn a_story_names_its_scope_in_every_format() {
+    let table: [(&str, &str, &[&str]); 12] = [
+        ("plan.md", "### US-001: One\n\n- [ ] Do it\n  - Scope: src/api/, docs/*.md\n", &["src/api", "docs/*.md"]),
+        ("plan.md", "### US-001: One\n\n**Scope:** `src` and `my docs/`\nMore words.\n\n- [ ] Do it\n", &["src", "my docs"]),
+        ("plan.md", "### US-001: One\n\n#### Scope\n- `src`\n- tests/a.rs\n\n#### Notes\n- [ ] x/y\n", &["src", "tests/a.rs"]),
+        ("plan.md", "- [ ] US-001: One\n  Scope: src/a.rs src/b.rs\n", &["src/a.rs", "src/b.rs"]),
+        ("plan.md", "### US-001: One\n- [ ] a\n  - Scope: src/\n- [ ] b\n  - Scope: tests/\n", &["src", "tests"]),
+        ("prd.md", "### [ ] US-001: One\n\n**Scope**: `src/`\n", &["src"]),
+        ("IMPLEMENTATION_PLAN.md", "## Priority 1\n\n- [ ] One\n  - Scope: src/\n", &["src"]),
+        ("IMPLEMENTATION_PLAN.md", "### 1.1 One\n\nScope: src/\n", &["src"]),
+        ("TODO.md", "- [ ] One\n  - **Scope:** src/, tests\n", &["src", "tests"]),
+        (
+            "prd.json",
+            r#"{"userStories": [{"id": "1", "title": "One", "passes": false, "scope": ["src", "docs/a b.md"]}]}"#,
+            &["src", "docs/a b.md"],
+        ),
+        (
+            "prd.json",
+            r#"{"userStories": [{"id": "1", "title": "One", "passes": false, "scope": "src/, docs/"}]}"#,
+            &["src", "docs"],
+        ),
+        ("feature_list.json", r#"[{"description": "One", "passes": false, "scope": null}]"#, &[]),
+    ];
+    for (name, text, expected) in table {
+        let document = parse(name, text);
+        assert_eq!(*document.plan().stories[0].scope, *expected, "{name}: {text}");
+        assert!(
+            document.plan().warnings.iter().all(|warning| !warning.message.contains("scope")),
+            "{:?}",
+            document.plan().warnings
+        );
+    }
+}
+
+#[test]
+fn a_scope_that_is_none_is_a_warning_with_its_place_and_never_makes_a_plan_unusable() {
+    let table = [
+        ("plan.md", "- [ ] US-001: One\n  - Scope: backend only\n", (2, "no path in this scope")),
+        ("plan.md", "- [ ] US-001: One\n  - Scope: `../x`\n", (2, "this scope leaves the project")),
+        ("plan.md", "- [ ] US-001: One\n  - Scope: /etc/passwd\n", (2, "this scope leaves the project")),
+        (
+            "prd.json",
+            "{\"userStories\": [{\"title\": \"One\", \"passes\": false,\n \"scope\": {\"a\": 1}}]}",
+            (2, "`scope` has to be"),
+        ),
+        ("prd.json", "{\"userStories\": [{\"title\": \"One\", \"passes\": false,\n \"scope\": [7]}]}", (2, "`scope` has to be")),
+        (
+            "prd.json",
+            "{\"userStories\": [{\"title\": \"One\", \"passes\": false,\n \"scope\": \"small\"}]}",
+            (2, "no path in this scope"),
+        ),
+    ];
+    for (name, text, (line, message)) in table {
+        let document = parse(name, text);
+        let warning = document.lint().into_iter().find(|warning| warning.message.starts_with(message));
+        let warning = warning.unwrap_or_else(|| panic!("{text}: {:?}", document.lint()));
+        assert!(warning.line == line && warning.hint.is_some(), "{warning:?}");
+        assert!(document.plan().stories[0].scope.is_empty(), "{text}");
+    }
+}

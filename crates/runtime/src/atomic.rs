@@ -31,6 +31,15 @@ pub fn write_atomically_with(path: &Path, write: impl FnOnce(&mut File) -> io::R
     File::open(parent)?.sync_all()
 }
 
+/// Replaces a file that others read while they run and nobody needs after a crash: whole for every reader, not synced. A link is
+/// replaced, not followed.
+pub(crate) fn replace_for_readers(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = draft_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
 /// A temporary file of ours, gone when dropped. Its name tells [`sweep_drafts`] that it is one.
 pub(crate) fn draft_in(dir: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(DRAFT.0).suffix(DRAFT.1).rand_bytes(RANDOM).tempfile_in(dir)

@@ -61,6 +61,7 @@ pub use status::{Blob, Change, Entry, Kind, Status};
 pub use worktree::WorkTreeEntry;
 
 use crate::fault;
+use crate::project::GitDirs;
 use crate::regular::read_regular;
 use command::Call;
 use snapshot::Snapshot;
@@ -143,6 +144,20 @@ impl Git {
             return Err(GitError::UnknownFormat { message: words.join(" ") });
         }
         Err(answer.failure("rev-parse"))
+    }
+
+    /// The repository of a work tree whose folders are known: no process is started to find them.
+    pub(crate) fn found(top: &Path, dirs: GitDirs, deadline: Duration) -> Self {
+        Self {
+            top: top.to_owned(),
+            git_dir: dirs.own,
+            common_dir: dirs.common,
+            environment: Vec::new(),
+            deadline,
+            tips: Mutex::default(),
+            last: Mutex::default(),
+            user_rules: OnceLock::new(),
+        }
     }
 
     /// Marks every git process from now on, and what the user's git hooks start.

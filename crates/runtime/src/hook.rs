@@ -7,9 +7,11 @@ mod after_tool;
 mod attempt;
 mod facts;
 mod home;
+mod look;
 mod session;
 mod speaker;
 mod stdin;
+mod story;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,6 +29,8 @@ use speaker::Speaker;
 pub use attempt::{TurnOf, turn_tests};
 pub use facts::{Asked, facts};
 pub use home::{PolicyInForce, SESSIONS, policy_of};
+pub use story::StoryFile;
+pub(crate) use story::tell;
 
 /// The first argument of the binary.
 pub const ARGUMENT: &str = "hook";
@@ -46,6 +50,8 @@ enum Fault {
     Settings(#[from] crate::config_file::SettingsError),
     #[error("{what}: {source}")]
     Files { what: &'static str, source: std::io::Error },
+    #[error("the run's {0}")]
+    Story(String),
     #[error("unknown argument {0:?}")]
     Argument(String),
     #[error("the project was not found")]
@@ -108,14 +114,20 @@ fn judge(home: &Home, mode: Mode, read: Result<Vec<u8>, stdin::StdinError>, spea
     let call = input.call().map(|call| call.for_policy(&input.common.event_name)).transpose();
     // What has run already can be looked at in part; what is to run cannot.
     let call = if is_guard(&input.event) { call? } else { call.unwrap_or_default() };
-    let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref() };
+    let story = StoryFile::of(&home.root, mode);
+    let deciding = is_guard(&input.event);
+    let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story: &story };
     let context = facts(home, &settings.config, &asked);
     let session = Session::of(home, &input.common.session);
+    let watch = look::look(home, &settings.config, &input, &session, &story);
     let target = match &call {
         Some(call) if policy.read_before_edit() && is_guard(&input.event) => look(call, &context, &session)?,
         Some(_) | None => None,
     };
-    let briefing = matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode)).flatten();
+    let briefing = matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, &story)).flatten();
+    if let Some(cause) = story.fault() {
+        return Err(Fault::Story(cause.to_owned()));
+    }
     let situation = Situation {
         rules: &rules,
         context: &context,
@@ -124,6 +136,7 @@ fn judge(home: &Home, mode: Mode, read: Result<Vec<u8>, stdin::StdinError>, spea
         briefing: briefing.as_deref(),
         tests: is_after(&input.event).then(|| home.test_runs(policy)).flatten(),
         after_tool: &settings.config.after_tool,
+        watch: watch.as_ref(),
     };
     let response = respond(&input, &situation);
     let lost = |source| Fault::Files { what: "the session's files", source };

@@ -42,6 +42,7 @@ pub(crate) enum PolicyCommand {
 Examples:
   verdone policy check 'cd web && git -C . push'
   verdone policy check --tool Write .env
+  verdone policy check --tool Write src/a.rs --story US-001
   verdone policy check --tool Agent '{\"isolation\": \"worktree\"}' --json")]
 pub(crate) struct PolicyCheckArgs {
     /// The tool.
@@ -50,6 +51,9 @@ pub(crate) struct PolicyCheckArgs {
     /// Its input: a command for Bash, a path for file tools, or a JSON object.
     #[arg(value_name = "INPUT")]
     pub input: String,
+    /// Judge as in a turn of this story, by its scope.
+    #[arg(long, value_name = "ID", conflicts_with = "interactive")]
+    pub story: Option<String>,
     /// Judge as in your own sessions instead of as in a run.
     #[arg(long)]
     pub interactive: bool,

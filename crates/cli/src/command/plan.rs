@@ -25,7 +25,7 @@ pub(super) fn run(command: &PlanCommand, context: &Context) -> Outcome {
 }
 
 /// The plan that is named, else the one of the settings.
-fn open(plan: Option<&str>, context: &Context) -> Result<(Project, PlanFile), CliError> {
+pub(super) fn open(plan: Option<&str>, context: &Context) -> Result<(Project, PlanFile), CliError> {
     let project = context.project()?;
     let settings = context.settings(&project, &Flags::default())?;
     let location = plan_file::find(&context.plan_request(&project, &settings, plan))?;

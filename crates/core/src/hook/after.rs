@@ -26,6 +26,7 @@ pub(super) fn after(
     let failed = ended.result.is_err();
     let mut known = Vec::new();
     let mut files = Vec::new();
+    let mut unread = Vec::new();
     if let Some(parsed) = parsed {
         let shell = kind_of(&parsed.tool) == ToolKind::Shell;
         files = writes(parsed, situation.context);
@@ -33,6 +34,8 @@ pub(super) fn after(
         if !ended.interrupted && (shell || !failed) {
             known = reads(parsed, situation.context);
             known.extend(files.iter().cloned());
+        } else if kind_of(&parsed.tool) == ToolKind::Read {
+            unread = reads(parsed, situation.context);
         }
     }
     let mut records = vec![Record::Ran {
@@ -44,7 +47,7 @@ pub(super) fn after(
         files: files.iter().take(20).map(|path| cut(path)).collect(),
     }];
     let outcome = parsed.filter(|_| !ended.interrupted).and_then(|parsed| tests_of(parsed, ended));
-    let mut response = Response { known, ..Response::default() };
+    let mut response = Response { known, unread, ..Response::default() };
     if let Some(outcome) = outcome {
         match outcome.state {
             TestState::Failed | TestState::Broken => {

@@ -59,6 +59,19 @@ pub enum Record {
         failed: bool,
         duration_ms: u64,
     },
+    /// Files outside the story's scope were changed.
+    Outside {
+        /// The first of them.
+        files: Vec<String>,
+        count: usize,
+        /// Whether the command counts as failed for it.
+        blocked: bool,
+    },
+    /// A command left git where it should not be.
+    GitState {
+        what: String,
+        blocked: bool,
+    },
     /// Settings changed under the session.
     Settings {
         source: String,

@@ -6,9 +6,11 @@
 
 use super::after::{Ended, after};
 use super::record::cut;
+use super::watch::{Seen, Watch, watched};
 use super::{AfterCommand, AfterTool, Answer, HookEvent, HookInput, Permission, Record, StartSource, ToolCall};
 use crate::policy::{
-    self, Decision, Mode, PolicyContext, READ_BEFORE_EDIT, Rule, Source, ToolKind, evaluate, evaluate_prompt, kind_of, writes,
+    self, Decision, Mode, PolicyContext, READ_BEFORE_EDIT, Rule, Source, ToolKind, evaluate, evaluate_prompt, kind_of, reads,
+    writes,
 };
 use crate::verdict::PolicyVerdict;
 
@@ -24,6 +26,8 @@ pub struct Situation<'a> {
     pub target: Option<&'a Target>,
     /// For the agent to read when a session begins.
     pub briefing: Option<&'a str>,
+    /// What is watched after a command, where anything is.
+    pub watch: Option<&'a Watch>,
     /// Test runs of the attempt so far; nothing where no driver could roll it back.
     pub tests: Option<TestRuns>,
     pub after_tool: &'a [AfterTool],
@@ -65,6 +69,11 @@ pub struct Response {
     pub streak: Streak,
     /// To be run before the answer is given; [`Response::after`] adds what came of them.
     pub commands: Vec<AfterCommand>,
+    /// Files that are about to be read, and those that were and could not be.
+    pub reading: Vec<String>,
+    pub unread: Vec<String>,
+    /// What the session has seen of git and of the story's scope, where that changed.
+    pub seen: Option<Seen>,
 }
 
 /// The file that a call of a file tool would change: the one to ask the session's memory about.
@@ -77,6 +86,10 @@ pub fn target(call: &policy::ToolCall, context: &PolicyContext) -> Option<String
 
 /// Answers one event.
 pub fn respond(input: &HookInput<'_>, situation: &Situation<'_>) -> Response {
+    watched(answered(input, situation), input, situation)
+}
+
+fn answered(input: &HookInput<'_>, situation: &Situation<'_>) -> Response {
     let event = input.common.event_name.as_ref();
     match &input.event {
         HookEvent::SessionStart { source } => started(*source, situation.briefing),
@@ -156,8 +169,11 @@ fn judged(call: &ToolCall<'_>, situation: &Situation<'_>, form: fn(Permission) -
         (PolicyVerdict::Deny, _) | (PolicyVerdict::Ask, Mode::Run) => Some(Permission::Deny { reason: said(&decision) }),
         (PolicyVerdict::Allow | PolicyVerdict::Ask, Mode::Interactive) => None,
     };
+    // Calls of one message are judged side by side: a change of what is being read right now need not wait for the next message.
+    let reads_it = kind_of(&parsed.tool) == ToolKind::Read && decision.verdict < PolicyVerdict::Deny;
+    let reading = if reads_it { reads(parsed, situation.context) } else { Vec::new() };
     let answer = permission.map_or(Answer::Silent, form);
-    Response { answer, ..silent(Record::decided(call, &decision)) }
+    Response { answer, reading, ..silent(Record::decided(call, &decision)) }
 }
 
 fn unread(path: &str) -> Decision {

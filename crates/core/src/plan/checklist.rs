@@ -71,6 +71,7 @@ pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings:
             priority: details.priority,
             checks: details.checks.into(),
             maybe_checks: details.maybe_checks.into(),
+            scope: details.scope.into(),
             line: 0,
             explicit_id,
         },

@@ -7,6 +7,7 @@ use super::label::{self, Label};
 use super::markdown::{Block, BlockKind, Scan};
 use super::position::{Fault, quote};
 use crate::check::CommandSpec;
+use crate::scope::{self, Named};
 
 #[derive(Debug, Default)]
 pub(super) struct Details {
@@ -15,6 +16,7 @@ pub(super) struct Details {
     pub(super) maybe_checks: Vec<String>,
     pub(super) dependencies: Vec<(usize, String)>,
     pub(super) priority: Option<u32>,
+    pub(super) scope: Vec<String>,
     /// Boxes at the story's own level: where each is, and its criterion.
     pub(super) tasks: Vec<(usize, Option<usize>)>,
     pub(super) warnings: Vec<Fault>,
@@ -24,63 +26,64 @@ pub(super) struct Details {
 const LONGEST_COMMAND: usize = 8 * 1024;
 
 /// A label and the depth that it covers everything below of.
-type Scope = Option<(Label, i32)>;
+type Under = Option<(Label, i32)>;
 
 impl Details {
     /// Reads the blocks of one story; `depth` is the depth of its tasks.
     pub(super) fn read(scan: &Scan<'_>, blocks: Range<usize>, depth: i32) -> Self {
         let mut details = Self::default();
-        let mut scope: Scope = None;
+        let mut under: Under = None;
         for block in &scan.blocks[blocks] {
-            details.block(scan, block, depth, &mut scope);
+            details.block(scan, block, depth, &mut under);
         }
         details
     }
 
     /// The lines of a paragraph after its first: labels there count as they do in bullets.
     pub(super) fn continuation(&mut self, scan: &Scan<'_>, from: usize, to: usize, depth: i32) {
-        let mut scope: Scope = None;
-        self.lines(scan, from..to, depth, &mut scope);
+        let mut under: Under = None;
+        self.lines(scan, from..to, depth, &mut under);
     }
 
-    fn block(&mut self, scan: &Scan<'_>, block: &Block, depth: i32, scope: &mut Scope) {
-        if matches!(scope, Some((_, covers)) if block.depth <= *covers) {
-            *scope = None;
+    fn block(&mut self, scan: &Scan<'_>, block: &Block, depth: i32, under: &mut Under) {
+        if matches!(under, Some((_, covers)) if block.depth <= *covers) {
+            *under = None;
         }
         match block.kind {
-            BlockKind::Heading { .. } => *scope = label::heading(scan.content(block)).map(|label| (label, depth - 1)),
+            BlockKind::Heading { .. } => *under = label::heading(scan.content(block)).map(|label| (label, depth - 1)),
             BlockKind::Code { shell } => {
-                if let Some((Label::Verification | Label::Command, _)) = scope {
+                if let Some((Label::Verification | Label::Command, _)) = under {
                     self.script(scan.content(block), block.content.start, shell);
                 }
             }
-            BlockKind::Paragraph => self.lines(scan, block.content.clone(), block.depth - 1, scope),
+            BlockKind::Paragraph => self.lines(scan, block.content.clone(), block.depth - 1, under),
             BlockKind::Item => {
                 let (first, rest) = scan.first_line(block);
                 if let Some(mark) = block.mark
                     && block.depth == depth
                 {
-                    let is_check = matches!(scope, Some((Label::Verification | Label::Command, _)));
+                    let is_check = matches!(under, Some((Label::Verification | Label::Command, _)));
                     self.tasks.push((mark.at, (!is_check).then_some(self.criteria.len())));
                 }
                 match (label::split(first), block.mark) {
-                    (Some((label, value)), None) => self.labelled(label, value, block.content.start, block.depth, scope),
-                    (Some(_), Some(_)) | (None, _) => self.item(first, block, *scope),
+                    (Some((label, value)), None) => self.labelled(label, value, block.content.start, block.depth, under),
+                    (Some(_), Some(_)) | (None, _) => self.item(first, block, *under),
                 }
-                self.lines(scan, rest..block.content.end, block.depth, scope);
+                self.lines(scan, rest..block.content.end, block.depth, under);
             }
         }
     }
 
     /// An item without a label: what it is depends on the label above it, or on its box.
-    fn item(&mut self, text: &str, block: &Block, scope: Scope) {
+    fn item(&mut self, text: &str, block: &Block, under: Under) {
         let ticked = block.mark.map(|mark| mark.status == super::Status::Done);
-        match scope.map(|(label, _)| label) {
+        match under.map(|(label, _)| label) {
             Some(Label::Verification) => self.read_check(text, block.content.start),
             Some(Label::Command) => self.command(text),
             Some(Label::Dependencies) if ticked.is_none() => self.depends(text, block.content.start),
             Some(Label::Acceptance) => self.criteria.push(Criterion { text: text.to_owned(), ticked }),
-            Some(Label::Prose | Label::Priority | Label::Dependencies) | None => {
+            Some(Label::Scope) if ticked.is_none() => self.read_scope(text, block.content.start),
+            Some(Label::Prose | Label::Priority | Label::Dependencies | Label::Scope) | None => {
                 if ticked.is_some() {
                     self.criteria.push(Criterion { text: text.to_owned(), ticked });
                 }
@@ -88,7 +91,7 @@ impl Details {
         }
     }
 
-    fn lines(&mut self, scan: &Scan<'_>, range: Range<usize>, depth: i32, scope: &mut Scope) {
+    fn lines(&mut self, scan: &Scan<'_>, range: Range<usize>, depth: i32, under: &mut Under) {
         if range.is_empty() {
             return;
         }
@@ -100,10 +103,11 @@ impl Details {
             if line.is_empty() {
                 continue;
             }
-            match (label::split(line), scope.map(|(label, _)| label)) {
-                (Some((label, value)), _) => self.labelled(label, value, place, depth, scope),
+            match (label::split(line), under.map(|(label, _)| label)) {
+                (Some((label, value)), _) => self.labelled(label, value, place, depth, under),
                 (None, Some(Label::Verification)) => self.read_check(line, place),
                 (None, Some(Label::Command)) => self.command(line),
+                (None, Some(Label::Scope)) => self.read_scope(line, place),
                 (None, Some(Label::Acceptance)) => match self.criteria.last_mut() {
                     Some(last) => {
                         last.text.push(' ');
@@ -116,18 +120,20 @@ impl Details {
         }
     }
 
-    fn labelled(&mut self, label: Label, value: &str, at: usize, depth: i32, scope: &mut Scope) {
-        let under_verification = matches!(scope, Some((Label::Verification | Label::Command, _)));
+    fn labelled(&mut self, label: Label, value: &str, at: usize, depth: i32, under: &mut Under) {
+        let under_verification = matches!(under, Some((Label::Verification | Label::Command, _)));
         if label == Label::Command {
             if under_verification {
                 self.command(value);
                 if value.is_empty() {
-                    *scope = Some((Label::Command, depth));
+                    *under = Some((Label::Command, depth));
                 }
             }
             return;
         }
-        *scope = Some((label, depth));
+        // Lines below a scope that is given already are prose.
+        let covers = if label == Label::Scope && !value.is_empty() { Label::Prose } else { label };
+        *under = Some((covers, depth));
         if value.is_empty() {
             return;
         }
@@ -138,6 +144,7 @@ impl Details {
                 Some(_) | None => self.read_check(value, at),
             },
             Label::Dependencies => self.depends(value, at),
+            Label::Scope => self.read_scope(value, at),
             Label::Priority => {
                 let digits: String =
                     value.chars().skip_while(|c| matches!(c, 'P' | 'p')).take_while(char::is_ascii_digit).collect();
@@ -163,6 +170,17 @@ impl Details {
             let fault = Fault::new(at, format!("no command in this verification, so it is not a check: {}", quote(text)));
             self.warnings.push(fault.hint("put the command in backticks"));
         }
+    }
+
+    /// A line under Scope: its paths, and a word about what is none.
+    pub(super) fn read_scope(&mut self, text: &str, at: usize) {
+        let spans = if text.len() > LONGEST_COMMAND { Vec::new() } else { code_spans(text) };
+        self.add_scope(scope::read(text, &spans), at);
+    }
+
+    pub(super) fn add_scope(&mut self, named: Named, at: usize) {
+        self.scope.extend(named.paths);
+        self.warnings.extend(named.faults.iter().map(|fault| Fault::new(at, fault.to_string()).hint(fault.hint())));
     }
 
     /// A line that says that it is a command.

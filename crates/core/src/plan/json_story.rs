@@ -6,6 +6,7 @@ use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
 use super::position::{Fault, quote};
 use super::{Criterion, Few, Status, Story};
 use crate::id::StoryId;
+use crate::scope;
 
 /// Reads every story of a list; what is wrong goes to `parsed`.
 pub(super) fn read_all<'a>(text: &'a str, list: &Node<'a>, parsed: &mut Parsed) {
@@ -78,6 +79,7 @@ impl StoryReader<'_> {
         for (at, line) in self.texts("verification") {
             details.read_check(&line, at);
         }
+        self.scope(&mut details);
         self.warnings.append(&mut details.warnings);
         let dependencies =
             ["dependsOn", "depends_on", "dependencies"].iter().flat_map(|key| self.texts(key)).collect::<Vec<_>>().into();
@@ -97,6 +99,7 @@ impl StoryReader<'_> {
                 priority,
                 checks: details.checks.into(),
                 maybe_checks: details.maybe_checks.into(),
+                scope: details.scope.into(),
                 line: 0,
             },
             at: self.node.span.start,
@@ -153,6 +156,25 @@ impl StoryReader<'_> {
             Value::List(nodes) => nodes.iter().filter_map(|node| one(node, &mut self.faults)).collect(),
             Value::Text(_) | Value::Number(_) | Value::Bool | Value::Object(_) | Value::Unread => {
                 one(node, &mut self.faults).into_iter().collect()
+            }
+        }
+    }
+
+    /// A list of paths, or a text with some. Other tools may mean something else by it, so nothing here makes a plan unusable.
+    fn scope(&mut self, details: &mut Details) {
+        let Some(node) = self.node.get("scope") else { return };
+        let at = node.span.start;
+        match &node.value {
+            Value::Null => {}
+            Value::Text(text) => details.read_scope(text, at),
+            Value::List(nodes) if nodes.iter().all(|node| matches!(node.value, Value::Text(_))) => {
+                let texts =
+                    nodes.iter().filter_map(|node| if let Value::Text(text) = &node.value { Some(text.as_ref()) } else { None });
+                details.add_scope(scope::list(texts), at);
+            }
+            Value::List(_) | Value::Bool | Value::Number(_) | Value::Object(_) | Value::Unread => {
+                let fault = wrong_type(node, "scope", "a list of paths");
+                details.warnings.push(fault.hint("it limits nothing like this"));
             }
         }
     }

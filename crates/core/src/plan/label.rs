@@ -9,6 +9,8 @@ pub(super) enum Label {
     Command,
     Dependencies,
     Priority,
+    /// Paths that the story may change.
+    Scope,
     /// A known word whose text is for the reader.
     Prose,
 }
@@ -41,7 +43,7 @@ fn word(text: &str) -> Option<Label> {
     WORDS.iter().find(|(words, _)| words.iter().any(|word| word.eq_ignore_ascii_case(text))).map(|(_, label)| *label)
 }
 
-const WORDS: [(&[&str], Label); 6] = [
+const WORDS: [(&[&str], Label); 7] = [
     (&["acceptance", "acceptance criteria", "acceptance criterion", "criteria"], Label::Acceptance),
     (
         &["verification", "verification commands", "verify", "validation", "validation commands", "checks", "check"],
@@ -50,7 +52,8 @@ const WORDS: [(&[&str], Label); 6] = [
     (&["command", "commands"], Label::Command),
     (&["dependencies", "dependency", "depends on", "depends", "blocked by"], Label::Dependencies),
     (&["priority"], Label::Priority),
-    (&["scope", "notes", "note", "description", "complexity", "files", "refs", "status", "tasks", "estimate"], Label::Prose),
+    (&["scope"], Label::Scope),
+    (&["notes", "note", "description", "complexity", "files", "refs", "status", "tasks", "estimate"], Label::Prose),
 ];
 
 /// Splits `US-001: Title` into id and title. Nothing where the text does not begin with an id.
@@ -159,6 +162,7 @@ mod tests {
             ("**Acceptance Criteria:**", Some((Label::Acceptance, ""))),
             ("**Acceptance Criteria**", Some((Label::Acceptance, ""))),
             ("Depends on: US-001", Some((Label::Dependencies, "US-001"))),
+            ("**Scope:** `src/`", Some((Label::Scope, "`src/`"))),
             ("Acceptance", None),
             ("the check: is it there", None),
             ("https://example.org", None),

@@ -126,6 +126,7 @@ pub(super) fn section_draft(
             priority: details.priority,
             checks: details.checks.into(),
             maybe_checks: details.maybe_checks.into(),
+            scope: details.scope.into(),
             line: 0,
             explicit_id,
         },

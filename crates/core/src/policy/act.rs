@@ -59,14 +59,21 @@ fn is_elsewhere(simple: &Simple, context: &PolicyContext) -> bool {
 /// Absolute paths of a call, as written, whose links the caller should resolve: the path if it exists, else its deepest directory
 /// that does, with the rest behind it.
 pub fn paths_to_resolve(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
+    paths_and_changes(call, context).0
+}
+
+/// The same, and whether the call changes any file that can be seen.
+pub fn paths_and_changes(call: &ToolCall, context: &PolicyContext) -> (Vec<String>, bool) {
     let script = script(call, context);
-    let mut paths: Vec<String> = words(call, &script, context).into_iter().filter_map(|(_, path, _)| path).collect();
+    let targets = words(call, &script, context);
+    let changes = targets.iter().any(|(access, _, _)| *access != Access::Read);
+    let mut paths: Vec<String> = targets.into_iter().filter_map(|(_, path, _)| path).collect();
     // Where commands run matters too.
     let moved = script.commands.iter().map(|simple| &simple.directory).filter(|at| **at != Directory::Known(String::new()));
     paths.extend(moved.filter_map(|at| absolute(&Word::text(""), at, context)).map(|path| path.trim_end_matches('/').to_owned()));
     paths.sort();
     paths.dedup();
-    paths
+    (paths, changes)
 }
 
 /// Files that a call reads for sure, normalised.

@@ -13,6 +13,8 @@ use crate::verdict::PolicyVerdict;
 
 /// The name of the one rule that needs a memory: a file is read before it is changed.
 pub const READ_BEFORE_EDIT: &str = "read-before-edit";
+/// The name of the rule that needs a story.
+pub const STORY_SCOPE: &str = "story-scope";
 
 /// What agents may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +28,11 @@ pub struct PolicyConfig {
     pub tools: BTreeMap<String, PolicyVerdict>,
     /// What a fault of Verdone's own does to a call in your own sessions; in a run it always denies.
     pub on_failure: OnFailure,
+    /// What it means when a story names its scope and an agent changes files outside of it.
+    pub scope: OnScope,
+    /// What is done when a command leaves another branch checked out, HEAD detached, or a merge, rebase, cherry-pick, revert or bisect
+    /// in progress.
+    pub git_state: OnGitState,
     pub tests: TestsConfig,
     /// Rules of your own; they are looked at before the built-in ones.
     pub rule: Vec<RuleConfig>,
@@ -72,6 +79,32 @@ impl TestsConfig {
             (OnTestFailure::Feedback | OnTestFailure::Rollback, runs) => Some(runs),
         }
     }
+}
+
+/// What a story's scope is worth.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnScope {
+    /// Nothing.
+    Off,
+    /// The agent is told of each file outside of it, once.
+    #[default]
+    Advisory,
+    /// Writes outside of it are denied, and an attempt that changed such files is not committed.
+    Enforced,
+}
+
+/// What a state of git that commands should not leave is worth.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnGitState {
+    /// Nothing.
+    Off,
+    /// The agent is told, once.
+    #[default]
+    Report,
+    /// The command counts as failed, with the way back.
+    Deny,
 }
 
 /// A rule of the user. What is left out fits everything; one of the matchers has to be there.
@@ -162,6 +195,11 @@ impl PolicyConfig {
     /// Whether a file has to be read before it is changed.
     pub fn read_before_edit(&self) -> bool {
         !self.off.iter().any(|name| name == READ_BEFORE_EDIT)
+    }
+
+    /// What a scope is worth; nothing where its rule is off.
+    pub fn on_scope(&self) -> OnScope {
+        if self.off.iter().any(|name| name == STORY_SCOPE) { OnScope::Off } else { self.scope }
     }
 }
 

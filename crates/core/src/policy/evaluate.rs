@@ -4,7 +4,7 @@ use super::act::{Acts, gather};
 use super::glob::fits;
 use super::matcher::{Certainty, Hit, Matcher};
 use super::tool::default_verdict;
-use super::{Decision, Family, Found, Mode, OnUnknown, PolicyContext, Rule, ToolCall};
+use super::{Decision, Family, Found, Mode, OnUnknown, PolicyContext, Rule, STORY_SCOPE, Source, ToolCall};
 use crate::shell::Unknown;
 use crate::verdict::PolicyVerdict;
 
@@ -22,7 +22,16 @@ pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Dec
         }
     }
     by_unknown(&mut best, &acts, context.on_unknown);
+    name_scope(&mut best, context);
     attended(best, context.mode)
+}
+
+/// A rule is the same for every story; which paths are meant is the story's.
+fn name_scope(best: &mut Decision, context: &PolicyContext) {
+    let by_scope = best.rule.as_ref().is_some_and(|(name, source)| name == STORY_SCOPE && *source == Source::BuiltIn);
+    if let Some(scope) = context.scope.as_ref().filter(|_| by_scope) {
+        best.reason.push_str(&format!(", which is {}", scope.words()));
+    }
 }
 
 /// Decides about a prompt that a user sends.

@@ -1,7 +1,7 @@
 //! File globs: `*` and `?` stay inside a name, `**` does not.
 
 /// Whether the whole text fits. Time is at most the product of the lengths for each `**`.
-pub(super) fn fits(glob: &str, text: &str) -> bool {
+pub(crate) fn fits(glob: &str, text: &str) -> bool {
     if !glob.contains(['*', '?']) {
         return glob == text;
     }

@@ -148,10 +148,18 @@ fn the_plan_may_be_edited_but_not_its_marks_and_checks() {
 #[test]
 fn an_enforced_scope_keeps_writes_inside_it() {
     let mut context = context();
-    context.scope = Some(Scope { paths: vec!["src/api".to_owned(), "docs/*.md".to_owned()], enforced: true });
+    context.scope = Some(Scope {
+        paths: vec!["src/api".to_owned(), "docs/*.md".to_owned()],
+        enforced: true,
+        exempt: vec!["progress.md".to_owned()],
+    });
     assert_eq!(write("src/api/v1/a.rs", &context), None);
     assert_eq!(write("docs/a.md", &context), None);
     assert_eq!(write("/tmp/a", &context), None);
+    assert_eq!(write("progress.md", &context), None);
+    assert_eq!(write(".verdone/guardrails.md", &context), None);
+    let denied = decide(&ToolCall::bash("echo x > src/other.rs"), &context);
+    assert!(denied.reason.ends_with("which is `src/api`, `docs/*.md`"), "{}", denied.reason);
     assert_eq!(write("src/apix/a.rs", &context).as_deref(), Some("story-scope"));
     assert_eq!(rule(&decide(&ToolCall::bash("cd docs && touch sub/a.md"), &context)), Some("story-scope"));
     context.scope = Some(Scope { enforced: false, ..context.scope.take().unwrap_or_default() });

@@ -5,11 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::Config;
-use verdone_core::policy::{Mode, PlanFile, PolicyContext, ToolCall, normalise, paths_to_resolve};
+use verdone_core::hook::Briefing;
+use verdone_core::policy::{Mode, OnScope, PlanFile, PolicyContext, ToolCall, normalise, paths_and_changes};
 
-use crate::plan_file::{self, PlanRequest};
+use crate::plan_file::{self, PlanLocation, PlanRequest};
 
 use super::home::Home;
+use super::story::StoryFile;
 
 /// Longer chains of links are loops.
 const MOST_LINKS: usize = 40;
@@ -20,6 +22,9 @@ pub struct Asked<'a> {
     pub mode: Mode,
     pub cwd: &'a str,
     pub call: Option<&'a ToolCall>,
+    /// Whether the call is still to be judged: the plan and the story's scope matter then only.
+    pub deciding: bool,
+    pub story: &'a StoryFile,
 }
 
 /// The facts that the rules need for this call.
@@ -35,7 +40,7 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
         ..PolicyContext::default()
     };
     let Some(call) = asked.call else { return context };
-    let paths = paths_to_resolve(call, &context);
+    let (paths, changes) = paths_and_changes(call, &context);
     if paths.is_empty() {
         return context;
     }
@@ -45,15 +50,30 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
     let is_env = |path: &&String| path.rsplit('/').next().is_some_and(|name| name.to_lowercase().starts_with(".env"));
     context.env_files = places.iter().filter(is_env).filter(|path| Path::new(path).exists()).cloned().collect();
     match asked.mode {
-        Mode::Run => context.plans = plan(home, config, &places).into_iter().collect(),
+        Mode::Run if asked.deciding && changes => {
+            let story = asked.story.get();
+            context.plans = plan(home, config, &places, story).into_iter().collect();
+            let enforced = config.policy.on_scope() == OnScope::Enforced;
+            context.scope = story.filter(|_| enforced).and_then(|story| story.scope(true));
+        }
         // In a session of their own, users change their plans with the agent.
-        Mode::Interactive => {}
+        Mode::Run | Mode::Interactive => {}
     }
     context
 }
 
 /// The plan, if one of the places is it or holds it. It can be large, and few calls touch it.
-fn plan(home: &Home, config: &Config, places: &BTreeSet<String>) -> Option<PlanFile> {
+fn plan(home: &Home, config: &Config, places: &BTreeSet<String>, story: Option<&Briefing>) -> Option<PlanFile> {
+    let touches =
+        |path: &str| places.iter().any(|place| path == place || path.starts_with(&format!("{}/", place.trim_end_matches('/'))));
+    // A run says which plan it works on; only without its word is the plan looked for.
+    if let Some(story) = story {
+        return if touches(&story.plan) {
+            opened(PlanLocation::of(PathBuf::from(&story.plan)), story.plan.clone())
+        } else {
+            None
+        };
+    }
     let looks_like_one = |place: &String| place.ends_with(".md") || place.ends_with(".json") || Path::new(place).is_dir();
     if config.plan.is_none() && !places.iter().any(looks_like_one) {
         return None;
@@ -66,10 +86,10 @@ fn plan(home: &Home, config: &Config, places: &BTreeSet<String>) -> Option<PlanF
     };
     let location = plan_file::find(&request).ok()?;
     let path = text(&real(&home.root.join(&location.plan)));
-    let touched = places.iter().any(|place| path == *place || path.starts_with(&format!("{}/", place.trim_end_matches('/'))));
-    if !touched {
-        return None;
-    }
+    if touches(&path) { opened(location, path) } else { None }
+}
+
+fn opened(location: PlanLocation, path: String) -> Option<PlanFile> {
     let opened = plan_file::PlanFile::open(location).ok()?;
     Some(PlanFile::of(path, opened.document()))
 }

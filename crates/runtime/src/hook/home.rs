@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::{Config, alone, rule_lines};
-use verdone_core::hook::TestRuns;
+use verdone_core::hook::{Briefing, TestRuns};
 use verdone_core::id::encode_component;
 use verdone_core::policy::{Mode, PolicyConfig, Rule, rules};
 
@@ -14,6 +14,8 @@ use crate::config_file::{SettingsError, read_text};
 use crate::process::RUN_VARIABLE;
 use crate::project::{HOME, Project, find_git_top};
 use crate::store::Store;
+
+use super::story::StoryFile;
 
 /// The folder of the sessions' files, in `.verdone/` and in a run's folder.
 pub const SESSIONS: &str = "sessions";
@@ -90,7 +92,7 @@ impl Home {
     }
 
     /// What an agent should know from the start.
-    pub(super) fn briefing(&self, mode: Mode) -> Option<String> {
+    pub(super) fn briefing(&self, mode: Mode, story: &StoryFile) -> Option<String> {
         let guardrails = read_start(&self.root.join(HOME).join("guardrails.md"));
         let guardrails = guardrails.filter(|text| !text.trim().is_empty());
         let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
@@ -100,7 +102,8 @@ impl Home {
                 let rules = "Verdone judges every tool call of this session by rules; a denial says what to do instead. Read a file \
                              before you change it. Do not push, merge, switch branches or mark stories as done: Verdone runs the \
                              checks after each turn, and commits what passes.";
-                Some([Some(rules.to_owned()), lessons].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
+                let story = story.get().map(Briefing::words);
+                Some([Some(rules.to_owned()), story, lessons].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
             }
         }
     }

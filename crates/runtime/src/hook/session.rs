@@ -1,5 +1,6 @@
-//! The files of one agent session, under `.verdone/sessions/` or the run's own `sessions/`: `events.jsonl` (what happened), `failures.jsonl` (what tests showed,
-//! the newest part), `known/` (which files the session has read or written).
+//! The files of one agent session, under `.verdone/sessions/` or the run's own `sessions/`: `events.jsonl` (what happened),
+//! `failures.jsonl` (what tests showed, the newest part), `known/` (which files the session has read or written), `seen.json` (git's
+//! state and the files outside the story's scope when the turn began, and what the agent was told of them).
 //!
 //! Several hooks may run at once, so files are only appended to, a line a write. The memory is one empty file a path: as quick with a
 //! million of them as with ten.
@@ -8,14 +9,18 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use serde_json::{Map, Value};
-use verdone_core::hook::{HookInput, Record, Response};
+use verdone_core::hook::{HookInput, Record, Response, Seen};
 use verdone_core::id::{digest, encode_component};
 use verdone_core::redact::Redactor;
 use verdone_core::test_outcome::{TestState, summary};
+
+use crate::atomic::replace_for_readers;
+use crate::regular::read_regular;
 
 use super::attempt::{Entry, FAILURES, TurnOf, keep_streak};
 use super::home::Home;
@@ -24,6 +29,11 @@ use super::home::Home;
 pub(super) const FAULTS: &str = "faults.jsonl";
 /// A file that reaches it is set aside as `….1`, and the one before that is gone.
 const ROTATED_AT: u64 = 256 * 1024;
+const SEEN: &str = "seen.json";
+const LARGEST_SEEN: u64 = 4 * 1024 * 1024;
+/// What is marked as being read: a change that is judged right after counts on it, a later one does not.
+const READING: &str = ".reading";
+const READING_COUNTS: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Session {
@@ -39,17 +49,32 @@ impl Session {
     /// Whether the session has read or written a file.
     pub(super) fn knows(&self, path: &str) -> io::Result<bool> {
         let (shard, name) = self.memory(path);
-        match fs::symlink_metadata(shard.join(name)) {
+        match fs::symlink_metadata(shard.join(&name)) {
             Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(is_being_read(&shard.join(name + READING))),
             Err(error) => Err(error),
         }
+    }
+
+    /// What the session has seen of git and of the scope; nothing where that cannot be read: it is a memory of what was told, no guard.
+    pub(super) fn seen(&self) -> Seen {
+        let bytes = read_regular(&self.dir.join(SEEN), LARGEST_SEEN);
+        bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     /// Keeps what came of an event.
     pub(super) fn keep(&self, input: &HookInput<'_>, response: &Response) -> io::Result<()> {
         for path in &response.known {
             self.learn(path)?;
+        }
+        for path in &response.reading {
+            self.begin_reading(path)?;
+        }
+        for path in &response.unread {
+            self.end_reading(path);
+        }
+        if let Some(seen) = &response.seen {
+            self.replace(SEEN, &serde_json::to_string(seen)?)?;
         }
         self.append_records(input, &response.records)?;
         match (self.turn, self.dir.parent()) {
@@ -84,15 +109,38 @@ impl Session {
 
     fn learn(&self, path: &str) -> io::Result<()> {
         let (shard, name) = self.memory(path);
-        let make = || OpenOptions::new().write(true).create(true).custom_flags(careful()).open(shard.join(&name));
+        // Most files were marked as being read a moment ago.
+        if fs::rename(shard.join(format!("{name}{READING}")), shard.join(&name)).is_ok() {
+            return Ok(());
+        }
+        self.make_mark(&shard, &name)
+    }
+
+    fn begin_reading(&self, path: &str) -> io::Result<()> {
+        let (shard, name) = self.memory(path);
+        if fs::symlink_metadata(shard.join(&name)).is_ok() {
+            return Ok(());
+        }
+        self.make_mark(&shard, &format!("{name}{READING}"))
+    }
+
+    fn end_reading(&self, path: &str) {
+        let (shard, name) = self.memory(path);
+        // One that stays does not count for long.
+        let _ = fs::remove_file(shard.join(name + READING));
+    }
+
+    fn make_mark(&self, shard: &Path, name: &str) -> io::Result<()> {
+        let make = || {
+            OpenOptions::new().write(true).create(true).truncate(true).custom_flags(careful()).open(shard.join(name)).map(drop)
+        };
         match make() {
-            Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.make_dir()?;
-                fs::create_dir_all(&shard)?;
-                make().map(drop)
+                fs::create_dir_all(shard)?;
+                make()
             }
-            Err(error) => Err(error),
+            done => done,
         }
     }
 
@@ -100,6 +148,12 @@ impl Session {
         let mut shard = digest(path.as_bytes());
         let name = shard.split_off(2);
         (self.dir.join("known").join(shard), name)
+    }
+
+    /// Several hooks may do it at once: the last one stays, and none is half of another.
+    fn replace(&self, name: &str, text: &str) -> io::Result<()> {
+        self.make_dir()?;
+        replace_for_readers(&self.dir.join(name), text.as_bytes())
     }
 
     fn append(&self, name: &str, line: &str, most: Option<u64>) -> io::Result<()> {
@@ -117,6 +171,11 @@ impl Session {
         self.dir.parent().map_or(Ok(()), make_sessions)?;
         fs::create_dir_all(&self.dir)
     }
+}
+
+fn is_being_read(mark: &Path) -> bool {
+    let made = fs::symlink_metadata(mark).and_then(|meta| meta.modified());
+    made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age < READING_COUNTS))
 }
 
 /// A fault of ours, which may have no session.
@@ -177,7 +236,9 @@ fn has_no_text(record: &Record) -> bool {
         Record::Decided { about, reason, .. } => about.is_none() && reason.is_empty(),
         Record::Ran { files, .. } => files.is_empty(),
         Record::Started { .. } | Record::Prompt { .. } | Record::Ended { .. } | Record::Seen => true,
-        Record::Tests { .. }
+        Record::Outside { .. }
+        | Record::GitState { .. }
+        | Record::Tests { .. }
         | Record::EndsTurn { .. }
         | Record::AfterTool { .. }
         | Record::Settings { .. }

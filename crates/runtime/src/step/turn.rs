@@ -11,6 +11,7 @@ use verdone_core::prompt::Building;
 use verdone_core::span::Span;
 use verdone_core::update::{Reporter, Speaker, Update};
 
+use super::brief::brief;
 use super::{StepError, attempt_of, io_error};
 use crate::agent::{TurnRequest, run_turn};
 use crate::clock::Stopwatch;
@@ -21,6 +22,7 @@ use crate::site::Site;
 pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "turn")?;
     let prompt = prompt_of(site, state, attempt)?;
+    brief(site, attempt)?;
     let place = &attempt.place;
     let plan = site.plan.path().to_owned();
     site.turns_run += 1;

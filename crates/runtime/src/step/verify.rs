@@ -11,6 +11,7 @@ use verdone_core::machine::{Attempt, Input, State, Verification};
 use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
 
+use super::brief::outside_scope;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Candidate, ChangedPath, History};
 use crate::pipes::remove_pipes;
@@ -115,7 +116,8 @@ fn look(
     let mut runs = Vec::new();
     for round in 1..=ROUNDS {
         let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
-        let changed = changed_by_agent(site, &candidate)?;
+        let by_agent = changed_by_agent(site, &candidate)?;
+        let changed = by_agent.len() as u32;
         if round == 1 {
             left_out.extend(site.git.hidden_by_rules(checkpoint, &candidate)?.iter().map(ToString::to_string));
         }
@@ -135,6 +137,9 @@ fn look(
         }
         if let Some(obstacle) = candidate.obstacles.first() {
             return Ok(answer(VerifyOutcome::Refused, Some(obstacle.to_string()), Vec::new(), site));
+        }
+        if let Some(reason) = outside_scope(site, attempt, &by_agent) {
+            return Ok(answer(VerifyOutcome::Refused, Some(reason), Vec::new(), site));
         }
         if changed == 0 && attempt.place.turn > 0 {
             return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), site));
@@ -181,14 +186,14 @@ fn left_out(site: &Site, checkpoint: &Checkpoint) -> Result<Vec<String>, StepErr
     Ok(theirs.map(|path| path.to_string()).collect())
 }
 
-/// How many files the attempt changed, the plan's tick and the red check's own traces left out.
-fn changed_by_agent(site: &Site, candidate: &Candidate) -> Result<u32, StepError> {
+/// The files that the attempt changed, the plan's tick and the red check's own traces left out.
+fn changed_by_agent(site: &Site, candidate: &Candidate) -> Result<Vec<ChangedPath>, StepError> {
     let ours = site.plan_paths();
-    let count = |changes: &[ChangedPath]| changes.iter().filter(|change| !ours.contains(&change.path)).count() as u32;
-    Ok(match &site.before_turn {
-        Some(before) => count(&site.git.changed_paths(Some(before), &candidate.tree)?),
-        None => count(&candidate.changes),
-    })
+    let changes = match &site.before_turn {
+        Some(before) => site.git.changed_paths(Some(before), &candidate.tree)?,
+        None => candidate.changes.clone(),
+    };
+    Ok(changes.into_iter().filter(|change| !ours.contains(&change.path)).collect())
 }
 
 fn names(site: &Site) -> Vec<String> {

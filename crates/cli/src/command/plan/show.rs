@@ -41,6 +41,9 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
             let ids: Vec<&str> = story.depends_on.iter().map(StoryId::as_str).collect();
             detail(&mut out, format!("after {}", ids.join(", ")));
         }
+        if !story.scope.is_empty() {
+            detail(&mut out, format!("scope {}", story.scope.join(", ")));
+        }
         for check in &story.checks {
             detail(&mut out, format!("check {}", check.display()));
         }

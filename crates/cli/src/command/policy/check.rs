@@ -1,9 +1,14 @@
 //! `verdone policy check`: what the policy says about one call, and why.
 
-use serde_json::{Value, json};
-use verdone_core::policy::{Decision, Mode, ToolCall, ToolKind, evaluate, kind_of};
-use verdone_runtime::hook::{Asked, facts};
+use std::path::Path;
 
+use serde_json::{Value, json};
+use verdone_core::hook::Briefing;
+use verdone_core::id::StoryId;
+use verdone_core::policy::{Decision, Mode, OnScope, STORY_SCOPE, Scope, ToolCall, ToolKind, evaluate, kind_of};
+use verdone_runtime::hook::{Asked, StoryFile, facts};
+
+use super::super::plan::open;
 use super::{Context, Outcome, in_force, place};
 use crate::args::PolicyCheckArgs;
 use crate::error::CliError;
@@ -14,14 +19,36 @@ pub(super) fn run(args: &PolicyCheckArgs, context: &Context) -> Outcome {
     let call = call(args)?;
     let mode = if args.interactive { Mode::Interactive } else { Mode::Run };
     let cwd = context.start.to_string_lossy();
-    let facts = facts(&policy.home, &policy.config, &Asked { mode, cwd: &cwd, call: Some(&call) });
+    let story = StoryFile::of(&policy.home.root, mode);
+    let mut facts =
+        facts(&policy.home, &policy.config, &Asked { mode, cwd: &cwd, call: Some(&call), deciding: true, story: &story });
+    let on_scope = policy.config.policy.on_scope();
+    if let Some(id) = args.story.as_ref().filter(|_| on_scope != OnScope::Off) {
+        facts.scope = scope_of(id, context)?;
+    }
+    let enforced = evaluate(&call, &facts, &policy.rules);
+    let by_scope = enforced.rule.as_ref().is_some_and(|(name, _)| name == STORY_SCOPE);
+    let advice = (by_scope && on_scope == OnScope::Advisory).then(|| format!("{}; the agent is told, once", enforced.reason));
+    if on_scope != OnScope::Enforced {
+        facts.scope = None;
+    }
     let decision = evaluate(&call, &facts, &policy.rules);
     if args.json {
-        print_json(&in_json(&decision))?;
+        print_json(&in_json(&decision, advice.as_deref()))?;
     } else {
-        print(&printable(&in_words(args, &decision)))?;
+        print(&printable(&in_words(args, &decision, advice.as_deref())))?;
     }
     Ok(0)
+}
+
+/// The scope of a story of the plan.
+fn scope_of(id: &str, context: &Context) -> Result<Option<Scope>, CliError> {
+    let (project, plan) = open(None, context)?;
+    let story = plan.plan().story(&StoryId::from(id));
+    let story = story.ok_or_else(|| CliError::usage(format!("the plan has no story {id}")).hint("verdone plan show"))?;
+    let folder = project.root.strip_prefix(&project.git_top).unwrap_or(Path::new(""));
+    let briefing = Briefing::of(story, std::iter::empty(), &folder.to_string_lossy());
+    Ok(briefing.scope(true))
 }
 
 fn call(args: &PolicyCheckArgs) -> Result<ToolCall, CliError> {
@@ -39,7 +66,7 @@ fn call(args: &PolicyCheckArgs) -> Result<ToolCall, CliError> {
     Ok(ToolCall { tool: args.tool.clone(), input })
 }
 
-fn in_words(args: &PolicyCheckArgs, decision: &Decision) -> String {
+fn in_words(args: &PolicyCheckArgs, decision: &Decision, advice: Option<&str>) -> String {
     let mut text = format!("{}: {}\n", decision.verdict.words(), args.input);
     let mut row = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -54,11 +81,12 @@ fn in_words(args: &PolicyCheckArgs, decision: &Decision) -> String {
     row("path", decision.path.as_deref().unwrap_or_default());
     row("reason", &decision.reason);
     row("instead", &decision.alternative);
+    row("scope", advice.unwrap_or_default());
     row("unknown", decision.unknown.as_deref().unwrap_or_default());
     text
 }
 
-fn in_json(decision: &Decision) -> Value {
+fn in_json(decision: &Decision, advice: Option<&str>) -> Value {
     json!({
         "verdict": decision.verdict,
         "rule": decision.rule.as_ref().map(|(name, _)| name),
@@ -69,5 +97,6 @@ fn in_json(decision: &Decision) -> Value {
         "alternative": decision.alternative,
         "unknown": decision.unknown,
         "needs_human": decision.needs_human,
+        "scope": advice,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::super::{Family, Matcher, PolicyContext, Protected, Rule};
 use super::{Entry, deny};
+use crate::policy::STORY_SCOPE;
 use crate::policy::act::Access;
 use crate::policy::glob::fits;
 use crate::policy::path::{Place, below, fold};
@@ -118,10 +119,10 @@ pub(super) fn rules() -> Vec<Rule> {
                 not_matches: &["Write: src/a.rs", "echo x > /tmp/a", "make 2> /dev/null", "cat /etc/hosts"],
             },
             Entry {
-                name: "story-scope",
+                name: STORY_SCOPE,
                 matcher: Matcher::Place { access: CHANGES, is: is_out_of_scope },
                 reason: "this is outside the paths that the story names as its scope",
-                alternative: "keep to the story's scope, or say in the answer why it is too narrow",
+                alternative: "keep to the story's scope, or say in the answer why it is too narrow; scratch files go to a temporary directory",
                 matches: &[],
                 not_matches: &["Write: src/a.rs", "echo x > /tmp/a", "touch README.md"],
             },
@@ -183,11 +184,6 @@ fn is_outside_or_whole(place: &Place, context: &PolicyContext) -> bool {
 }
 
 fn is_out_of_scope(place: &Place, context: &PolicyContext) -> bool {
-    let Some(scope) = context.scope.as_ref().filter(|scope| scope.enforced && !scope.paths.is_empty()) else { return false };
-    let Some(path) = place.in_tree(context) else { return false };
-    let in_scope = |given: &String| {
-        let given = fold(given.trim_start_matches("./").trim_end_matches('/'), context.ignore_case);
-        fits(&given, &path) || path.strip_prefix(&given).is_some_and(|rest| rest.starts_with('/'))
-    };
-    !path.starts_with(".verdone/") && !scope.paths.iter().any(in_scope)
+    let Some(scope) = context.scope.as_ref().filter(|scope| scope.enforced) else { return false };
+    place.in_tree(context).is_some_and(|path| scope.leaves_out(&path, context.ignore_case))
 }

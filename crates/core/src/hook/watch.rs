@@ -1,0 +1,248 @@
+//! After a command: whether git still stands where it should, and whether files outside the story's scope were changed.
+//!
+//! The caller looks (git's files, one `git status`) and hands in what it saw and what the session was told before; each change is
+//! told once. Commands can change anything, so the look is at the result and not at the command.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::git_state::Trouble;
+use super::record::cut;
+use super::{Answer, GitState, HookEvent, HookInput, Record, Response, Situation, StartSource};
+use crate::policy::{Mode, OnGitState, OnScope, Scope, ToolKind, kind_of, writes};
+
+/// With more files than this that git does not have as they are, nobody can tell which are new.
+const MOST_CHANGED: usize = 2_000;
+/// How many files are named.
+const MOST_NAMED: usize = 10;
+
+/// What a session was told, and how things were when its turn began. Kept between hook calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    /// Git when the turn began.
+    pub start: Option<GitState>,
+    /// Git when it was last looked at.
+    pub last: Option<GitState>,
+    /// Files outside the scope that differed from HEAD when the turn began.
+    pub before: Option<Looked>,
+    /// Files outside the scope that the agent was told of.
+    pub outside: BTreeSet<String>,
+}
+
+/// Files that differ from HEAD, relative to the tree, each with something that changes when the file does.
+pub type Looked = BTreeMap<String, String>;
+
+/// What is watched, what was seen before, and what is seen now.
+#[derive(Debug, Clone, Default)]
+pub struct Watch {
+    pub on_git_state: OnGitState,
+    pub on_scope: OnScope,
+    pub scope: Option<Scope>,
+    /// The branch that a run works on.
+    pub branch: Option<String>,
+    pub seen: Seen,
+    /// Git as it is now; absent where nobody looked.
+    pub git: Option<GitState>,
+    /// What differs from HEAD now; absent where nobody looked.
+    pub changed: Option<Looked>,
+}
+
+/// What an event is to the watch.
+enum Moment<'a> {
+    SessionBegins(StartSource),
+    TurnBegins,
+    Ran { tool: &'a str },
+    Other,
+}
+
+/// Whether an event calls for a look, at git's state and at the files.
+pub fn looks_after(event: &HookEvent<'_>) -> bool {
+    match moment(event) {
+        Moment::SessionBegins(_) | Moment::TurnBegins => true,
+        Moment::Ran { tool } => may_change_anything(tool),
+        Moment::Other => false,
+    }
+}
+
+fn moment<'a>(event: &'a HookEvent<'_>) -> Moment<'a> {
+    match event {
+        HookEvent::SessionStart { source } => Moment::SessionBegins(*source),
+        HookEvent::UserPromptSubmit { .. } => Moment::TurnBegins,
+        HookEvent::PostToolUse { call, .. } | HookEvent::PostToolUseFailure { call, .. } => Moment::Ran { tool: &call.tool },
+        // A batch ends after the looks at its calls, and to block it would end the turn.
+        HookEvent::PostToolBatch
+        | HookEvent::PreToolUse(_)
+        | HookEvent::PermissionRequest(_)
+        | HookEvent::TaskCreated { .. }
+        | HookEvent::TaskCompleted { .. }
+        | HookEvent::TeammateIdle { .. }
+        | HookEvent::ConfigChange { .. }
+        | HookEvent::PreCompact
+        | HookEvent::PostCompact
+        | HookEvent::SubagentStart
+        | HookEvent::SubagentStop { .. }
+        | HookEvent::Notification { .. }
+        | HookEvent::Stop { .. }
+        | HookEvent::StopFailure { .. }
+        | HookEvent::SessionEnd { .. }
+        | HookEvent::Other => Moment::Other,
+    }
+}
+
+/// Commands, and tools of servers that we know nothing of.
+fn may_change_anything(tool: &str) -> bool {
+    match kind_of(tool) {
+        ToolKind::Shell => true,
+        ToolKind::Other => tool.starts_with("mcp__"),
+        ToolKind::Write | ToolKind::Read | ToolKind::Agent => false,
+    }
+}
+
+/// Adds to a response what was seen.
+pub(super) fn watched(mut response: Response, input: &HookInput<'_>, situation: &Situation<'_>) -> Response {
+    let Some(watch) = situation.watch else { return response };
+    let mut seen = watch.seen.clone();
+    match moment(&input.event) {
+        // The same work goes on, and what went wrong in it is still wrong.
+        Moment::SessionBegins(StartSource::Compact) | Moment::Other => {}
+        Moment::SessionBegins(_) | Moment::TurnBegins => begin(watch, &mut seen),
+        Moment::Ran { .. } => {
+            let found = [outside(watch, situation, &mut seen), git(watch, situation.context.mode, &mut seen)];
+            for found in found.into_iter().flatten() {
+                response.records.push(found.record);
+                response.answer = join(response.answer, &input.common.event_name, found.said, found.blocks);
+            }
+        }
+    }
+    if seen != watch.seen {
+        response.seen = Some(seen);
+    }
+    response
+}
+
+/// What is told, kept, and whether it counts as a failure of the command.
+struct Found {
+    record: Record,
+    said: String,
+    blocks: bool,
+}
+
+/// What is there when a turn begins is not the doing of its commands: the user may have switched branches in between.
+fn begin(watch: &Watch, seen: &mut Seen) {
+    seen.start.clone_from(&watch.git);
+    seen.last.clone_from(&watch.git);
+    seen.before = watch.changed.as_ref().map(|changed| left_out(watch, changed)).filter(|left| left.len() <= MOST_CHANGED);
+    seen.outside.clear();
+}
+
+fn left_out(watch: &Watch, changed: &Looked) -> Looked {
+    let is_out = |path: &str| watch.scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false));
+    changed.iter().filter(|(path, _)| is_out(path)).map(|(path, stamp)| (path.clone(), stamp.clone())).collect()
+}
+
+fn outside(watch: &Watch, situation: &Situation<'_>, seen: &mut Seen) -> Option<Found> {
+    let scope = watch.scope.as_ref()?;
+    let blocks = match watch.on_scope {
+        OnScope::Off => return None,
+        OnScope::Advisory => false,
+        OnScope::Enforced => true,
+    };
+    let now = match (&watch.changed, &seen.before) {
+        (Some(changed), Some(before)) => {
+            let now = left_out(watch, changed);
+            now.into_iter().filter(|(path, stamp)| before.get(path) != Some(stamp)).map(|(path, _)| path).collect()
+        }
+        // The turn began unseen: from here on it is watched.
+        (Some(changed), None) => {
+            seen.before = Some(left_out(watch, changed)).filter(|left| left.len() <= MOST_CHANGED);
+            return None;
+        }
+        (None, _) => {
+            let mut all = seen.outside.clone();
+            all.extend(written(situation, scope));
+            all
+        }
+    };
+    let new: Vec<&String> = now.difference(&seen.outside).collect();
+    let found = (!new.is_empty()).then(|| told_outside(&new, scope, blocks));
+    seen.outside = now;
+    found
+}
+
+/// What a file tool wrote outside the scope.
+fn written(situation: &Situation<'_>, scope: &Scope) -> Vec<String> {
+    let Some(call) = situation.call.filter(|call| kind_of(&call.tool) == ToolKind::Write) else { return Vec::new() };
+    let context = situation.context;
+    let root = format!("{}/", context.root.trim_end_matches('/'));
+    let paths = writes(call, context).into_iter().filter_map(|path| path.strip_prefix(&root).map(str::to_owned));
+    paths.filter(|path| scope.leaves_out(path, context.ignore_case)).collect()
+}
+
+fn told_outside(new: &[&String], scope: &Scope, blocks: bool) -> Found {
+    let names: Vec<String> = new.iter().take(MOST_NAMED).map(|path| format!("`{}`", cut(path))).collect();
+    let more = new.len() - names.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let advice = if blocks {
+        "Take these changes back: an attempt with changes outside the scope is not committed."
+    } else {
+        "If the story does not need these changes, take them back; if it does, say so in the answer."
+    };
+    Found {
+        record: Record::Outside {
+            files: new.iter().take(MOST_NAMED).map(|path| cut(path)).collect(),
+            count: new.len(),
+            blocked: blocks,
+        },
+        said: format!("Changed outside the story's scope, which is {}: {}{more}. {advice}", scope.words(), names.join(", ")),
+        blocks,
+    }
+}
+
+fn git(watch: &Watch, mode: Mode, seen: &mut Seen) -> Option<Found> {
+    let blocks = match watch.on_git_state {
+        OnGitState::Off => return None,
+        OnGitState::Report => false,
+        OnGitState::Deny => true,
+    };
+    let now = watch.git.as_ref()?;
+    if seen.start.is_none() {
+        // The session began unseen.
+        seen.start = Some(now.clone());
+    }
+    let changed = seen.last.as_ref() != Some(now);
+    seen.last = Some(now.clone());
+    let troubles = now.troubles(seen.start.as_ref(), watch.branch.as_deref());
+    (changed && !troubles.is_empty()).then(|| told_git(&troubles, mode, blocks))
+}
+
+fn told_git(troubles: &[Trouble], mode: Mode, blocks: bool) -> Found {
+    let what: Vec<&str> = troubles.iter().map(|trouble| trouble.what.as_str()).collect();
+    let way: Vec<&str> = troubles.iter().map(|trouble| trouble.way_back.as_str()).collect();
+    let (what, way) = (what.join("; "), way.join(", then "));
+    let after = match mode {
+        Mode::Run => {
+            "Where a rule denies that, end the turn and say what happened: a run commits nothing like this, and puts it back itself."
+        }
+        Mode::Interactive => "Where a rule denies that, or if it was wanted, tell the user.",
+    };
+    Found {
+        record: Record::GitState { what: cut(&what), blocked: blocks },
+        said: format!("After this command, {what}. The way back: {way}. {after}"),
+        blocks,
+    }
+}
+
+/// One answer of two: who blocks says everything as its reason.
+fn join(answer: Answer, event: &str, said: String, blocks: bool) -> Answer {
+    let (before, blocked) = match answer {
+        Answer::Context { text, .. } => (text, false),
+        Answer::Block { reason } => (reason, true),
+        // The turn is over, and what it did is rolled back: there is nobody to tell.
+        Answer::EndTurn { .. } => return answer,
+        Answer::Silent | Answer::ToolUse(_) | Answer::PermissionRequest(_) => (String::new(), false),
+    };
+    let text = if before.is_empty() { said } else { format!("{before}\n\n{said}") };
+    if blocks || blocked { Answer::Block { reason: text } } else { Answer::Context { event: event.to_owned(), text } }
+}

@@ -1,0 +1,83 @@
+//! What is seen after a command: git's state, from its files alone, and which files differ from HEAD, by one `git status`.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use verdone_core::config::Config;
+use verdone_core::hook::{GitState, Head, HookEvent, HookInput, Looked, Operation, Watch, looks_after};
+use verdone_core::policy::{OnGitState, OnScope, ToolKind, kind_of};
+
+use crate::git::Git;
+use crate::project::GitDirs;
+use crate::regular::{read_linked, read_regular};
+
+use super::home::Home;
+use super::session::Session;
+use super::story::StoryFile;
+
+const LARGEST_HEAD: u64 = 4 * 1024;
+const LARGEST_TODO: u64 = 64 * 1024;
+/// Below the deadline of the hook itself.
+const GIT_DEADLINE: Duration = Duration::from_secs(4);
+
+/// What is to be watched after this event; nothing where nothing is.
+pub(super) fn look(home: &Home, config: &Config, input: &HookInput<'_>, session: &Session, story: &StoryFile) -> Option<Watch> {
+    let looks = looks_after(&input.event);
+    let wrote = wrote_a_file(&input.event);
+    if !looks && !wrote {
+        return None;
+    }
+    let policy = &config.policy;
+    let on_scope = policy.on_scope();
+    let story = if on_scope == OnScope::Off && policy.git_state == OnGitState::Off { None } else { story.get() };
+    let scope = story.filter(|_| on_scope != OnScope::Off).and_then(|story| story.scope(on_scope == OnScope::Enforced));
+    let dirs = if looks { GitDirs::of(&home.top) } else { None };
+    let git = dirs.as_ref().filter(|_| policy.git_state != OnGitState::Off).map(|dirs| git_state(&dirs.own));
+    let changed = dirs.filter(|_| scope.is_some()).and_then(|dirs| changed(&home.top, dirs));
+    if git.is_none() && scope.is_none() {
+        return None;
+    }
+    let branch = story.and_then(|story| story.branch.clone());
+    Some(Watch { on_git_state: policy.git_state, on_scope, scope, branch, seen: session.seen(), git, changed })
+}
+
+fn wrote_a_file(event: &HookEvent<'_>) -> bool {
+    matches!(event, HookEvent::PostToolUse { call, .. } if kind_of(&call.tool) == ToolKind::Write)
+}
+
+/// Where HEAD is and what git is in the middle of; no process is started.
+fn git_state(dir: &Path) -> GitState {
+    const SIGNS: [(&str, Operation); 8] = [
+        ("rebase-merge", Operation::Rebase),
+        ("rebase-apply/applying", Operation::Am),
+        ("rebase-apply", Operation::Rebase),
+        ("MERGE_HEAD", Operation::Merge),
+        ("CHERRY_PICK_HEAD", Operation::CherryPick),
+        ("REVERT_HEAD", Operation::Revert),
+        ("sequencer", Operation::CherryPick),
+        ("BISECT_LOG", Operation::Bisect),
+    ];
+    let head = read_linked(&dir.join("HEAD"), LARGEST_HEAD);
+    let head = head.map_or(Head::Unknown, |bytes| GitState::head_of(&String::from_utf8_lossy(&bytes)));
+    let found = SIGNS.iter().find(|(sign, _)| fs::symlink_metadata(dir.join(sign)).is_ok());
+    // Between two of its commits, only the list of what is left to do tells a revert.
+    let todo = || read_regular(&dir.join("sequencer/todo"), LARGEST_TODO).unwrap_or_default();
+    let operation = found.map(
+        |(sign, operation)| {
+            if *sign == "sequencer" && todo().starts_with(b"revert") { Operation::Revert } else { *operation }
+        },
+    );
+    GitState { head, operation }
+}
+
+/// Nothing where git does not answer: an observer says nothing then.
+fn changed(top: &Path, dirs: GitDirs) -> Option<Looked> {
+    let status = Git::found(top, dirs, GIT_DEADLINE).status().ok()?;
+    let stamp = |path: &Path| match fs::symlink_metadata(path) {
+        Ok(meta) => format!("{}-{}.{}", meta.len(), meta.mtime(), meta.mtime_nsec()),
+        Err(_) => "gone".to_owned(),
+    };
+    Some(status.entries.iter().map(|entry| (entry.path.to_string(), stamp(&top.join(entry.path.as_path())))).collect())
+}

@@ -1,0 +1,58 @@
+//! The story that a run tells its hooks: `story.json` in the run's folder. Read at most once a call, and only by calls that need it.
+
+use std::cell::OnceCell;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use verdone_core::hook::Briefing;
+use verdone_core::id::encode_component;
+use verdone_core::policy::Mode;
+
+use crate::atomic::replace_for_readers;
+use crate::process::RUN_VARIABLE;
+use crate::regular::read_regular;
+use crate::store::Store;
+
+const NAME: &str = "story.json";
+/// A briefing is capped far below that.
+const LARGEST: u64 = 256 * 1024;
+
+/// What a hook knows of its story, without having read it yet.
+#[derive(Debug, Default)]
+pub struct StoryFile {
+    path: Option<PathBuf>,
+    read: OnceCell<Result<Option<Briefing>, String>>,
+}
+
+impl StoryFile {
+    /// That of the run which the hook belongs to. In a session of the user's own there is none.
+    pub fn of(root: &Path, mode: Mode) -> Self {
+        let run = std::env::var(RUN_VARIABLE).ok().filter(|run| mode == Mode::Run && !run.is_empty());
+        let path = run.map(|run| Store::of(root).path().join(encode_component(&run)).join(NAME));
+        Self { path, read: OnceCell::new() }
+    }
+
+    /// The story, where a run told one.
+    pub fn get(&self) -> Option<&Briefing> {
+        let path = self.path.as_deref()?;
+        self.read.get_or_init(|| read(path)).as_ref().ok()?.as_ref()
+    }
+
+    /// Why it could not be read, if somebody asked for it.
+    pub(super) fn fault(&self) -> Option<&str> {
+        self.read.get().and_then(|read| read.as_ref().err()).map(String::as_str)
+    }
+}
+
+/// Tells the hooks of the next turn what it is about.
+pub(crate) fn tell(run_dir: &Path, briefing: &Briefing) -> io::Result<()> {
+    replace_for_readers(&run_dir.join(NAME), serde_json::to_string(briefing)?.as_bytes())
+}
+
+fn read(path: &Path) -> Result<Option<Briefing>, String> {
+    match read_regular(path, LARGEST) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("{NAME} cannot be understood: {error}")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{NAME} cannot be read: {error}")),
+    }
+}

@@ -1,0 +1,60 @@
+//! Before a turn, its hooks are told what it is about: they read that instead of the plan.
+
+use std::fs;
+use std::path::Path;
+
+use verdone_core::hook::Briefing;
+use verdone_core::machine::Attempt;
+use verdone_core::plan::Story;
+use verdone_core::policy::{OnScope, Scope};
+
+use super::{StepError, io_error};
+use crate::git::ChangedPath;
+use crate::hook::tell;
+use crate::site::Site;
+
+/// How many files are named.
+const MOST_NAMED: usize = 10;
+
+pub(super) fn brief(site: &Site, attempt: &Attempt) -> Result<(), StepError> {
+    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
+    let plan = site.plan.path();
+    let mut briefing = briefing(site, story);
+    briefing.branch = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.branch.clone());
+    briefing.plan = fs::canonicalize(plan).unwrap_or_else(|_| plan.to_owned()).to_string_lossy().into_owned();
+    tell(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
+}
+
+/// Why changes cannot be committed under an enforced scope: which of them lie outside.
+pub(super) fn outside_scope(site: &Site, attempt: &Attempt, changes: &[ChangedPath]) -> Option<String> {
+    let enforced = site.config.policy.on_scope() == OnScope::Enforced;
+    let story = site.plan.plan().story(&attempt.place.story).filter(|_| enforced)?;
+    let scope = briefing(site, story).scope(true)?;
+    let outside: Vec<String> =
+        changes.iter().map(|change| change.path.to_string()).filter(|path| scope.leaves_out(path, false)).collect();
+    (!outside.is_empty()).then(|| reason(&outside, &scope))
+}
+
+fn reason(outside: &[String], scope: &Scope) -> String {
+    let names: Vec<String> = outside.iter().take(MOST_NAMED).map(|path| format!("`{path}`")).collect();
+    let more = outside.len() - names.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!(
+        "changed outside the story's scope, which is {}: {}{more}; take these changes back, or say why the scope is too narrow",
+        scope.words(),
+        names.join(", ")
+    )
+}
+
+fn briefing(site: &Site, story: &Story) -> Briefing {
+    let checks = site.own_checks(&story.id).iter().map(|check| check.command.display());
+    let mut briefing = Briefing::of(story, checks, &folder(site.git.top(), &site.root));
+    briefing.exempt =
+        site.plan.protected_paths().iter().filter_map(|path| site.git.repo_path(path)).map(|path| path.to_string()).collect();
+    briefing
+}
+
+/// Where the project lies below the work tree.
+fn folder(top: &Path, root: &Path) -> String {
+    root.strip_prefix(top).unwrap_or(Path::new("")).to_string_lossy().into_owned()
+}
