@@ -14,7 +14,7 @@ use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -73,11 +73,8 @@ impl ModelServer {
             threads: 1,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        let accepting = Arc::clone(&shared);
-        thread::spawn(move || {
-            accept(&accepting, &listener);
-            accepting.ended();
-        });
+        let accepting = Counted(Arc::clone(&shared));
+        thread::spawn(move || accept(&accepting.0, &listener));
         Self { address, shared }
     }
 
@@ -171,6 +168,16 @@ impl ModelServer {
     }
 }
 
+/// A thread that is counted as long as it runs, also when it ends by a panic.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.lock().threads -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
 impl Drop for ModelServer {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
@@ -190,11 +197,6 @@ impl Drop for ModelServer {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ended(&self) {
-        self.lock().threads -= 1;
-        self.changed.notify_all();
     }
 
     /// Writes the request down and finds the answer to it.
@@ -238,9 +240,8 @@ impl Shared {
         let mut state = self.lock();
         match stall {
             Stall::Seconds(seconds) => {
-                let until = Instant::now() + Duration::from_secs_f64(seconds.max(0.0));
-                let left = until.saturating_duration_since(Instant::now());
-                let waited = self.changed.wait_timeout_while(state, left, |state| !state.is_closing);
+                let pause = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+                let waited = self.changed.wait_timeout_while(state, pause, |state| !state.is_closing);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
             Stall::UntilReleased => {
@@ -269,13 +270,12 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
         state.connections.insert(id, handle);
         state.threads += 1;
         drop(state);
-        let shared = Arc::clone(shared);
+        let counted = Counted(Arc::clone(shared));
         thread::spawn(move || {
             // A client that hangs up is its own affair; a broken request shows in what is missing from the log.
-            let _ = serve(&shared, &stream);
+            let _ = serve(&counted.0, &stream);
             let _ = stream.shutdown(Shutdown::Both);
-            shared.lock().connections.remove(&id);
-            shared.ended();
+            counted.0.lock().connections.remove(&id);
         });
     }
 }
