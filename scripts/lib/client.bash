@@ -21,9 +21,8 @@ client_binary() {
   return 1
 }
 
-# Installs the client unless it is there. Where that fails, the reason is on standard output.
-install_client() {
-  local folder draft log told
+# Installs the client unless it is there. Where that fails, the reason is on standard output. A subshell, for the trap's sake.
+install_client() (
   folder=$(client_folder)
   ! client_binary "$folder" >/dev/null || return 0
   if ! have npm; then
@@ -32,20 +31,20 @@ install_client() {
   mkdir -p "${folder%/*}" || { printf '%s cannot be made\n' "${folder%/*}"; return 1; }
   # Beside its place, so that a half of it is never taken for the client.
   draft=$(mktemp -d "$folder.XXXXXX") || { printf 'no folder can be made beside %s\n' "$folder"; return 1; }
+  trap 'rm -rf "$draft"' EXIT
   cp "$client_manifest/package.json" "$client_manifest/package-lock.json" "$draft"
   log=$draft/npm.log
   printf 'installing Claude Code %s for the tests into %s\n' "$(client_version)" "$folder" >&2
-  if ! (cd "$draft" && npm ci --ignore-scripts --no-audit --no-fund --engine-strict=false --fetch-retries=1) >"$log" 2>&1; then
+  options=(--ignore-scripts --no-audit --no-fund --engine-strict=false --fetch-retries=1)
+  if ! (cd "$draft" && timeout --kill-after=10 900 npm ci "${options[@]}") >"$log" 2>&1; then
     told=$(sed -n 's/^npm \(error\|ERR!\) *//p' "$log" | head -n 3 | tr '\n' ' ')
     printf 'npm could not get Claude Code: %s\n' "${told:-it said nothing}"
-    rm -rf "$draft"
     return 1
   fi
   if ! told=$(client_binary "$draft") || ! "$told" --version >"$log" 2>&1; then
     printf 'npm got Claude Code, but nothing that starts on this machine\n'
-    rm -rf "$draft"
     return 1
   fi
   # Somebody else may have been faster.
-  mv -T "$draft" "$folder" 2>/dev/null || rm -rf "$draft"
-}
+  mv -T "$draft" "$folder" 2>/dev/null || client_binary "$folder" >/dev/null || { printf '%s is in the way\n' "$folder"; return 1; }
+)
