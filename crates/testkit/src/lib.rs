@@ -3,7 +3,9 @@
 //! Development only. It depends on no other crate of the workspace, so that every one of them can use it, and it knows the program
 //! only as a path to a binary. Everything here panics with a readable message: a broken test kit is a failed test.
 
+mod claude;
 pub mod golden;
+pub mod model_server;
 pub mod plans;
 mod process;
 mod proctable;
@@ -11,6 +13,7 @@ mod sandbox;
 mod tmux;
 mod transcript;
 
+pub use claude::{Claude, ClaudeSession};
 pub use golden::{assert_block, assert_file};
 pub use plans::PlanShape;
 pub use process::{Output, Running};

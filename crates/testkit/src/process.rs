@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -75,18 +75,29 @@ enum Stream {
 }
 
 impl Running {
-    pub(crate) fn start(mut command: Command, root: &Path) -> Self {
+    pub(crate) fn start(command: Command, root: &Path) -> Self {
+        Self::start_with(command, root, Stdio::null()).0
+    }
+
+    /// The same, with a pipe to write into.
+    pub(crate) fn start_with_input(command: Command, root: &Path) -> (Self, ChildStdin) {
+        let (running, input) = Self::start_with(command, root, Stdio::piped());
+        (running, input.expect("stdin was asked for as a pipe"))
+    }
+
+    fn start_with(mut command: Command, root: &Path, stdin: Stdio) -> (Self, Option<ChildStdin>) {
         let line = command_line(&command, root);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start `{line}`: {error}"));
         let pid = Pid::from_child(&child);
         let shared = Arc::new(Shared { state: Mutex::new(State { open_pipes: 2, ..State::default() }), ..Shared::default() });
         let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
         let stderr = child.stderr.take().expect("stderr was asked for as a pipe");
+        let stdin = child.stdin.take();
         collect(Arc::clone(&shared), Stream::Stdout, stdout);
         collect(Arc::clone(&shared), Stream::Stderr, stderr);
         reap(Arc::clone(&shared), child);
-        Self { command: line, pid, started: Instant::now(), shared }
+        (Self { command: line, pid, started: Instant::now(), shared }, stdin)
     }
 
     pub fn pid(&self) -> u32 {
@@ -114,6 +125,18 @@ impl Running {
         let output = self.output(&state);
         drop(state);
         assert!(seen && printed, "never printed {text:?}\n{}", output.transcript());
+    }
+
+    /// Waits until what is on stdout is as wanted and gives it; panics when it is not by the deadline or the end.
+    #[track_caller]
+    pub fn wait_for_stdout(&self, what: &str, deadline: Duration, reached: impl Fn(&str) -> bool) -> String {
+        let text = |state: &State| String::from_utf8_lossy(&state.stdout).into_owned();
+        let (state, _) =
+            self.wait_until(deadline, |state| reached(&text(state)) || (state.status.is_some() && state.open_pipes == 0));
+        let (stdout, output) = (text(&state), self.output(&state));
+        drop(state);
+        assert!(reached(&stdout), "never saw {what}\n{}", output.transcript());
+        stdout
     }
 
     /// Whether it has ended.

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{ChildStdin, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -139,6 +139,11 @@ impl Sandbox {
         self.link_tool(name, &path);
     }
 
+    /// Puts a program that lies anywhere on the PATH.
+    pub fn add_program(&self, name: &str, path: &Path) {
+        self.link_tool(name, path);
+    }
+
     /// Writes an executable script into the PATH.
     pub fn add_script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.root.join("bin").join(name);
@@ -236,6 +241,17 @@ impl Sandbox {
         let mut command = self.command(binary);
         command.args(args);
         Running::start(command, &self.root)
+    }
+
+    /// The same, with a pipe to its standard input.
+    pub fn spawn_with_input<I, S>(&self, binary: impl AsRef<Path>, args: I) -> (Running, ChildStdin)
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let mut command = self.command(binary);
+        command.args(args);
+        Running::start_with_input(command, &self.root)
     }
 
     /// A command with the sandbox's environment and directory, for callers that need more than `spawn`.

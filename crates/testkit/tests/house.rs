@@ -50,7 +50,9 @@ fn the_readme_has_exactly_two_commands_to_set_up() {
 #[test]
 fn ci_runs_the_readmes_commands_and_nothing_cleverer() {
     let ci = read(".ci/run");
-    assert_eq!(commands(&ci), ["set -euo pipefail", r#"cd "$(dirname "${BASH_SOURCE[0]}")/..""#, "exec ./scripts/test"]);
+    let expected =
+        ["set -euo pipefail", r#"cd "$(dirname "${BASH_SOURCE[0]}")/..""#, "export VERDONE_NO_SKIP=1", "exec ./scripts/test"];
+    assert_eq!(commands(&ci), expected);
     let script = read("scripts/test");
     assert!(commands(&script).contains(&DEMO), "scripts/test runs the README's first command as it stands there");
 }
@@ -157,6 +159,19 @@ fn the_code_map_names_every_module_and_no_other() {
             assert!(modules.iter().any(|file| file == named), "the code map names {source}{named}, which is not there");
         }
     }
+}
+
+#[test]
+fn the_client_of_the_tests_is_pinned_by_its_digests_and_names_no_registry() {
+    let folder = "crates/cli/tests/claude/client";
+    let lock = read(&format!("{folder}/package-lock.json"));
+    // npm writes it into a lock file, and would then ask that host, whatever registry a machine is set to.
+    assert!(!lock.contains("\"resolved\"") && !lock.contains("://"), "the lock file names a host: remove its `resolved` lines");
+    let version = "2.1.325";
+    assert!(read(&format!("{folder}/package.json")).contains(&format!("\"@anthropic-ai/claude-code\": \"{version}\"")));
+    let packages = lock.matches("\"node_modules/").count();
+    assert!(packages > 1 && lock.matches("\"integrity\": \"sha512-").count() == packages);
+    assert_eq!(lock.matches(&format!("\"version\": \"{version}\"")).count(), packages);
 }
 
 #[test]

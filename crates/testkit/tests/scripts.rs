@@ -93,6 +93,54 @@ fn a_failing_step_fails_the_whole_and_the_rest_still_runs() {
     assert_eq!(calls(&sandbox), "cargo fmt --all --check\ncargo test --workspace --locked\n");
 }
 
+/// npm as it would put the client into the folder that it is started in.
+const NPM: &str = "\
+#!/bin/sh
+echo \"npm $1\" >>CALLS
+[ -f package-lock.json ] || exit 9
+mkdir -p node_modules/@anthropic-ai/claude-code-linux-x64
+printf '#!/bin/sh\\necho 2.1.325\\n' >node_modules/@anthropic-ai/claude-code-linux-x64/claude
+chmod +x node_modules/@anthropic-ai/claude-code-linux-x64/claude
+";
+
+fn client_step(sandbox: &Sandbox) -> Output {
+    sandbox.run("bash", [&format!("{}/scripts/test", repository().display()), "client"])
+}
+
+#[test]
+fn the_client_for_tests_is_installed_once_and_outside_of_the_checkout() {
+    let sandbox = Sandbox::new();
+    sandbox.add_script("npm", &NPM.replace("CALLS", &sandbox.path("calls").display().to_string()));
+    for _ in 0..2 {
+        let output = client_step(&sandbox);
+        output.assert_code(0);
+        let place = sandbox.home().join(".cache/verdone/claude-code-2.1.325/node_modules");
+        assert!(output.stdout.contains(&place.display().to_string()) && !output.stdout.contains("SKIPPED"), "{}", output.stdout);
+    }
+    assert_eq!(calls(&sandbox), "npm ci\n");
+}
+
+#[test]
+fn a_client_that_cannot_be_had_is_a_loud_skip_and_a_failure_where_nothing_may_be_skipped() {
+    let mut sandbox = Sandbox::new();
+    let skipped = |sandbox: &Sandbox, reason: &str| {
+        let output = client_step(sandbox);
+        output.assert_code(0);
+        let line = format!("SKIPPED: the tests with the real Claude Code: {reason}");
+        assert!(output.stdout.contains(&line), "{}", output.stdout);
+    };
+    skipped(&sandbox, "npm is missing and could not be installed");
+    sandbox.add_script("npm", "#!/bin/sh\necho 'npm error code ENOTFOUND' >&2\nexit 1\n");
+    skipped(&sandbox, "npm could not get Claude Code: code ENOTFOUND");
+    let left = std::fs::read_dir(sandbox.home().join(".cache/verdone")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "half an installation stayed");
+
+    sandbox.set("VERDONE_NO_SKIP", "1");
+    let output = client_step(&sandbox);
+    output.assert_code(1);
+    assert!(output.stderr.contains("cannot run: npm could not get Claude Code: code ENOTFOUND"), "{}", output.stderr);
+}
+
 #[test]
 fn an_unknown_step_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();

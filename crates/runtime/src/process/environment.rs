@@ -31,9 +31,10 @@ pub fn redactor_from_environment(added: &[(String, String)]) -> Redactor {
     Redactor::new(std::env::vars_os().map(lossy).chain(added.iter().cloned()))
 }
 
-/// Variables of an outer Claude Code session go; what says who pays and where the login is stays.
-const KEPT: [&str; 5] = [
+/// Variables of an outer Claude Code session go; what says who pays, where the login is and that nobody else may be called stays.
+const KEPT: [&str; 6] = [
     "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_FOUNDRY",
@@ -78,6 +79,7 @@ mod tests {
     fn an_outer_session_and_another_repository_do_not_shine_through() {
         for (name, removed) in [
             ("CLAUDECODE", true),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", false),
             ("CLAUDE_CODE_SIMPLE", true),
             ("CLAUDE_CODE_OAUTH_TOKEN", false),
             ("CLAUDE_CONFIG_DIR", false),

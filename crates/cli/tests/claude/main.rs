@@ -1,0 +1,12 @@
+//! The real Claude Code against a scripted model: what our hooks, and later our runs, are worth to the client itself.
+//!
+//! Nothing leaves the machine. Without the client these tests say that they are skipped, and why.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
+
+mod api;
+mod hooks;
+mod long_lived;
+mod runs;
+mod skipping;
+mod world;

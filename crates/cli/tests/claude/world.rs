@@ -1,0 +1,164 @@
+//! A project, a scripted model and the real client between them; ways to run it alone or under Verdone, and to look at what came of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use verdone_testkit::model_server::{ModelServer, Script};
+use verdone_testkit::{Claude, ClaudeSession, Output, Running, Sandbox};
+
+pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
+/// Longer than anything here takes on a loaded machine.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// One story whose check wants a file.
+pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
+
+/// Every event that a one-shot session of these tests can fire.
+pub(crate) const EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "Stop",
+    "StopFailure",
+    "SessionEnd",
+];
+
+/// Dropped from the top: first the processes, then the model, then the place in the queue for the client.
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) model: ModelServer,
+    _claude: Claude,
+}
+
+impl World {
+    /// A repository with `.verdone/` and no plan. `None` where the client is missing, which has been said.
+    pub(crate) fn new(script: Script) -> Option<Self> {
+        Self::with(&[(".verdone/config.toml", "")], script)
+    }
+
+    /// A repository with one commit that holds these files: settings, a plan, sources.
+    pub(crate) fn with(files: &[(&str, &str)], script: Script) -> Option<Self> {
+        let claude = Claude::or_skip()?;
+        let model = ModelServer::start(script);
+        let mut sandbox = Sandbox::new();
+        claude.settle(&mut sandbox, &model);
+        for (path, text) in files {
+            sandbox.write(path, text);
+        }
+        sandbox.repo();
+        Some(Self { sandbox, model, _claude: claude })
+    }
+
+    /// Our hooks as a run would give them to the client, for `--settings`.
+    pub(crate) fn hooks() -> String {
+        Self::hooks_of(EVENTS, Path::new(VERDONE))
+    }
+
+    /// The same for some events, and for a program that may be another.
+    pub(crate) fn hooks_of(events: &[&str], program: &Path) -> String {
+        Claude::hook_settings(events, program, &["hook", "--run"]).to_string()
+    }
+
+    /// One prompt to the client alone, in its normal permission mode.
+    pub(crate) fn prompt(&self, settings: &str, prompt: &str) -> Told {
+        let session = ["--output-format", "stream-json", "--verbose", "--include-hook-events"];
+        let mode = ["--permission-mode", "default", "--settings", settings, "-p", prompt];
+        Told { output: self.sandbox.run("claude", session.iter().chain(&mode)) }
+    }
+
+    /// The client alone as a process that stays, with our hooks.
+    pub(crate) fn session(&self) -> ClaudeSession {
+        let hooks = Self::hooks();
+        ClaudeSession::start(&self.sandbox, &["--permission-mode", "default", "--include-hook-events", "--settings", &hooks])
+    }
+
+    pub(crate) fn verdone(&self, arguments: &[&str]) -> Output {
+        self.sandbox.verdone(VERDONE, arguments)
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        self.sandbox.spawn(VERDONE, arguments)
+    }
+
+    /// Subjects of all commits, newest first.
+    pub(crate) fn subjects(&self) -> Vec<String> {
+        self.sandbox.git(["log", "--format=%s"]).lines().map(str::to_owned).collect()
+    }
+
+    /// The journal of the latest run, as `verdone log` tells it.
+    #[track_caller]
+    pub(crate) fn journal(&self) -> Vec<Value> {
+        let output = self.verdone(&["log", "--json"]);
+        output.assert_code(0);
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.sandbox.path(path).exists()
+    }
+
+    /// What the hooks of all sessions wrote down, in the order of each.
+    pub(crate) fn hook_records(&self) -> Vec<Value> {
+        let folders = fs::read_dir(self.sandbox.path(".verdone/sessions")).into_iter().flatten().flatten();
+        let files: Vec<PathBuf> = folders.map(|entry| entry.path().join("events.jsonl")).filter(|path| path.exists()).collect();
+        let texts = files.iter().map(|path| fs::read_to_string(path).unwrap());
+        texts.flat_map(|text| text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>()).collect()
+    }
+
+    /// Panics unless the script was played as it stands: every question of an agent had its rule.
+    #[track_caller]
+    pub(crate) fn assert_scripted(&self) {
+        assert!(self.model.unscripted().is_empty(), "the script has no answer to some of this:\n{}", self.model.overview());
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.model.wanted_elsewhere(), [""; 0], "somebody wanted to leave this machine");
+        }
+    }
+}
+
+/// What the client printed, read as the events of a stream.
+pub(crate) struct Told {
+    pub(crate) output: Output,
+}
+
+impl Told {
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    pub(crate) fn of(&self, kind: &str, subtype: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["type"] == kind && event["subtype"] == subtype).collect()
+    }
+
+    /// The last result.
+    #[track_caller]
+    pub(crate) fn result(&self) -> Value {
+        let found = self.events().into_iter().rfind(|event| event["type"] == "result");
+        found.unwrap_or_else(|| panic!("no result\n{}", self.output.transcript()))
+    }
+
+    /// Panics where the client could not use an answer of a hook, in any of the ways in which it says so.
+    #[track_caller]
+    pub(crate) fn assert_hooks_were_understood(&self) {
+        for event in self.of("system", "hook_response") {
+            assert_eq!((&event["outcome"], &event["exit_code"]), (&"success".into(), &0.into()), "{event}");
+        }
+        for event in self.of("system", "informational") {
+            assert!(event["hook_no_verdict"].is_null() && !event["content"].to_string().contains("hook"), "{event}");
+        }
+    }
+}
