@@ -24,7 +24,7 @@ use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
 
 pub use claude::Claude;
-pub(crate) use claude::{ClaudeTurn, Judged};
+pub(crate) use claude::check as check_claude;
 
 /// Everything that a turn needs.
 #[derive(Debug)]
@@ -78,14 +78,14 @@ impl TurnResult {
 pub(crate) fn run_client_turn(
     request: &TurnRequest<'_>,
     client: &mut Claude,
-    with: &mut ClaudeTurn<'_, '_>,
+    budget: Option<f64>,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
 ) -> io::Result<TurnResult> {
     let prompt_file = format!("turns/{}-prompt.md", request.number);
     let prompt_path = request.run_dir.join(&prompt_file);
     fault::write_torn(&mut create_fresh(&prompt_path)?, request.prompt.as_bytes(), Point::PromptWrite)?;
-    let result = client.turn(request, &prompt_path, with, signals, on)?;
+    let result = client.turn(request, &prompt_path, budget, signals, on)?;
     Ok(TurnResult { prompt_file: Some(prompt_file), ..result })
 }
 

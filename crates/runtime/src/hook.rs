@@ -5,7 +5,9 @@
 
 mod after_tool;
 mod attempt;
+mod court;
 mod facts;
+mod guard;
 mod home;
 mod look;
 mod session;
@@ -16,18 +18,20 @@ mod story;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use verdone_core::hook::{HookEvent, HookInput, Record, Response, Situation, Target, event_in, respond, target};
-use verdone_core::policy::{Mode, ToolCall, rules};
+use verdone_core::hook::{HookInput, Response, event_in};
+use verdone_core::policy::Mode;
 
 use crate::fault;
 use crate::process::RUN_VARIABLE;
+use crate::signal::Signals;
 
+use court::Court;
 use home::Home;
-use session::{Session, redactor};
 use speaker::Speaker;
 
 pub use attempt::{TurnOf, turn_tests};
 pub use facts::{Asked, facts};
+pub use guard::{Guard, Judgement};
 pub use home::{PolicyInForce, SESSIONS, policy_of};
 pub use story::StoryFile;
 pub(crate) use story::tell;
@@ -109,61 +113,11 @@ fn judge(home: &Home, mode: Mode, read: Result<Vec<u8>, stdin::StdinError>, spea
     let panics = std::env::var_os(fault::VARIABLE).is_some_and(|fault| fault == PANIC);
     assert!(!panics, "asked for by a test");
     let settings = settings?;
-    let policy = &settings.config.policy;
-    let (rules, _) = rules(policy, &settings.name, |n| settings.rule_lines.get(n).copied().unwrap_or_default());
-    let call = input.call().map(|call| call.for_policy(&input.common.event_name)).transpose();
-    // What has run already can be looked at in part; what is to run cannot.
-    let call = if is_guard(&input.event) { call? } else { call.unwrap_or_default() };
-    let story = StoryFile::of(&home.root, mode);
-    let deciding = is_guard(&input.event);
-    let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story: &story };
-    let context = facts(home, &settings.config, &asked);
-    let session = Session::of(home, &input.common.session);
-    let watch = look::look(home, &settings.config, &input, &session, &story);
-    let target = match &call {
-        Some(call) if policy.read_before_edit() && is_guard(&input.event) => look(call, &context, &session)?,
-        Some(_) | None => None,
-    };
-    let briefing = matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, &story)).flatten();
-    if let Some(cause) = story.fault() {
-        return Err(Fault::Story(cause.to_owned()));
-    }
-    let situation = Situation {
-        rules: &rules,
-        context: &context,
-        call: call.as_ref(),
-        target: target.as_ref(),
-        briefing: briefing.as_deref(),
-        tests: is_after(&input.event).then(|| home.test_runs(policy)).flatten(),
-        after_tool: &settings.config.after_tool,
-        watch: watch.as_ref(),
-    };
-    let response = respond(&input, &situation);
-    let lost = |source| Fault::Files { what: "the session's files", source };
-    session.keep(&input, &response).map_err(lost)?;
-    if response.commands.is_empty() {
-        return Ok(response);
-    }
-    speaker.has_judged();
-    let ends = after_tool::run(&response.commands, home, &redactor());
-    let records: Vec<Record> = response.commands.iter().zip(&ends).map(|(command, end)| command.record(end)).collect();
-    session.append_records(&input, &records).map_err(lost)?;
-    Ok(response.after(&input.common.event_name, &ends))
-}
-
-fn is_after(event: &HookEvent<'_>) -> bool {
-    matches!(event, HookEvent::PostToolUse { .. } | HookEvent::PostToolUseFailure { .. })
-}
-
-fn is_guard(event: &HookEvent<'_>) -> bool {
-    matches!(event, HookEvent::PreToolUse(_) | HookEvent::PermissionRequest(_))
-}
-
-/// What the session knows of the file that a call would change.
-fn look(call: &ToolCall, context: &verdone_core::policy::PolicyContext, session: &Session) -> Result<Option<Target>, Fault> {
-    let Some(path) = target(call, context) else { return Ok(None) };
-    // A folder or a device is no file to read first; the tool refuses it by itself.
-    let exists = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
-    let known = exists && session.knows(&path).map_err(|source| Fault::Files { what: "the session's memory", source })?;
-    Ok(Some(Target { path, exists, known }))
+    let rules = settings.rules();
+    let court = Court { home, mode, config: &settings.config, rules: &rules, story: &StoryFile::of(&home.root, mode) };
+    court.answer(&input, || {
+        speaker.has_judged();
+        // A client that loses patience ends us by a signal: then the command has to end, too.
+        Signals::install().unwrap_or_else(|_| Signals::none())
+    })
 }

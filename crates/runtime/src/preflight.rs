@@ -6,6 +6,7 @@ use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
 
+use crate::agent::check_claude;
 use crate::approval::Approvals;
 use crate::fault;
 use crate::git::{Entry, Git, GitError, Kind, Status as GitStatus};
@@ -203,6 +204,7 @@ fn room(top: &Path) -> Finding {
 pub fn agent(config: &Config, root: &Path) -> Finding {
     let agent = &config.agent;
     match agent.name.as_str() {
+        "claude" => check_claude(&agent.claude, root),
         "scripted" => match &agent.scripted.script {
             None => Finding::bad("agent", "the scripted agent has no script", ["set agent.scripted.script"]),
             Some(script) if root.join(script).is_file() => Finding::good("agent", format!("scripted: {script}")),

@@ -17,11 +17,14 @@ use verdone_core::plan::{Plan, Status};
 use verdone_core::prompt;
 use verdone_core::update::{Reporter, Update};
 
+use crate::agent::Claude;
 use crate::approval::{ApprovalError, Approvals};
 use crate::clock::Stopwatch;
+use crate::config_file::SettingsError;
 use crate::driver::Driver;
 use crate::git::{Git, GitError, Kind, PathSet, Refs};
 use crate::home::Home;
+use crate::hook::Guard;
 use crate::lifecycle::Scripts;
 use crate::place::PlaceError;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
@@ -76,6 +79,8 @@ pub enum RunError {
     Recover(#[from] RecoverError),
     #[error(transparent)]
     Place(#[from] PlaceError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
@@ -245,6 +250,10 @@ impl Ready {
         let scripts = Scripts::freeze(&root);
         let home = Home::of(&root, &run_dir);
         let spec_dir = self.request.spec_dir.unwrap_or_else(|| root.join("specs"));
+        let claude = match self.request.config.agent.name.as_str() {
+            "claude" => Claude::guarded_by(Guard::of_run(&root, self.git.top(), &run_dir)?),
+            _ => Claude::default(),
+        };
         let site = Site {
             // So that a git hook of a run that died is found and ended by the next one.
             git: self.git.marked(RUN_VARIABLE, run.as_str()),
@@ -273,6 +282,7 @@ impl Ready {
             untracked_before: PathSet::default(),
             turns_run: 0,
             checks_run: 0,
+            claude,
             scripts,
             spec_dir,
             exports: self.request.exports,

@@ -13,6 +13,7 @@ use verdone_core::id::{Oid, RunId, StoryId, digest};
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
+use crate::agent::Claude;
 use crate::check_runner::{CheckContext, CheckMoment, run_checks};
 use crate::clock::Stopwatch;
 use crate::git::{Candidate, CandidateRules, Git, GitError, PathSet, Refs, RepoPath};
@@ -69,6 +70,8 @@ pub struct Site {
     /// Turns and checks so far: they number the kept files.
     pub turns_run: u32,
     pub checks_run: u32,
+    /// The client that stays for many turns, where the agent is one.
+    pub claude: Claude,
     /// The lifecycle scripts as they were when the run began.
     pub scripts: Scripts,
     /// Where the project's specifications are, for the scripts.

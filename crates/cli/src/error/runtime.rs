@@ -37,6 +37,7 @@ impl From<RunError> for CliError {
             RunError::Approval(error) => error.into(),
             RunError::Recover(error) => error.into(),
             RunError::Place(error) => error.into(),
+            RunError::Settings(error) => error.into(),
             RunError::Io { ref source, .. } => Self::error(error.to_string()).advice(source),
         }
     }

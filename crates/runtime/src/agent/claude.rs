@@ -3,6 +3,7 @@
 //! Which session a turn goes into is decided by the core; this starts, clears and replaces processes accordingly, and sees that the
 //! guard was alive for every call that ran.
 
+mod check;
 mod client;
 
 use std::io;
@@ -19,15 +20,17 @@ use verdone_core::config::{ClaudeAgent, HookWay};
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
 use super::{TurnRequest, TurnResult, environment};
+use crate::hook::{Guard, TurnOf};
 use crate::output::{Capture, create_fresh};
 use crate::process::{Flow, Moment};
 use crate::signal::Signals;
 
-pub(crate) use self::client::{Judge, Judged};
+pub(crate) use check::check;
 
 /// The client of a run, from its first turn to the run's end.
 #[derive(Debug, Default)]
 pub struct Claude {
+    guard: Option<Guard>,
     client: Option<Client>,
     /// How hooks reach us; what was found out holds for the whole run.
     way: Option<Hooks>,
@@ -38,16 +41,12 @@ pub struct Claude {
     spent: bool,
 }
 
-/// What a turn of this agent needs beside the request.
-pub(crate) struct ClaudeTurn<'a, 'j> {
-    pub(crate) judge: &'a mut Judge<'j>,
-    /// Whether the start of a session reached our hook.
-    pub(crate) started: &'a dyn Fn(&str) -> bool,
-    /// What is left of the run's budget, if it has one.
-    pub(crate) budget: Option<f64>,
-}
-
 impl Claude {
+    /// Without a guard no turn is made.
+    pub fn guarded_by(guard: Guard) -> Self {
+        Self { guard: Some(guard), ..Self::default() }
+    }
+
     /// The last attempt was taken back.
     pub fn rolled_back(&mut self) {
         self.rolled_back = true;
@@ -65,24 +64,28 @@ impl Claude {
         &mut self,
         request: &TurnRequest<'_>,
         prompt_path: &Path,
-        with: &mut ClaudeTurn<'_, '_>,
+        budget: Option<f64>,
         signals: &Signals,
         on: &mut dyn FnMut(Moment<'_>),
     ) -> io::Result<TurnResult> {
         let mut result = TurnResult::empty();
-        let fresh = match self.ready(request, prompt_path, with.budget, signals) {
+        let fresh = match self.ready(request, prompt_path, budget, signals) {
             Ok(fresh) => fresh,
             Err(outcome) => {
                 result.outcome = outcome;
                 return Ok(result);
             }
         };
-        let Some(client) = &mut self.client else { return Ok(result) };
+        let (Some(client), Some(guard)) = (&mut self.client, &mut self.guard) else {
+            result.outcome = TurnOutcome::GuardDead { reason: "there is no guard".to_owned() };
+            return Ok(result);
+        };
+        guard.begin_turn(TurnOf { iteration: request.iteration, turn: request.place.turn });
         let output_file = format!("turns/{}-output.txt", request.number);
         let file = create_fresh(&request.run_dir.join(&output_file))?;
         let limits = request.limits;
         let mut ears = Ears {
-            judge: &mut *with.judge,
+            judge: &|input| guard.judge(input, request.run_dir, signals),
             on,
             capture: Capture::new(request.redactor, limits.output_bytes, Some(file)),
             flow: Flow::new(),
@@ -97,7 +100,10 @@ impl Claude {
         (result.duration, result.leftovers) = (turn.duration, turn.leftovers);
         self.context =
             if turn.cut.is_none() { client.measure(signals).or(client.session.context()) } else { client.session.context() };
-        let nonce = if (with.started)(client.session.id()) { Nonce::Seen } else { Nonce::Missing };
+        if client.hooks == Hooks::Exec {
+            guard.judged_in(client.session.id()).iter().for_each(|call| client.session.judged(call));
+        }
+        let nonce = if guard.saw_the_start_of(client.session.id()) { Nonce::Seen } else { Nonce::Missing };
         self.spent = turn.end.as_ref().is_none_or(|end| end.spent);
         result.usage = turn.end.as_ref().map_or_else(Default::default, |end| end.usage.usage());
         result.session = Some(SessionUse {

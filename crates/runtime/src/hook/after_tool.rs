@@ -19,16 +19,14 @@ const GRACE: Duration = Duration::from_millis(500);
 /// What the agent gets to read is far less.
 const OUTPUT_BYTES: u64 = 64 * 1024;
 
-pub(super) fn run(commands: &[AfterCommand], home: &Home, redactor: &Redactor) -> Vec<CommandEnd> {
+pub(super) fn run(commands: &[AfterCommand], home: &Home, redactor: &Redactor, signals: &Signals) -> Vec<CommandEnd> {
     let began = Instant::now();
-    // A client that loses patience ends us by a signal: then the command has to end, too.
-    let signals = Signals::install().unwrap_or_else(|_| Signals::none());
     let one = |command: &AfterCommand| {
         let left = MOST_TIME.saturating_sub(began.elapsed());
         if left.is_zero() || signals.requested().is_some() {
             return CommandEnd { exit: CommandExit::NotStarted, output: String::new(), duration_ms: 0 };
         }
-        run_one(command, command.timeout.min(left), home, redactor, &signals)
+        run_one(command, command.timeout.min(left), home, redactor, signals)
     };
     commands.iter().map(one).collect()
 }

@@ -46,6 +46,12 @@ pub(super) struct FileSettings {
     pub(super) rule_lines: Vec<usize>,
 }
 
+impl FileSettings {
+    pub(super) fn rules(&self) -> Vec<Rule> {
+        rules(&self.config.policy, &self.name, |n| self.rule_lines.get(n).copied().unwrap_or_default()).0
+    }
+}
+
 impl Home {
     /// Nothing where the project is not Verdone's. A run is, wherever it works.
     pub(super) fn find(mode: Mode) -> Option<Self> {
@@ -66,6 +72,11 @@ impl Home {
                 })
             }
         }
+    }
+
+    /// For the process of the run itself.
+    pub(super) fn of_run(root: &Path, top: &Path, run_dir: &Path) -> Self {
+        Self { root: root.to_owned(), top: top.to_owned(), sessions: run_dir.join(SESSIONS), turn: None }
     }
 
     fn at(root: PathBuf, top: PathBuf) -> Self {
@@ -121,8 +132,7 @@ pub struct PolicyInForce {
 pub fn policy_of(root: &Path, top: &Path) -> Result<PolicyInForce, SettingsError> {
     let home = Home::at(root.to_owned(), top.to_owned());
     let settings = home.settings()?;
-    let line = |n: usize| settings.rule_lines.get(n).copied().unwrap_or_default();
-    let (rules, _) = rules(&settings.config.policy, &settings.name, line);
+    let rules = settings.rules();
     Ok(PolicyInForce { home, config: settings.config, rules })
 }
 

@@ -6,7 +6,7 @@
 //! million of them as with ten.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use verdone_core::redact::Redactor;
 use verdone_core::test_outcome::{TestState, summary};
 
 use crate::atomic::replace_for_readers;
-use crate::regular::read_regular;
+use crate::regular::{open_regular, read_regular};
 
 use super::attempt::{Entry, FAILURES, TurnOf, keep_streak};
 use super::home::Home;
@@ -29,6 +29,9 @@ use super::home::Home;
 pub(super) const FAULTS: &str = "faults.jsonl";
 /// A file that reaches it is set aside as `….1`, and the one before that is gone.
 const ROTATED_AT: u64 = 256 * 1024;
+/// Where the record of a session's start is looked for, and how it is spelled.
+const BEGINNING: u64 = 64 * 1024;
+const STARTED: &str = "\"record\":\"started\"";
 const SEEN: &str = "seen.json";
 const LARGEST_SEEN: u64 = 4 * 1024 * 1024;
 /// What is marked as being read: a change that is judged right after counts on it, a later one does not.
@@ -44,6 +47,26 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn of(home: &Home, id: &str) -> Self {
         Self { dir: home.sessions().join(encode_component(id)), turn: home.turn }
+    }
+
+    /// Whether a hook of ours saw the session begin: among the first things that happen in one.
+    pub(super) fn has_started(&self) -> bool {
+        let mut beginning = String::new();
+        let file = open_regular(&self.dir.join("events.jsonl"), OpenOptions::new().read(true));
+        file.and_then(|file| file.take(BEGINNING).read_to_string(&mut beginning)).is_ok_and(|_| beginning.contains(STARTED))
+    }
+
+    /// The calls that were decided about.
+    pub(super) fn judged(&self) -> Vec<String> {
+        #[derive(serde::Deserialize)]
+        struct Line {
+            record: String,
+            id: Option<String>,
+        }
+        let Ok(file) = open_regular(&self.dir.join("events.jsonl"), OpenOptions::new().read(true)) else { return Vec::new() };
+        let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+        let read = lines.filter_map(|line| serde_json::from_slice::<Line>(&line).ok());
+        read.filter(|line| line.record == "decided").filter_map(|line| line.id).collect()
     }
 
     /// Whether the session has read or written a file.

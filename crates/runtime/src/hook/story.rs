@@ -32,6 +32,11 @@ impl StoryFile {
         Self { path, read: OnceCell::new() }
     }
 
+    /// That of a run, by its folder.
+    pub(super) fn at(run_dir: &Path) -> Self {
+        Self { path: Some(run_dir.join(NAME)), read: OnceCell::new() }
+    }
+
     /// The story, where a run told one.
     pub fn get(&self) -> Option<&Briefing> {
         let path = self.path.as_deref()?;

@@ -20,6 +20,7 @@ use crate::store::{Store, proven};
 pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let grace = site.config.limits.grace.duration();
     site.scripts.end_background(grace, &site.signals);
+    site.claude.end(grace, &site.signals);
     process::end_leftovers(&[], grace, &site.signals);
     let order = put_in_order(site, state);
     if let Err(error) = &order {

@@ -13,6 +13,7 @@ pub fn roll_back(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
     let attempt = attempt_of(state, "rollback")?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("rollback"))?;
     site.candidate = None;
+    site.claude.rolled_back();
     put_settings_back(site, attempt, "rollback")?;
     // A turn that crashed was not verified, so nobody has told this yet.
     for told in refs_moved(site, attempt)? {

@@ -13,7 +13,7 @@ use verdone_core::update::{Reporter, Speaker, Update};
 
 use super::brief::brief;
 use super::{StepError, attempt_of, io_error};
-use crate::agent::{TurnRequest, run_turn};
+use crate::agent::{TurnRequest, run_client_turn, run_turn};
 use crate::clock::Stopwatch;
 use crate::hook::{TurnOf, turn_tests};
 use crate::process::Moment;
@@ -42,7 +42,14 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     };
     let clock = site.clock;
     let mut on = |moment: Moment<'_>| show(reporter, clock, &moment);
-    let result = run_turn(&request, &site.signals, &mut on).map_err(io_error("keeping the turn"))?;
+    let kept = match site.config.agent.name.as_str() {
+        "claude" => {
+            let budget = site.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
+            run_client_turn(&request, &mut site.claude, budget, &site.signals, &mut on)
+        }
+        _ => run_turn(&request, &site.signals, &mut on),
+    };
+    let result = kept.map_err(io_error("keeping the turn"))?;
     site.mend_home().map_err(io_error("putting .verdone/ back"))?;
     let this = TurnOf { iteration: state.iteration, turn: place.turn };
     let tests = turn_tests(&site.run_dir, this, site.attempt_since, &site.redactor);

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use verdone_core::agent::claude::{
     ClientExit, ClientLine, CommandLine, ContextUse, Hooks, Session, ToClient, TurnEnd, Uuid, parse,
 };
-use verdone_core::hook::Answer;
 use verdone_core::redact::Redactor;
 
 use crate::clock::Stopwatch;
+use crate::hook::Judgement;
 use crate::output::{Capture, Stream};
 use crate::process::{Companion, EnvPlan, Flow, Heard, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::{Signals, Stop};
@@ -24,18 +24,6 @@ const ANSWER: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(125);
 /// Bytes of standard error that can explain an exit.
 const LAST_WORDS: usize = 2_000;
-
-/// What the guard says about one event.
-pub(crate) struct Judged {
-    pub(crate) answer: Result<Answer, String>,
-    /// The call that was judged, where it was one.
-    pub(crate) call: Option<String>,
-    /// The turn has to end, for this reason.
-    pub(crate) ends_turn: Option<String>,
-}
-
-/// Judges the input of a hook.
-pub(crate) type Judge<'j> = dyn FnMut(&[u8]) -> Judged + 'j;
 
 /// How long a turn may take, and how long an orderly end of it.
 #[derive(Debug, Clone, Copy)]
@@ -87,8 +75,8 @@ enum Heeded {
 }
 
 /// What a turn's lines go through.
-pub(super) struct Ears<'a, 'b> {
-    pub(super) judge: &'a mut Judge<'b>,
+pub(super) struct Ears<'a> {
+    pub(super) judge: &'a dyn Fn(&[u8]) -> Judgement,
     pub(super) on: &'a mut dyn FnMut(Moment<'_>),
     pub(super) capture: Capture<'a>,
     pub(super) flow: Flow,
@@ -185,14 +173,7 @@ impl Client {
     }
 
     /// One prompt and everything up to the client's stopping.
-    pub(super) fn turn(
-        &mut self,
-        prompt: &str,
-        uuid: &Uuid,
-        limits: TurnLimits,
-        signals: &Signals,
-        ears: &mut Ears<'_, '_>,
-    ) -> Turn {
+    pub(super) fn turn(&mut self, prompt: &str, uuid: &Uuid, limits: TurnLimits, signals: &Signals, ears: &mut Ears<'_>) -> Turn {
         self.thaw();
         self.companion.begin_turn();
         self.session.sent(uuid);
@@ -210,7 +191,7 @@ impl Client {
         clock: &Stopwatch,
         limits: TurnLimits,
         signals: &Signals,
-        ears: &mut Ears<'_, '_>,
+        ears: &mut Ears<'_>,
     ) -> (Option<TurnEnd>, Option<Cut>) {
         let (mut last_output, mut last_tick) = (Duration::ZERO, Duration::ZERO);
         // Why the turn is being ended, and until when that may take.
@@ -263,7 +244,7 @@ impl Client {
     }
 
     /// Keeps a line, shows what people want to see of it, and does what it asks for.
-    fn line(&mut self, stream: Stream, bytes: &[u8], ears: &mut Ears<'_, '_>, asked: &mut Option<String>) -> Heeded {
+    fn line(&mut self, stream: Stream, bytes: &[u8], ears: &mut Ears<'_>, asked: &mut Option<String>) -> Heeded {
         ears.capture.push(stream, bytes, &mut |_, _| {});
         ears.capture.push(stream, b"\n", &mut |_, _| {});
         match stream {
@@ -278,7 +259,7 @@ impl Client {
         }
     }
 
-    fn heed(&mut self, bytes: &[u8], ears: Option<(&mut Ears<'_, '_>, &mut Option<String>)>) -> Heeded {
+    fn heed(&mut self, bytes: &[u8], ears: Option<(&mut Ears<'_>, &mut Option<String>)>) -> Heeded {
         let Some(line) = parse(bytes) else { return Heeded::Nothing };
         match (&line, ears) {
             (ClientLine::HookCallback(callback), Some((ears, asked))) => {
@@ -290,10 +271,7 @@ impl Client {
                 if let Some(call) = &judged.call {
                     self.session.judged(call);
                 }
-                match &judged.answer {
-                    Ok(answer) => self.say(&ToClient::Answer { request: &callback.request, answer }),
-                    Err(reason) => self.say(&ToClient::Refuse { request: &callback.request, reason }),
-                }
+                self.say(&ToClient::Answer { request: &callback.request, answer: &judged.answer });
                 *asked = judged.ends_turn;
             }
             // Outside of a turn nothing may be done.

@@ -1,0 +1,105 @@
+//! Whether the client can be used, as far as that can be seen without asking anybody: there, new enough, allowed to do what the
+//! settings say, and with something to log in by.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use verdone_core::agent::claude::{BYPASS_WARNING, OLDEST_CLIENT, Version, version};
+use verdone_core::config::{ClaudeAgent, ClaudePermission};
+use verdone_core::redact::Redactor;
+use verdone_core::sanitise::sanitise_line;
+
+use crate::preflight::Finding;
+use crate::process::{self, EnvPlan, Exit, Spawn, SpawnError, Stdin};
+use crate::signal::Signals;
+
+/// A cold start of a large program on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+const NAME: &str = "agent";
+
+/// What the user can log in by, in the environment.
+const LOGINS: [&str; 6] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+];
+
+pub(crate) fn check(config: &ClaudeAgent, root: &Path) -> Finding {
+    let found = match version_of(config, root) {
+        Ok(found) => found,
+        Err(finding) => return *finding,
+    };
+    if found < OLDEST_CLIENT {
+        let message = format!(
+            "Claude Code {found} is too old: before {OLDEST_CLIENT} a guard that fails does not deny, and an allow rule of yours would \
+             let the call through"
+        );
+        return Finding::bad(NAME, message, ["claude update"]);
+    }
+    match config.permission {
+        ClaudePermission::Bypass if rustix::process::geteuid().is_root() && std::env::var_os("IS_SANDBOX").is_none() => {
+            let hint = "set agent.claude.permission = \"policy\": it needs no bypass";
+            return Finding::bad(NAME, "Claude Code refuses to bypass permissions as root", [hint]);
+        }
+        ClaudePermission::Bypass => return Finding::warning(NAME, BYPASS_WARNING),
+        ClaudePermission::Policy | ClaudePermission::AcceptEdits => {}
+    }
+    if !may_be_logged_in(config) {
+        let message = format!("Claude Code {found} seems not to be logged in");
+        return Finding {
+            hints: vec!["claude, then /login; or set ANTHROPIC_API_KEY".to_owned()],
+            ..Finding::warning(NAME, message)
+        };
+    }
+    Finding::good(NAME, format!("Claude Code {found}"))
+}
+
+fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>> {
+    let redactor = Redactor::default();
+    let spawn = Spawn {
+        argv: vec![config.binary.clone().into(), "--version".into()],
+        cwd: root.to_owned(),
+        env: EnvPlan::default(),
+        stdin: Stdin::Null,
+        wall: Some(PATIENCE),
+        idle: None,
+        grace: Duration::from_secs(1),
+        cap: 4096,
+        keep: None,
+        redactor: &redactor,
+    };
+    let bad = |message: String, hint: &str| Err(Box::new(Finding::bad(NAME, message, [hint])));
+    let install = "install Claude Code, or set agent.claude.binary to its path";
+    match process::run(&spawn, &Signals::none(), &mut |_| {}) {
+        Ok(ended) if ended.exit == Exit::Code(0) => match version(&ended.output.text) {
+            Some(found) => Ok(found),
+            None => {
+                let said = sanitise_line(ended.output.text.lines().next().unwrap_or_default());
+                bad(format!("{} --version says no version: {said}", config.binary), install)
+            }
+        },
+        Ok(ended) => {
+            let said = sanitise_line(ended.output.tail(200).lines().next_back().unwrap_or_default());
+            bad(format!("{} --version failed: {said}", config.binary), install)
+        }
+        Err(SpawnError::NotFound { program }) => bad(format!("{program}: no such program"), install),
+        Err(error) => bad(error.to_string(), install),
+    }
+}
+
+/// Where nothing of this is there, the first turn will fail; where something is, it may still be out of date.
+fn may_be_logged_in(config: &ClaudeAgent) -> bool {
+    let set = |name: &&str| config.env.contains_key(*name) || std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if cfg!(target_os = "macos") || LOGINS.iter().any(|name| set(&name)) {
+        return true;
+    }
+    let home = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    let home = home.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".claude")));
+    home.is_some_and(|home| {
+        let helper = std::fs::read_to_string(home.join("settings.json")).is_ok_and(|text| text.contains("apiKeyHelper"));
+        helper || home.join(".credentials.json").is_file()
+    })
+}
