@@ -11,6 +11,8 @@ mod input;
 mod record;
 mod respond;
 pub mod settings;
+mod tally;
+mod transcript;
 mod value_end;
 
 pub use answer::{Answer, Permission};
@@ -18,4 +20,6 @@ pub use failure::{Role, event_in, fail};
 pub use input::{Common, HookEvent, HookInput, InputError, StartSource, ToolCall};
 pub use record::{Failed, Record};
 pub use respond::{Response, Situation, Target, respond, target};
+pub use tally::{DenialTally, FaultTally, SessionTally, Spent, TestTally, ToolTally};
+pub use transcript::spent_in;
 pub use value_end::ValueEnd;

@@ -8,6 +8,7 @@ mod home;
 mod session;
 mod speaker;
 mod stdin;
+mod transcript;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -120,7 +121,8 @@ fn judge(home: &Home, mode: Mode, read: Result<Vec<u8>, stdin::StdinError>, spea
         target: target.as_ref(),
         briefing: briefing.as_deref(),
     };
-    let response = respond(&input, &situation);
+    let mut response = respond(&input, &situation);
+    response.records.splice(0..0, transcript::spent(&input));
     session.keep(&input, &response).map_err(|source| Fault::Files { what: "the session's files", source })?;
     Ok(response)
 }
