@@ -28,10 +28,9 @@ impl Cap {
     /// What a text without it calls for.
     pub(super) fn wanted(root: &Node<'_>) -> Self {
         match last(root, "env").map(|env| &env.value) {
-            None => Self::Ours,
             Some(Value::Object(members)) if members.is_empty() => Self::OursInEmpty,
             Some(Value::Object(members)) if members.iter().any(|member| member.key == VARIABLE) => Self::Theirs,
-            Some(Value::Object(_)) => Self::Ours,
+            None | Some(Value::Object(_)) => Self::Ours,
             // Not what clients expect; it is not ours to say so.
             Some(Value::Null | Value::Bool | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Unread) => Self::Theirs,
         }
