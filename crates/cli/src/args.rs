@@ -342,6 +342,9 @@ Examples:
   verdone show US-003 --json
   verdone show --sessions           of the last run, and your own
   verdone show --session 1dbd190c   one of them; the beginning is enough")]
+#[command(
+    override_usage = "verdone show [OPTIONS] <STORY>\n       verdone show [OPTIONS] --sessions\n       verdone show [OPTIONS] --session <ID>"
+)]
 pub(crate) struct ShowArgs {
     /// The story's id, as its plan spells it.
     #[arg(value_name = "STORY", required_unless_present_any = ["sessions", "session"], conflicts_with_all = ["sessions", "session"])]

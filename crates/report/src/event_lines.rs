@@ -142,7 +142,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
         }
         Event::GuardFailed { failures, denied, cause, file, .. } => {
-            let mut lines = vec![Line::under(Mark::Warn, guard_failed(u64::from(*failures), u64::from(*denied), cause))];
+            let mut lines = vec![Line::under(Mark::Warn, sentence(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))];
             lines.extend(guard_file(view, file).map(|path| Line::under(Mark::Info, format!("each time is in {path}"))));
             lines
         }

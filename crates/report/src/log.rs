@@ -7,7 +7,7 @@ use crate::event_lines::{UNDO_TAKEN_BACK, asked, files, not_put_back, rolled_bac
 use crate::guard::guard_failed;
 use crate::style::{Mark, Style};
 use crate::width::clean;
-use crate::words::{because, checks, duration, given_up, moment, plural, red, verification};
+use crate::words::{because, checks, duration, given_up, moment, plural, red, sentence, verification};
 
 /// Never more than one line and never cut: it may be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
@@ -118,7 +118,7 @@ fn said(event: &Event) -> (Mark, String) {
             (script_mark(*meaning), text)
         }
         Event::GuardFailed { failures, denied, cause, .. } => {
-            (Mark::Warn, guard_failed(u64::from(*failures), u64::from(*denied), cause))
+            (Mark::Warn, sentence(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))
         }
         Event::IterationSkipped { .. } => (Mark::Info, "Iteration skipped by the script".to_owned()),
         Event::Asked { request } => (Mark::Info, format!("Asked: {}", asked(request))),

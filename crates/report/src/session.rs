@@ -10,7 +10,7 @@ use crate::guard::guard_failed;
 use crate::status::facts;
 use crate::style::{Style, Tone};
 use crate::width::{clean, fit, wrap};
-use crate::words::{duration, moment, plural, usage};
+use crate::words::{duration, moment, plural, sentence, usage};
 
 /// More tools, rules or files than these are counted, not shown.
 const SHOWN: usize = 20;
@@ -69,7 +69,7 @@ pub fn sessions(list: &Sessions, zone: &TimeZone, style: &Style) -> String {
         out.push_str(&format!("and {}\n", plural(list.older, "older session", "older sessions")));
     }
     for found in &list.faults {
-        for row in wrap(&fault_line(found, zone), style.width.max(1), 6, style.unicode) {
+        for row in wrap(&sentence(&fault_line(found, zone)), style.width.max(1), 6, style.unicode) {
             out.push_str(&style.paint(Tone::Warn, &row));
             out.push('\n');
         }
@@ -132,7 +132,7 @@ pub fn session(found: &SessionOf, root: &str, zone: &TimeZone, style: &Style) ->
     facts(&rows, style)
 }
 
-/// Faults as one sentence.
+/// Faults as one sentence, that may also stand inside another.
 pub fn fault_line(found: &FaultsOf, zone: &TimeZone) -> String {
     let said = guard_failed(found.tally.failures, found.tally.denied, &found.tally.cause);
     let last = found.tally.last.map_or_else(String::new, |at| format!(", last at {}", moment(at, zone)));
@@ -153,11 +153,10 @@ fn brief(tally: &SessionTally) -> Vec<String> {
 }
 
 fn calls(tally: &SessionTally) -> String {
-    let mut said = plural(count(tally.calls), "call", "calls");
-    let counts = [(tally.failed, "failed"), (tally.denied, "denied"), (tally.needs_human, "of them for want of a human")];
-    let told: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if !told.is_empty() {
-        said.push_str(&format!(" ({})", told.join(", ")));
+    let bracket = |n: u64, what: &str| if n > 0 { format!(" ({n} {what})") } else { String::new() };
+    let mut said = format!("{}{}", plural(count(tally.calls), "call", "calls"), bracket(tally.failed, "failed"));
+    if tally.denied > 0 {
+        said.push_str(&format!(", {} denied{}", tally.denied, bracket(tally.needs_human, "for want of a human")));
     }
     format!("{said}, {} in tools", duration(tally.tool_ms))
 }

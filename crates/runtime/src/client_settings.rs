@@ -317,6 +317,24 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_that_only_says_that_all_is_well_proves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("verdone");
+        let prove_script = |text: &str| {
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            prove(&[path.display().to_string(), "hook".to_owned()], Duration::from_secs(20))
+        };
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
+        let judging = format!("case \"$(cat)\" in *'git push'*) [ -d .verdone ] && echo '{deny}';; esac");
+        assert!(prove_script(&judging).is_ok());
+        assert!(matches!(prove_script("cat > /dev/null"), Err(ProbeError::NotDenied)));
+        assert!(matches!(prove_script("cat > /dev/null; echo '{}'"), Err(ProbeError::NotDenied)));
+        assert!(matches!(prove_script("cat > /dev/null; exit 1"), Err(ProbeError::Failed { .. })));
+        assert!(matches!(prove_script("cat > /dev/null; echo well"), Err(ProbeError::NotJson { .. })));
+    }
+
+    #[test]
     fn files_are_where_the_client_looks_for_them() {
         let environment = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let path =

@@ -143,7 +143,6 @@ echo hello > greeting.txt
 fn a_guard_that_failed_in_a_run_is_told_wherever_the_run_is_shown() {
     let plan = "- [ ] US-001: Write a greeting\n  - Verification: `grep hello greeting.txt`\n";
     let sandbox = project_with(plan, "");
-    sandbox.add_tool("date");
     sandbox.add_script("hooked-agent", AGENT);
     sandbox.write(".verdone/config.toml", "[agent.command]\nrun = \"hooked-agent\"\n");
     let commands: [&[&str]; 5] = [&["run"], &["status"], &["log"], &["show", "US-001"], &["show", "--sessions"]];
@@ -151,7 +150,7 @@ fn a_guard_that_failed_in_a_run_is_told_wherever_the_run_is_shown() {
     assert!(outputs.iter().all(|output| output.code == 0), "{}", outputs[0].transcript());
     let told = "The guard failed 2 times (1 denied): the input is not JSON";
     for output in [&outputs[0], &outputs[1], &outputs[3], &verdone(&sandbox, &["report"])] {
-        let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\", "");
+        let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ").replace('\\', "");
         assert!(text.contains(told) && text.contains("sessions/faults.jsonl"), "{}", output.transcript());
     }
     let status = json_of(&sandbox, &["status", "--json"]);
@@ -162,7 +161,9 @@ fn a_guard_that_failed_in_a_run_is_told_wherever_the_run_is_shown() {
     let events = verdone(&sandbox, &["log", "--json"]).stdout;
     let lines: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.iter().filter(|line| line["event"] == "guard_failed").count(), 1);
-    lines.iter().for_each(|line| schema::assert_valid(&schema::read("docs/events.schema.json"), line));
+    for line in &lines {
+        schema::assert_valid(&schema::read("docs/events.schema.json"), line);
+    }
 }
 
 #[test]
@@ -176,7 +177,9 @@ fn old_sessions_are_counted_and_pruned_and_young_ones_stay() {
     }
     let age = |path: &Path| File::open(path).unwrap().set_modified(SystemTime::now() - Duration::from_hours(30)).unwrap();
     let old = sandbox.path(".verdone/sessions/s-old");
-    [old.join("events.jsonl"), old.clone()].iter().for_each(|path| age(path));
+    for path in [old.join("events.jsonl"), old.clone()] {
+        age(&path);
+    }
     hook(&sandbox, "{");
     let mut doctor = verdone(&sandbox, &["doctor"]);
     doctor.stdout = doctor.stdout.split_inclusive('\n').filter(|line| line.contains("session")).collect();
