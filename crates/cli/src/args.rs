@@ -339,18 +339,30 @@ pub(crate) struct LogArgs {
     pub json: bool,
 }
 
-/// Show one story: its attempts, evidence, refs and cost.
+/// Show one story: its attempts, evidence, refs and cost; or what hooks recorded of a session.
 ///
-/// Says what each check printed, which commit it became, and under which ref a rejected attempt is kept.
+/// Says what each check printed, which commit it became, and under which ref a rejected attempt is kept. Of a session: which tools
+/// ran how often and how long, what was denied by which rule, the files, the tests and the cost, as far as hooks were there to see it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone show US-003
-  verdone show US-003 --json")]
+  verdone show US-003 --json
+  verdone show --sessions           of the last run, and your own
+  verdone show --session 1dbd190c   one of them; the beginning is enough")]
+#[command(
+    override_usage = "verdone show [OPTIONS] <STORY>\n       verdone show [OPTIONS] --sessions\n       verdone show [OPTIONS] --session <ID>"
+)]
 pub(crate) struct ShowArgs {
     /// The story's id, as its plan spells it.
-    #[arg(value_name = "STORY")]
-    pub story: String,
+    #[arg(value_name = "STORY", required_unless_present_any = ["sessions", "session"], conflicts_with_all = ["sessions", "session"])]
+    pub story: Option<String>,
+    /// List the sessions of the last run and those that you started yourself, where hooks of Verdone were in them.
+    #[arg(long, conflicts_with = "session")]
+    pub sessions: bool,
+    /// Show one session by its id.
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -377,16 +389,17 @@ Example:
   verdone checkpoints")]
 pub(crate) struct CheckpointsArgs {}
 
-/// Delete what old runs kept: prompts, outputs, snapshots and rejected attempts.
+/// Delete what old runs kept: prompts, outputs, snapshots and rejected attempts; and what hooks recorded of old sessions.
 ///
 /// The newest runs, and one that did not end, stay as they are. Journals always stay, and with them the evidence of every story.
+/// So do the newest of your own sessions, and each that wrote something in the last day.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone prune --keep 5 --dry-run
   verdone prune --keep 5")]
 pub(crate) struct PruneArgs {
-    /// How many of the newest runs to leave alone.
+    /// How many of the newest runs to leave alone, and of the newest sessions of your own.
     #[arg(long, value_name = "N")]
     pub keep: usize,
     /// Say what would go, delete nothing.

@@ -309,6 +309,19 @@ pub enum Event {
         /// The redacted output, relative to the run's directory.
         output: Option<String>,
     },
+    /// Verdone's own hooks could not judge something. What waited for their word was denied.
+    GuardFailed {
+        /// The attempt in work, where there is one.
+        place: Option<Place>,
+        /// How often since the last such event.
+        failures: u32,
+        /// How often something was denied because of it.
+        denied: u32,
+        /// Why, the last time.
+        cause: String,
+        /// Where each of them is, relative to the run's directory.
+        file: String,
+    },
     /// `next_iteration` said to leave this iteration out. It counts as one all the same.
     IterationSkipped { place: Place },
     /// A signal asked the run to stop.

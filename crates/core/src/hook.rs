@@ -14,6 +14,8 @@ mod input;
 mod record;
 mod respond;
 pub mod settings;
+mod tally;
+mod transcript;
 mod value_end;
 mod watch;
 
@@ -25,5 +27,7 @@ pub use git_state::{GitState, Head, Operation};
 pub use input::{Common, HookEvent, HookInput, InputError, StartSource, ToolCall};
 pub use record::{Failed, Record};
 pub use respond::{Response, Situation, Streak, Target, TestRuns, respond, target};
+pub use tally::{DenialTally, FaultTally, SessionTally, Spent, TestTally, ToolTally};
+pub use transcript::spent_in;
 pub use value_end::ValueEnd;
 pub use watch::{Looked, Seen, Watch, looks_after};

@@ -251,6 +251,8 @@ pub enum Input {
     ScriptRan(Option<ScriptRun>),
     Signal(StopSignal),
     Asked(Request),
+    /// Hooks could not judge something since that was last told.
+    GuardFailed(GuardFailures),
     /// An effect could not be performed: Verdone's own trouble, which never spends an attempt.
     Failed {
         message: String,
@@ -296,6 +298,17 @@ pub struct TurnReport {
     pub leftovers: u32,
     pub tests: TurnTests,
     pub session: Option<SessionUse>,
+}
+
+/// Faults of our own hooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardFailures {
+    pub failures: u32,
+    pub denied: u32,
+    /// Of the last one.
+    pub cause: String,
+    /// Relative to the run's directory.
+    pub file: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -92,6 +92,8 @@ pub struct RunView {
     pub undone: Vec<String>,
     /// The user's own changes, where the run had to set them aside.
     pub aside: Option<AsideView>,
+    /// Faults of Verdone's own hooks.
+    pub guard: Option<GuardView>,
     #[serde(skip)]
     active: ActiveTime,
     #[serde(skip)]
@@ -150,6 +152,21 @@ pub enum AsideState {
     PutBack,
     /// Under the run's ref, until the user fetches them.
     Kept,
+}
+
+/// What Verdone's own hooks could not judge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GuardView {
+    pub failures: u32,
+    /// Those because of which something was denied.
+    pub denied: u32,
+    /// Of the last one.
+    pub cause: String,
+    /// When that was told.
+    #[schemars(with = "String")]
+    pub last: Timestamp,
+    /// Relative to the run's directory.
+    pub file: String,
 }
 
 /// The gates on the start tree.

@@ -7,6 +7,25 @@ use serde_json::{Value, json};
 use verdone_core::hook::settings::{After, Before, install, installed, uninstall};
 
 const PROGRAM: &str = "/usr/bin/verdone";
+const CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
+/// Events that nobody asked to be told of: to have a hook for one changes what the client does (it expects the path of a work tree, waits
+/// before it switches models, lets a hook answer for the user), or it comes with every few words.
+const NEVER: [&str; 14] = [
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "Elicitation",
+    "ElicitationResult",
+    "MessageDisplay",
+    "UserPromptExpansion",
+    "PermissionDenied",
+    "Setup",
+    "InstructionsLoaded",
+    "CwdChanged",
+    "FileChanged",
+    "DirectoryAdded",
+];
 const EVENTS: [&str; 19] = [
     "SessionStart",
     "UserPromptSubmit",
@@ -57,6 +76,12 @@ fn ours(settings: &Value, event: &str) -> Vec<(Value, Value)> {
 
 fn assert_has_all(text: &str, program: &str) {
     let settings = value(text);
+    assert!(NEVER.iter().all(|event| ours(&settings, event).is_empty()), "{text}");
+    if let Some(env) = settings["env"].as_object() {
+        assert!(env.contains_key(CAP), "{text}");
+    } else {
+        assert!(settings.get("env").is_some(), "{text}");
+    }
     for event in EVENTS {
         let found = ours(&settings, event);
         assert_eq!(found.len(), 1, "{event} in {text}");
@@ -111,6 +136,13 @@ fn odd_files_come_back_as_they_were() {
         "{\"hooks\":{\"Stop\":[]}}",
         "{\"hooks\":{\"Stop\":[{\"hooks\":[]}]}}",
         "{\n\t\"model\": \"opus\",\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\"hooks\": [{\"type\": \"command\", \"command\": \"verdone hook\"}]}\n\t\t]\n\t}\n}",
+        "{\"env\":{}}",
+        "{\n  \"env\": {\n  }\n}\n",
+        "{\n  \"env\": {\n    \"A\": \"1\"\n  },\n  \"hooks\": {}\n}\n",
+        "{\"env\":{\"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP\":\"100\"}}",
+        "{\"env\":{\"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP\":\"3\",\"B\":\"\"}}",
+        "{\"env\": null, \"hooks\": {\"SubagentStop\": []}}",
+        "{\"env\": {\"A\": \"1\"}, \"env\": {}, \"a\": 1}",
         "{\"hooks\": 5, \"hooks\": {\"Stop\": 1, \"Stop\": []}}",
         "{\"hooks\": {\"Stop\": []}, \"x\": \"\\ud800 \\\" } ,\", \"hooks\": {}}",
     ] {
@@ -150,8 +182,38 @@ fn a_file_and_a_folder_that_were_made_for_us_are_told() {
 fn a_file_of_ours_reads_well() {
     let text = install(Before::NoFile, "/home/ada/.cargo/bin/verdone").unwrap();
     assert!(text.starts_with("{\n  \"hooks\": {\n    \"SessionStart\": [{ \"hooks\": [{ \"type\": \"command\", "), "{text}");
-    assert!(text.ends_with(" }] }]\n  }\n}\n"), "{text}");
-    assert_eq!(text.lines().count(), EVENTS.len() + 4);
+    assert!(text.ends_with(" }] }]\n  },\n  \"env\": { \"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP\": \"100\" }\n}\n"), "{text}");
+    assert_eq!(text.lines().count(), EVENTS.len() + 5);
+}
+
+#[test]
+fn a_limit_of_the_users_own_stays_and_one_that_was_changed_since_is_the_users() {
+    let theirs = "{\"env\": {\"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP\": \"3\"}}";
+    assert_eq!(value(&put_in(theirs))["env"], json!({CAP: "3"}));
+    assert_eq!(value(&put_in("{\"env\": {\"A\": \"1\"}}"))["env"], json!({CAP: "100", "A": "1"}));
+    for before in [Before::NoFile, Before::Text("{}"), Before::Text("{\"env\": {}}")] {
+        let with = install(before, PROGRAM).unwrap();
+        let changed = with.replace("\"100\"", "\"40\"");
+        assert_eq!(put_in(&changed), changed, "it is up to date");
+        assert_eq!(value(&take_out(&changed)), json!({"env": {CAP: "40"}}));
+        let gone = with.replace("\"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP\": \"100\"", "");
+        assert_eq!(value(&put_in(&gone))["env"], json!({CAP: "100"}), "what is missing is put in again");
+    }
+}
+
+#[test]
+fn hooks_of_an_earlier_version_get_the_limit_and_still_come_out_whole() {
+    let with = put_in("{\"a\": 1}");
+    let start = with.find("\"env\"").unwrap();
+    let end = start + with[start..].find('}').unwrap() + 1;
+    let old = format!("{}{}", &with[..start], with[end..].trim_start_matches(',').trim_start()).replace(
+        "\"type\": \"command\", \"args\": [\"hook\"], \"command\": \"/usr/bin/verdone\"",
+        "\"type\": \"command\", \"command\": \"/usr/bin/verdone\", \"args\": [\"hook\"]",
+    );
+    assert_eq!(value(&old).get("env"), None, "{old}");
+    let new = put_in(&old);
+    assert_has_all(&new, PROGRAM);
+    assert_eq!(value(&take_out(&new)), json!({"a": 1}));
 }
 
 #[test]
@@ -346,7 +408,20 @@ fn settings() -> BoxedStrategy<String> {
                 (false, false) => format!("{{{inner},{member}}}"),
             }
         });
-    let root = prop_oneof![1 => object("[a-z]{1,5}", anything()), 3 => with_hooks];
+    let variables = object("A|B|CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", prop_oneof![Just("\"100\"".to_owned()), anything()]);
+    let with_env =
+        (object("[a-z]{4,5}", anything()), variables, hooks(), space(), 0..4).prop_map(|(rest, env, hooks, a, order)| {
+            let inner = &rest[1..rest.len() - 1];
+            let (env, hooks) = (format!("{a}\"env\":{a}{env}"), format!("{a}\"hooks\":{hooks}"));
+            let members = match order {
+                0 => vec![env],
+                1 => vec![env, hooks],
+                2 => vec![hooks, env],
+                _ => vec![inner.to_owned(), env],
+            };
+            format!("{{{}}}", members.into_iter().filter(|member| !member.trim().is_empty()).collect::<Vec<_>>().join(","))
+        });
+    let root = prop_oneof![1 => object("[a-z]{1,5}", anything()), 3 => with_hooks, 2 => with_env];
     (prop_oneof![Just(""), Just("\u{feff}")], space(), root, space())
         .prop_map(|(mark, before, root, after)| format!("{mark}{before}{root}{after}"))
         .boxed()
@@ -373,6 +448,14 @@ proptest! {
         }
         if hooks.is_empty() && before.get("hooks").is_none() {
             with.as_object_mut().unwrap().remove("hooks");
+        }
+        if let Some(env) = with["env"].as_object_mut()
+            && before["env"].get(CAP).is_none()
+        {
+            prop_assert_eq!(env.remove(CAP), Some(json!("100")));
+            if env.is_empty() && before.get("env").is_none() {
+                with.as_object_mut().unwrap().remove("env");
+            }
         }
         prop_assert_eq!(with, before);
     }

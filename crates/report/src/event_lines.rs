@@ -10,6 +10,7 @@ use verdone_core::lifecycle::{Meaning, ScriptExit};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
+use crate::guard::{guard_failed, guard_file};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
 use crate::words::{because, checks, duration, given_up, outcome, plural, red, sentence, usage, wait_cause};
@@ -143,6 +144,11 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         }
         Event::ScriptRan { script, exit, meaning, .. } if *exit != ScriptExit::Code(0) => {
             vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
+        }
+        Event::GuardFailed { failures, denied, cause, file, .. } => {
+            let mut lines = vec![Line::under(Mark::Warn, sentence(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))];
+            lines.extend(guard_file(view, file).map(|path| Line::under(Mark::Info, format!("each time is in {path}"))));
+            lines
         }
         Event::IterationSkipped { place } => {
             vec![Line::top(Mark::Info, format!("Iteration skipped, at {}", clean(place.story.as_str())))]

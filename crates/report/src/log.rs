@@ -4,9 +4,10 @@ use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
 
 use crate::event_lines::{UNDO_TAKEN_BACK, asked, files, not_put_back, rolled_back, script_mark, signal_name, verdict_mark};
+use crate::guard::guard_failed;
 use crate::style::{Mark, Style};
 use crate::width::clean;
-use crate::words::{because, checks, duration, given_up, moment, plural, red, verification, wait_cause};
+use crate::words::{because, checks, duration, given_up, moment, plural, red, sentence, verification, wait_cause};
 
 /// Never more than one line and never cut: it may be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
@@ -35,6 +36,7 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::IterationSkipped { place }
         | Event::AttemptLeft { place, .. }
         | Event::RolledBack { place, .. } => Some(place),
+        Event::GuardFailed { place, .. } => place.as_ref(),
         Event::RunStarted { .. }
         | Event::ChangesSetAside { .. }
         | Event::PutBackStarted { .. }
@@ -127,6 +129,9 @@ fn said(event: &Event) -> (Mark, String) {
         Event::ScriptRan { script, exit, meaning, duration_ms, .. } => {
             let text = format!("Script {} {}, {}", script.name(), clean(&exit.words()), duration(*duration_ms));
             (script_mark(*meaning), text)
+        }
+        Event::GuardFailed { failures, denied, cause, .. } => {
+            (Mark::Warn, sentence(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))
         }
         Event::IterationSkipped { .. } => (Mark::Info, "Iteration skipped by the script".to_owned()),
         Event::Asked { request } => (Mark::Info, format!("Asked: {}", asked(request))),

@@ -8,6 +8,7 @@ use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
 
 use crate::event_lines::{name, not_put_back};
+use crate::guard::guard_told;
 use crate::style::Tone;
 use crate::summary::{aside, false_claims, tally, work};
 use crate::width::clean;
@@ -203,6 +204,7 @@ fn review(out: &mut String, view: &RunView) {
     if view.leftovers > 0 {
         points.push(format!("Ended {} that the agent left running.", plural(view.leftovers as usize, "process", "processes")));
     }
+    points.extend(view.guard.as_ref().map(|guard| format!("{}.", text(&guard_told(view, guard)))));
     if let Some(aside) = view.aside.as_ref().filter(|aside| aside.state == AsideState::Kept) {
         let why = not_put_back(aside.reason.as_deref().unwrap_or_default(), &aside.overlap);
         points.push(format!("{}. To get them: {}.", text(&why), code(&aside.command)));

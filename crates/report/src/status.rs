@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use verdone_core::view::RunView;
 
 use crate::event_lines::name;
+use crate::guard::guard_told;
 use crate::style::{Style, Tone};
 use crate::summary::{aside, false_claims, tally, way_back, work};
 use crate::width::{clean, wrap};
@@ -26,6 +27,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     rows.push(("Work", work(view, active)));
     rows.extend(usage(view.cost_usd, view.tokens).map(|used| ("Cost", used)));
     rows.extend(false_claims(view.false_claims).map(|text| ("Claims", text)));
+    rows.extend(view.guard.as_ref().map(|guard| ("Guard", guard_told(view, guard))));
     rows.extend(aside(view).map(|(_, text)| ("Changes", text)));
     rows.extend(way_back(view).map(|command| ("Get them", command)));
     if let Some(finish) = view.finish.filter(|_| view.ended.is_some()) {

@@ -6,6 +6,7 @@ use verdone_core::id::StoryId;
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
 use crate::event_lines::{files, name};
+use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
 use crate::width::{clean, wrap};
@@ -18,7 +19,7 @@ pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
     let mut page = Page { out: String::new(), style };
     page.head(view, story, now);
     for attempt in &story.attempts {
-        page.attempt(attempt, now);
+        page.attempt(view, attempt, now);
     }
     Some(page.out)
 }
@@ -63,7 +64,7 @@ impl Page<'_> {
         }
     }
 
-    fn attempt(&mut self, attempt: &AttemptView, now: u64) {
+    fn attempt(&mut self, view: &RunView, attempt: &AttemptView, now: u64) {
         self.out.push('\n');
         let took = duration(attempt.duration_ms(now));
         self.put(0, None, Tone::Strong, &format!("Attempt {} (iteration {}, {took})", attempt.attempt, attempt.iteration));
@@ -79,6 +80,9 @@ impl Page<'_> {
         }
         for seen in attempt.verifications.iter().filter(|seen| attempt.turns.iter().all(|turn| turn.turn != seen.turn)) {
             self.verification(seen);
+        }
+        if let Some(guard) = &attempt.guard {
+            self.put(2, Some(Mark::Warn), Tone::Plain, &guard_told(view, guard));
         }
         self.end(attempt);
     }

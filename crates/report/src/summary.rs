@@ -4,6 +4,7 @@ use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, FalseClaims, RunView, StoryView};
 
 use crate::event_lines::{not_put_back, verdict_mark};
+use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
 use crate::words::{duration, plural, sentence, usage};
@@ -118,6 +119,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
             format!("The checks left {files} behind that {} not ignored", if view.debris.len() == 1 { "is" } else { "are" }),
         ));
     }
+    rows.extend(view.guard.as_ref().map(|guard| (Tone::Warn, guard_told(view, guard))));
     rows.extend(aside(view).filter(|(tone, _)| *tone == Tone::Warn));
     rows.extend(way_back(view).map(|command| (Tone::Warn, format!("To get them: {command}"))));
     if let Some(finish) = view.finish {

@@ -12,6 +12,7 @@ use crate::atomic::write_atomically;
 use crate::config_file::Environment;
 use crate::output::Stream;
 use crate::process::{self, EnvPlan, Exit, Moment, RUN_VARIABLE, Spawn, Stdin, redactor_from_environment};
+use crate::project::HOME;
 use crate::signal::Signals;
 
 /// Which sessions a settings file counts for.
@@ -158,6 +159,8 @@ pub enum ProbeError {
     Failed { event: &'static str, exit: String },
     #[error("its answer to {event} is not JSON")]
     NotJson { event: &'static str },
+    #[error("it did not deny a push, which it has to")]
+    NotDenied,
     #[error("there is no folder to try it in")]
     NoFolder(#[from] io::Error),
 }
@@ -166,44 +169,64 @@ pub enum ProbeError {
 /// object.
 pub fn probe(command: &[String], limit: Duration) -> Result<(), ProbeError> {
     let folder = tempfile::tempdir()?;
-    let redactor = redactor_from_environment(&[]);
-    for (event, fields) in SAMPLES {
-        let input = format!(
-            r#"{{"session_id":"verdone-doctor","transcript_path":"/dev/null","cwd":{cwd},"hook_event_name":"{event}",{fields}}}"#,
-            cwd = serde_json::Value::from(folder.path().to_string_lossy()),
-        );
-        let spawn = Spawn {
-            argv: command.iter().map(Into::into).collect(),
-            cwd: folder.path().to_owned(),
-            // In a run the installed hooks are silent; here they are to speak.
-            env: EnvPlan::default().with("CLAUDE_PROJECT_DIR", folder.path()).without(RUN_VARIABLE),
-            stdin: Stdin::Bytes(input.into_bytes()),
-            wall: Some(limit),
-            idle: None,
-            grace: GRACE,
-            cap: ANSWER_BYTES,
-            keep: None,
-            redactor: &redactor,
-        };
-        let mut said = String::new();
-        let ended = process::run(&spawn, &Signals::none(), &mut |moment| match moment {
-            Moment::Line { stream: Stream::Stdout, text } => said = format!("{said}{text}\n"),
-            Moment::Line { stream: Stream::Stderr, .. } | Moment::Tick => {}
-        })?;
-        let failed = |exit: String| Err(ProbeError::Failed { event, exit });
-        match ended.exit {
-            Exit::Code(0) => {}
-            Exit::Code(code) => return failed(format!("exit code {code}")),
-            Exit::Signal(signal) => return failed(format!("signal {signal}")),
-            Exit::Wall | Exit::Idle => return Err(ProbeError::Late { event, seconds: limit.as_secs() }),
-            Exit::Terminal => return failed("a question on the terminal".to_owned()),
-            Exit::Interrupted(signal) => return failed(format!("{signal:?}")),
-        }
-        if !said.trim().is_empty() && !serde_json::from_str::<serde_json::Value>(&said).is_ok_and(|value| value.is_object()) {
-            return Err(ProbeError::NotJson { event });
-        }
+    SAMPLES.iter().try_for_each(|(event, fields)| ask(command, folder.path(), event, fields, limit).map(drop))
+}
+
+/// The same, and that it judges: in a project of Verdone's it has to deny what no rule allows.
+pub fn prove(command: &[String], limit: Duration) -> Result<(), ProbeError> {
+    probe(command, limit)?;
+    let folder = tempfile::tempdir()?;
+    fs::create_dir(folder.path().join(HOME))?;
+    let (event, fields) = PUSH;
+    let answer = ask(command, folder.path(), event, fields, limit)?.unwrap_or_default();
+    let verdict = &answer["hookSpecificOutput"]["permissionDecision"];
+    if verdict == "deny" { Ok(()) } else { Err(ProbeError::NotDenied) }
+}
+
+/// What a hook says to one event.
+fn ask(
+    command: &[String],
+    folder: &Path,
+    event: &'static str,
+    fields: &str,
+    limit: Duration,
+) -> Result<Option<serde_json::Value>, ProbeError> {
+    let input = format!(
+        r#"{{"session_id":"verdone-doctor","transcript_path":"/dev/null","cwd":{cwd},"hook_event_name":"{event}",{fields}}}"#,
+        cwd = serde_json::Value::from(folder.to_string_lossy()),
+    );
+    let spawn = Spawn {
+        argv: command.iter().map(Into::into).collect(),
+        cwd: folder.to_owned(),
+        // In a run the installed hooks are silent; here they are to speak.
+        env: EnvPlan::default().with("CLAUDE_PROJECT_DIR", folder).without(RUN_VARIABLE),
+        stdin: Stdin::Bytes(input.into_bytes()),
+        wall: Some(limit),
+        idle: None,
+        grace: GRACE,
+        cap: ANSWER_BYTES,
+        keep: None,
+        redactor: &redactor_from_environment(&[]),
+    };
+    let mut said = String::new();
+    let ended = process::run(&spawn, &Signals::none(), &mut |moment| match moment {
+        Moment::Line { stream: Stream::Stdout, text } => said = format!("{said}{text}\n"),
+        Moment::Line { stream: Stream::Stderr, .. } | Moment::Tick => {}
+    })?;
+    let failed = |exit: String| Err(ProbeError::Failed { event, exit });
+    match ended.exit {
+        Exit::Code(0) => {}
+        Exit::Code(code) => return failed(format!("exit code {code}")),
+        Exit::Signal(signal) => return failed(format!("signal {signal}")),
+        Exit::Wall | Exit::Idle => return Err(ProbeError::Late { event, seconds: limit.as_secs() }),
+        Exit::Terminal => return failed("a question on the terminal".to_owned()),
+        Exit::Interrupted(signal) => return failed(format!("{signal:?}")),
     }
-    Ok(())
+    if said.trim().is_empty() {
+        return Ok(None);
+    }
+    let answer = serde_json::from_str(&said).ok().filter(serde_json::Value::is_object);
+    answer.map(Some).ok_or(ProbeError::NotJson { event })
 }
 
 const GRACE: Duration = Duration::from_millis(500);
@@ -217,6 +240,12 @@ const SAMPLES: [(&str, &str); 2] = [
     ),
     ("SessionEnd", r#""reason":"other""#),
 ];
+
+/// What the built-in rules deny everywhere.
+const PUSH: (&str, &str) = (
+    "PreToolUse",
+    r#""permission_mode":"default","tool_name":"Bash","tool_input":{"command":"git push origin main"},"tool_use_id":"toolu_doctor""#,
+);
 
 #[cfg(test)]
 mod tests {
@@ -285,6 +314,24 @@ mod tests {
         fs::remove_file(&file.path).unwrap();
         fs::write(&file.path, b"\xff").unwrap();
         assert!(matches!(file.read(), Err(SettingsFileError::NotText { .. })));
+    }
+
+    #[test]
+    fn a_hook_that_only_says_that_all_is_well_proves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("verdone");
+        let prove_script = |text: &str| {
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            prove(&[path.display().to_string(), "hook".to_owned()], Duration::from_secs(20))
+        };
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
+        let judging = format!("case \"$(cat)\" in *'git push'*) [ -d .verdone ] && echo '{deny}';; esac");
+        assert!(prove_script(&judging).is_ok());
+        assert!(matches!(prove_script("cat > /dev/null"), Err(ProbeError::NotDenied)));
+        assert!(matches!(prove_script("cat > /dev/null; echo '{}'"), Err(ProbeError::NotDenied)));
+        assert!(matches!(prove_script("cat > /dev/null; exit 1"), Err(ProbeError::Failed { .. })));
+        assert!(matches!(prove_script("cat > /dev/null; echo well"), Err(ProbeError::NotJson { .. })));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::fault::{self, Point};
 use crate::inbox::Inbox;
+use crate::sessions::FaultWatch;
 use crate::site::Site;
 use crate::step::{self, StepError};
 use crate::store::{Journal, JournalError, When};
@@ -23,6 +24,7 @@ pub struct Driver<'a> {
     journal: Journal,
     state: State,
     inbox: Inbox,
+    faults: FaultWatch,
     reporter: &'a mut dyn Reporter,
 }
 
@@ -34,8 +36,8 @@ impl std::fmt::Debug for Driver<'_> {
 
 impl<'a> Driver<'a> {
     pub fn new(site: Site, rules: Rules, journal: Journal, reporter: &'a mut dyn Reporter) -> Self {
-        let inbox = Inbox::of(&site.run_dir);
-        Self { site, rules, journal, state: State::default(), inbox, reporter }
+        let (inbox, faults) = (Inbox::of(&site.run_dir), FaultWatch::of(&site.run_dir));
+        Self { site, rules, journal, state: State::default(), inbox, faults, reporter }
     }
 
     /// Runs until the run has stopped; answers with the exit code.
@@ -57,11 +59,14 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Signals and requests are inputs of their own, before the answer of the effect that they came in.
+    /// Signals, requests and faults of hooks are inputs of their own, before the answer of the effect that they came in.
     fn hear(&mut self) -> Result<(), JournalError> {
         // An inbox that cannot be read is a request that was not heard, no reason to end a run.
         for request in self.inbox.take().unwrap_or_default() {
             self.take(&Input::Asked(request))?;
+        }
+        if let Some(found) = self.faults.look(&self.site.redactor) {
+            self.take(&Input::GuardFailed(found))?;
         }
         match self.site.signals.requested() {
             Some(signal) if self.state.stop.is_none() => self.take(&Input::Signal(signal)).map(|_| ()),

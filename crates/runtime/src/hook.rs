@@ -14,6 +14,7 @@ mod session;
 mod speaker;
 mod stdin;
 mod story;
+mod transcript;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -30,6 +30,7 @@ pub mod prune;
 pub mod recover;
 mod regular;
 pub mod run;
+pub mod sessions;
 pub mod signal;
 pub mod site;
 pub mod step;

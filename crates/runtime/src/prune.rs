@@ -1,13 +1,16 @@
 //! Making room: what old runs kept is deleted, their journals stay. The evidence of every story lives on in those and in git notes.
+//! Of the user's own sessions nothing is evidence: old ones go.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use verdone_core::id::RunId;
 use verdone_core::machine::Phase;
 
 use crate::git::{Git, GitError};
+use crate::sessions::{own_sessions, sessions};
 use crate::store::{JournalError, LockError, RunLock, Store};
 
 #[derive(Debug, thiserror::Error)]
@@ -28,10 +31,18 @@ pub struct Pruned {
     pub runs: Vec<RunId>,
     /// Left alone, because uncommitted changes of the user's are nowhere else.
     pub with_changes: Vec<RunId>,
+    /// How many sessions of the user's own.
+    pub sessions: usize,
     pub bytes: u64,
 }
 
-/// Deletes prompts, outputs, snapshots and kept attempts of all but the newest `keep` runs. A run that did not end is left alone.
+/// A session is over after this much silence. One that is not, and is pruned all the same, only forgets which files it has read.
+const QUIET: Duration = Duration::from_hours(24);
+/// What a folder of sessions is called while it is deleted: no session has such a name.
+const GOING: &str = ".pruned";
+
+/// Deletes prompts, outputs, snapshots and kept attempts of all but the newest `keep` runs, and what hooks recorded of all but the newest
+/// `keep` sessions of the user's own. A run that did not end is left alone, and so is a session that wrote something in the last day.
 pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Pruned, PruneError> {
     let _lock = RunLock::take(git.git_dir())?;
     let store = Store::of(root);
@@ -61,12 +72,53 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         pruned.bytes += bytes;
         pruned.runs.push(id.clone());
     }
+    let folder = own_sessions(root);
+    let now = SystemTime::now();
+    prune_sessions(&folder, keep, now, dry_run, &mut pruned).map_err(|source| PruneError::Io { path: folder.clone(), source })?;
     Ok(pruned)
+}
+
+fn prune_sessions(folder: &Path, keep: usize, now: SystemTime, dry_run: bool, pruned: &mut Pruned) -> io::Result<()> {
+    if !fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()) {
+        return Ok(());
+    }
+    let going = folder.join(GOING);
+    if !dry_run && fs::symlink_metadata(&going).is_ok_and(|meta| meta.is_dir()) {
+        fs::remove_dir_all(&going)?;
+    }
+    // A time that is still to come is a clock that was set back: that session may be a new one.
+    let is_quiet = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > QUIET);
+    for session in sessions(folder)?.into_iter().skip(keep).filter(|session| is_quiet(session.changed)) {
+        let bytes = size(&session.dir)?;
+        if !dry_run {
+            // Out of the way in one step: a hook that comes just now finds all of the session or none of it.
+            fs::rename(&session.dir, &going)?;
+            fs::remove_dir_all(&going)?;
+        }
+        pruned.bytes += bytes;
+        pruned.sessions += 1;
+    }
+    for name in ["faults.jsonl", "faults.1.jsonl"] {
+        let path = folder.join(name);
+        if let Some(meta) = fs::symlink_metadata(&path).ok().filter(|meta| meta.is_file() && meta.modified().is_ok_and(is_quiet))
+        {
+            if !dry_run {
+                fs::remove_file(&path)?;
+            }
+            pruned.bytes += meta.len();
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of everything below `.verdone/runs/`.
 pub fn disk_use(root: &Path) -> io::Result<u64> {
     size(&root.join(".verdone/runs"))
+}
+
+/// Bytes of what hooks recorded of the user's own sessions.
+pub fn sessions_disk_use(root: &Path) -> io::Result<u64> {
+    size(&own_sessions(root))
 }
 
 fn empty(dir: &Path) -> io::Result<()> {
@@ -102,4 +154,71 @@ fn size(dir: &Path) -> io::Result<u64> {
         }
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    const HOUR: Duration = Duration::from_hours(1);
+
+    fn session(folder: &Path, name: &str, at: SystemTime) {
+        let dir = folder.join(name);
+        fs::create_dir_all(dir.join("known/ab")).unwrap();
+        fs::write(dir.join("known/ab/cd"), "").unwrap();
+        fs::write(dir.join("events.jsonl"), "0123456789").unwrap();
+        for path in [dir.join("events.jsonl"), dir.join("known"), dir] {
+            File::open(path).unwrap().set_modified(at).unwrap();
+        }
+    }
+
+    fn left(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn old_sessions_go_but_for_the_newest_and_those_that_may_be_alive() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("sessions");
+        let now = SystemTime::now();
+        for (name, hours) in [("a-live", 0), ("b-today", 20), ("c-old", 50), ("d-older", 60), ("e-oldest", 70)] {
+            session(&folder, name, now - HOUR * hours);
+        }
+        session(&folder, "f-ahead", now + HOUR * 50);
+        fs::write(folder.join(".gitignore"), "*\n").unwrap();
+        fs::write(folder.join("faults.jsonl"), "{}").unwrap();
+        fs::write(folder.join("faults.1.jsonl"), "{}").unwrap();
+        File::open(folder.join("faults.1.jsonl")).unwrap().set_modified(now - HOUR * 50).unwrap();
+        let prune = |keep, dry_run| {
+            let mut pruned = Pruned::default();
+            prune_sessions(&folder, keep, now, dry_run, &mut pruned).unwrap();
+            (pruned.sessions, pruned.bytes)
+        };
+        let before = left(&folder);
+        assert_eq!(prune(4, true), (2, 22));
+        assert_eq!(left(&folder), before, "a dry run deletes nothing");
+        assert_eq!(prune(4, false), (2, 22));
+        assert_eq!(left(&folder), [".gitignore", "a-live", "b-today", "c-old", "f-ahead", "faults.jsonl"]);
+        assert_eq!(prune(0, false), (1, 10));
+        assert_eq!(left(&folder), [".gitignore", "a-live", "b-today", "f-ahead", "faults.jsonl"]);
+    }
+
+    #[test]
+    fn a_prune_that_was_killed_is_finished_and_a_link_is_not_followed() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("sessions");
+        let old = SystemTime::now() - HOUR * 100;
+        session(&folder, GOING, old);
+        session(&folder, "old", old);
+        let linked = temp.path().join("linked");
+        std::os::unix::fs::symlink(&folder, &linked).unwrap();
+        prune_sessions(&linked, 0, SystemTime::now(), false, &mut Pruned::default()).unwrap();
+        assert_eq!(left(&folder), [GOING, "old"]);
+        prune_sessions(&folder, 0, SystemTime::now(), false, &mut Pruned::default()).unwrap();
+        assert_eq!(left(&folder), Vec::<String>::new());
+    }
 }

@@ -7,7 +7,10 @@ use verdone_runtime::client_settings::Scope;
 ///
 /// A run needs none of this. Shows the change first, and asks. Every other byte of the file stays as it is,
 /// hooks of yours too, and `verdone uninstall` gives the file back as it was. Doing it again changes nothing, or brings the hooks up to
-/// date. A file that is not JSON (with comments, say) is left alone.
+/// date. A file that is not JSON (with comments, say) is left alone. Then a hook is started, to see that it answers and judges.
+///
+/// It also raises how often in a row a hook may keep a turn from ending, where you have not set that yourself: the client's own limit is
+/// 8, and beyond it a turn ends in silence. It is `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP` in `env`.
 ///
 /// Without a choice of file it is --local: your sessions in this project, and nobody else's.
 #[derive(Debug, Args)]

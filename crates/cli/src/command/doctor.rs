@@ -4,19 +4,22 @@ mod hooks;
 
 use std::path::Path;
 
+use jiff::tz::TimeZone;
 use verdone_core::config::Config;
-use verdone_report::plural;
+use verdone_report::{fault_line, plural};
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, GitError};
 use verdone_runtime::lifecycle::Scripts;
 use verdone_runtime::preflight::{self, Dirty, Finding, Health};
 use verdone_runtime::project::Project;
-use verdone_runtime::prune::disk_use;
+use verdone_runtime::prune::{disk_use, sessions_disk_use};
 use verdone_runtime::recover::unfinished;
 use verdone_runtime::run::{Ready, RunRequest};
+use verdone_runtime::sessions::own_sessions;
 use verdone_runtime::store::{RunLock, Store, owed};
 
 use super::land::{note, worktrees};
+use super::show::own_faults;
 use super::{Context, Outcome};
 use crate::args::DoctorArgs;
 use crate::error::{CliError, Kind};
@@ -86,6 +89,7 @@ fn examine(context: &Context) -> Vec<Finding> {
         Err(error) => findings.extend(without_plan(error.into(), &project, &config)),
     }
     findings.extend(runs(&project));
+    findings.extend(sessions(&project));
     findings.extend(dead_run(&project));
     findings.extend(kept_changes(&project));
     findings.extend(worktrees(&project).iter().map(|waiting| {
@@ -109,6 +113,27 @@ fn runs(project: &Project) -> Option<Finding> {
         finding.hints.push("verdone prune --keep 5".to_owned());
     }
     Some(finding)
+}
+
+/// What hooks recorded of the user's own sessions.
+fn sessions(project: &Project) -> Vec<Finding> {
+    let bytes = sessions_disk_use(&project.root).unwrap_or(0);
+    let count = verdone_runtime::sessions::sessions(&own_sessions(&project.root)).map_or(0, |found| found.len());
+    let mut findings = Vec::new();
+    if count > 0 {
+        let message =
+            format!("{} in .verdone/sessions, {} MB", plural(count, "session", "sessions"), bytes.div_ceil(1024 * 1024));
+        findings.push(if bytes > MUCH {
+            Finding { hints: vec!["verdone prune --keep 5".to_owned()], ..Finding::warning("sessions", message) }
+        } else {
+            Finding::good("sessions", message)
+        });
+    }
+    findings.extend(own_faults(&project.root).map(|found| {
+        let message = format!("in your own sessions: {}", fault_line(&found, &TimeZone::system()));
+        Finding { hints: vec!["verdone show --sessions".to_owned()], ..Finding::warning("hooks", message) }
+    }));
+    findings
 }
 
 fn kept_changes(project: &Project) -> Vec<Finding> {

@@ -2,33 +2,40 @@
 
 use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
-use verdone_core::hook::settings::{After, install, is_recognisable, uninstall};
+use verdone_core::hook::settings::{After, install, installed, is_recognisable, uninstall};
 use verdone_report::diff;
-use verdone_runtime::client_settings::{Found, SettingsFile};
+use verdone_runtime::client_settings::{Found, SettingsFile, prove};
+use verdone_runtime::hook::ARGUMENT as HOOK;
 
 use super::{Context, Outcome};
 use crate::args::{EditArgs, InstallArgs, UninstallArgs};
 use crate::error::CliError;
 use crate::terminal::{print, print_json, printable_line, say};
 
+/// Longer than a hook may take on a very busy machine.
+pub(super) const LIMIT: Duration = Duration::from_secs(10);
+
 pub(super) fn put_in(args: &InstallArgs, context: &Context) -> Outcome {
     let program = this_program()?;
     let words = Words {
         nothing: "has the hooks already, and they are up to date",
-        done: "Installed. Sessions that run now take it over at once; `verdone doctor` says whether the hooks answer.",
+        done: "Installed, and the hooks answer: one was started and denied a push. Sessions that run now take them over at once.",
     };
-    edit(&args.edit, context, &words, |found| Ok(After::Text(install(found.as_before(), &program)?)))
+    let change = |found: &Found| Ok(After::Text(install(found.as_before(), &program)?));
+    edit(&args.edit, context, &words, change, |after| trouble(after, &program))
 }
 
 pub(super) fn take_out(args: &UninstallArgs, context: &Context) -> Outcome {
     let words = Words { nothing: "has no hooks of Verdone", done: "Uninstalled." };
-    edit(&args.edit, context, &words, |found| match found {
+    let change = |found: &Found| match found {
         Found::NoFolder => Ok(After::NoFolder),
         Found::NoFile => Ok(After::NoFile),
         Found::Text(text) => uninstall(text),
-    })
+    };
+    edit(&args.edit, context, &words, change, |_| None)
 }
 
 /// The project root as the hooks know it; outside of a repository the folder itself.
@@ -47,6 +54,7 @@ fn edit(
     context: &Context,
     words: &Words,
     change: impl FnOnce(&Found) -> Result<After, verdone_core::plan::Problem>,
+    trouble: impl FnOnce(&After) -> Option<String>,
 ) -> Outcome {
     let root = root(context);
     let file = SettingsFile::of(args.scope(), &root, &context.environment)?;
@@ -71,8 +79,10 @@ fn edit(
         say("Nothing was changed.\n");
         return Ok(4);
     }
+    let mut trouble_after = None;
     if writes {
         file.replace(&before, &after)?;
+        trouble_after = trouble(&after);
     }
     if args.json {
         print_json(&json!({
@@ -80,12 +90,27 @@ fn edit(
             "scope": args.scope().name(),
             "changes": changes,
             "written": writes,
+            "trouble": trouble_after,
             "diff": shown,
         }))?;
-    } else {
+    } else if trouble_after.is_none() {
         print(&format!("{}\n", if writes { words.done } else { "Nothing was written: --dry-run." }))?;
     }
-    Ok(0)
+    match trouble_after {
+        None => Ok(0),
+        Some(trouble) => Err(CliError::error(format!("the hooks are in {name}, but they do not work: {trouble}"))
+            .hint(format!("verdone uninstall --{} takes them out again", args.scope().name()))
+            .hint("verdone doctor looks at them anew")),
+    }
+}
+
+/// Why what was just written does not work. Written it is all the same: a client may be mended as well as a program.
+fn trouble(after: &After, program: &str) -> Option<String> {
+    let After::Text(text) = after else { return None };
+    if installed(text).ok().flatten().is_some_and(|found| found.disabled) {
+        return Some("all hooks are switched off there by \"disableAllHooks\"".to_owned());
+    }
+    prove(&[program.to_owned(), HOOK.to_owned()], LIMIT).err().map(|error| error.to_string())
 }
 
 fn old(before: &Found) -> Option<&str> {

@@ -13,7 +13,12 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
     let pruned = prune(&Git::open(&project.root)?, &project.root, args.keep, args.dry_run)?;
     let done = if args.dry_run { "Would delete" } else { "Deleted" };
     let runs = plural(pruned.runs.len(), "run", "runs");
-    print(&format!("{done} what {runs} kept, {} KB. Their journals stay.\n", pruned.bytes.div_ceil(1024)))?;
+    let sessions = if pruned.sessions > 0 {
+        format!(" and what hooks recorded of {}", plural(pruned.sessions, "session", "sessions"))
+    } else {
+        String::new()
+    };
+    print(&format!("{done} what {runs} kept{sessions}, {} KB. Their journals stay.\n", pruned.bytes.div_ceil(1024)))?;
     for run in &pruned.with_changes {
         let text = format!(
             "Left alone: run {run} keeps uncommitted changes of yours. To let them go: git update-ref -d refs/verdone/{run}\n"

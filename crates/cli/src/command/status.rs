@@ -1,11 +1,14 @@
 //! `verdone status`.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use verdone_report::fault_line;
 use verdone_runtime::git::Git;
 use verdone_runtime::store::{Store, owed};
 
 use super::land::{note, worktrees};
 use super::latest::{brief_view, is_going, latest, view};
+use super::show::own_faults;
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
 use crate::terminal::{print, print_json, printable, say};
@@ -21,6 +24,9 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
         say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");
+    }
+    if let Some(found) = own_faults(&project.root) {
+        say(&printable(&format!("note: in your own sessions: {}\n", fault_line(&found, &TimeZone::system()))));
     }
     // The latest run's own are in its view already.
     for (run, command) in

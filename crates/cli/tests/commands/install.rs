@@ -103,6 +103,27 @@ fn what_cannot_be_edited_is_refused_with_its_place_and_left_alone() {
 }
 
 #[test]
+fn hooks_that_do_not_work_are_told_with_the_way_back() {
+    let mut sandbox = repository();
+    sandbox.write(LOCAL, "{\"disableAllHooks\": true}\n");
+    let mut outputs = vec![verdone(&sandbox, &["install", "--yes"]), verdone(&sandbox, &["uninstall", "--yes"])];
+    sandbox.write(LOCAL, "{\"env\": {}}\n");
+    sandbox.set("TMPDIR", "/nowhere");
+    outputs.push(verdone(&sandbox, &["install", "--yes"]));
+    let json = verdone(&sandbox, &["install", "--user", "--yes", "--json"]);
+    json.assert_code(1);
+    let told: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&told["written"], &told["trouble"]), (&true.into(), &"there is no folder to try it in".into()));
+    outputs.push(verdone(&sandbox, &["uninstall", "--yes"]));
+    assert_codes(&outputs, &[1, 0, 1, 0]);
+    assert_eq!(sandbox.read(LOCAL), "{\"env\": {}}\n");
+    for output in &mut outputs {
+        output.stdout = output.stdout.split_inclusive('\n').filter(|line| !line.starts_with(['+', '-', ' ', '@'])).collect();
+    }
+    compare("install-does-not-work", &sandbox, &outputs);
+}
+
+#[test]
 fn on_a_terminal_it_asks() {
     let sandbox = repository();
     let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "install"]);

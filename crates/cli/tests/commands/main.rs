@@ -15,6 +15,7 @@ mod plan;
 mod readme;
 mod run;
 mod schema;
+mod sessions;
 mod stage;
 mod stream;
 mod terminal;

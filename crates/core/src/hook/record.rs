@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::tally::Spent;
 use crate::policy::{Decision, Source};
 use crate::test_outcome::TestOutcome;
 use crate::verdict::PolicyVerdict;
@@ -82,6 +83,8 @@ pub enum Record {
     TurnFailed {
         error: String,
     },
+    /// What the session has cost in all, where the client says so.
+    Spent(Spent),
     Ended {
         reason: String,
     },

@@ -4,6 +4,7 @@
 //! What is put in goes to the front of a list or object, with its comma behind it, so it is plain to see where it ends. Where there
 //! was nothing around it (no file, an empty object), the text alone cannot say so later: see `Mark`.
 
+mod cap;
 mod container;
 mod entry;
 
@@ -11,6 +12,7 @@ use crate::json::{Member, Node, Value, read_whole};
 use crate::plan::Problem;
 use crate::position::{Fault, Lines};
 
+use cap::Cap;
 use container::{Fate, Layout, cut, without};
 use entry::{EVENTS, Handler, Mark, Wanted};
 
@@ -83,11 +85,17 @@ pub fn uninstall(text: &str) -> Result<After, Problem> {
         return Ok(After::Text(text.to_owned()));
     }
     let root = read(text)?;
-    let fates = root
+    let mut fates: Vec<Fate> = root
         .members()
         .iter()
-        .map(|member| if member.key == "hooks" { fate_of_hooks(text, &root, &member.node) } else { Fate::Stays });
-    let fate = cut(text, &root, &root, fates.collect());
+        .map(|member| if member.key == "hooks" { fate_of_hooks(text, &root, &member.node) } else { Fate::Stays })
+        .collect();
+    let mark = fates.iter().rev().find_map(|fate| if let Fate::Goes { mark, .. } = fate { Some(*mark) } else { None });
+    let cap = told_cap(text, &root);
+    for (member, fate) in root.members().iter().zip(&mut fates).filter(|(member, _)| member.key == "env") {
+        *fate = cap.fate(text, &root, &member.node, mark.unwrap_or(Mark::Plain));
+    }
+    let fate = cut(text, &root, &root, fates);
     Ok(match fate {
         Fate::Stays => After::Text(text.to_owned()),
         Fate::Parts(parts) => After::Text(without(text, parts)),
@@ -155,17 +163,18 @@ fn items<'n, 'a>(list: &'n Node<'a>) -> &'n [Node<'a>] {
 /// A file that holds nothing but our hooks.
 fn own_file(program: &str, mark: Mark) -> String {
     let layout = Layout::of_own_file();
-    format!("{{\n  {}\n}}", layout.member("hooks", &hooks_object(&layout, program, mark)))
+    let hooks = layout.member("hooks", &hooks_object(&layout, program, mark, Cap::Ours));
+    format!("{{\n  {hooks},\n  {}\n}}", cap::member(&layout))
 }
 
-fn hooks_object(layout: &Layout, program: &str, mark: Mark) -> String {
+fn hooks_object(layout: &Layout, program: &str, mark: Mark, cap: Cap) -> String {
     let inner = layout.deeper();
-    let events: Vec<String> = EVENTS.iter().map(|wanted| event_member(&inner, wanted, program, mark)).collect();
+    let events: Vec<String> = EVENTS.iter().map(|wanted| event_member(&inner, wanted, program, mark, cap)).collect();
     layout.block(&events)
 }
 
-fn event_member(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark) -> String {
-    layout.member(wanted.event, &format!("[{}]", entry::group(layout, wanted, program, mark)))
+fn event_member(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark, cap: Cap) -> String {
+    layout.member(wanted.event, &format!("[{}]", entry::group(layout, wanted, program, mark, cap)))
 }
 
 /// Puts our hooks into a file that has none of them.
@@ -174,26 +183,31 @@ fn put_in(text: &str, root: &Node<'_>, program: &str) -> Result<String, Fault> {
     let wrong = |node: &Node<'_>, what: &str, wanted: &str| {
         Err(Fault::new(node.span.start, format!("{what} is {}, where clients expect {wanted}", node.kind())))
     };
+    let cap = Cap::wanted(root);
+    inserts.extend(cap.insert(text, root));
+    let layout = Layout::inside(text, root, root);
+    let env = last(root, "env").is_none().then(|| cap::member(&layout));
     match last(root, "hooks") {
         None => {
-            let layout = Layout::inside(text, root, root);
-            inserts.push(layout.insert(vec![layout.member("hooks", &hooks_object(&layout, program, Mark::Plain))]));
+            let hooks = layout.member("hooks", &hooks_object(&layout, program, Mark::Plain, cap));
+            inserts.push(layout.insert(std::iter::once(hooks).chain(env).collect()));
         }
         Some(hooks) => {
             let Value::Object(members) = &hooks.value else { return wrong(hooks, "`hooks`", "an object") };
+            inserts.extend(env.map(|env| layout.insert(vec![env])));
             let mark = if members.is_empty() { Mark::EmptyHooks } else { Mark::Plain };
             let layout = Layout::inside(text, root, hooks);
             let mut new = Vec::new();
             for wanted in &EVENTS {
                 match last(hooks, wanted.event) {
-                    None => new.push(event_member(&layout, wanted, program, mark)),
+                    None => new.push(event_member(&layout, wanted, program, mark, cap)),
                     Some(list) => {
                         let Value::List(groups) = &list.value else {
                             return wrong(list, &format!("`{}`", wanted.event), "a list");
                         };
                         let mark = if groups.is_empty() { Mark::EmptyList } else { Mark::Plain };
                         let layout = Layout::inside(text, root, list);
-                        inserts.push(layout.insert(vec![entry::group(&layout, wanted, program, mark)]));
+                        inserts.push(layout.insert(vec![entry::group(&layout, wanted, program, mark, cap)]));
                     }
                 }
             }
@@ -237,7 +251,15 @@ fn is_current(text: &str, root: &Node<'_>, program: &str) -> bool {
         };
         first.is_some_and(fits) && here.next().is_none()
     };
-    found.len() == EVENTS.len() && EVENTS.iter().filter(right).count() == EVENTS.len()
+    let has_cap = last(root, "env").is_some() && Cap::wanted(root) == Cap::Theirs;
+    has_cap && found.len() == EVENTS.len() && EVENTS.iter().filter(right).count() == EVENTS.len()
+}
+
+/// Whose the limit is, as our handlers tell it.
+fn told_cap(text: &str, root: &Node<'_>) -> Cap {
+    let found = ours(text, root);
+    let telling: Vec<&str> = found.iter().filter(|(_, _, handler)| handler.tells_cap).map(|(event, _, _)| *event).collect();
+    Cap::told(&telling)
 }
 
 fn fate_of_hooks(text: &str, root: &Node<'_>, hooks: &Node<'_>) -> Fate {

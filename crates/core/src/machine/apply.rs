@@ -142,7 +142,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.undoing = Some(Undoing { at: recorded.at, before: before.clone(), to: to.clone() });
         }
         Event::Undone { .. } | Event::UndoTakenBack { .. } => state.undoing = None,
-        Event::ScriptRan { .. } => {}
+        Event::ScriptRan { .. } | Event::GuardFailed { .. } => {}
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use self::aside::{changes_kept, end, put_back, start_work};
 use self::attempt::{in_attempt, reject};
 use self::script::{finished, iteration_ended, started};
-use super::{Choice, Decision, Effect, Input, Phase, PutBack, Rules, State};
+use super::{Choice, Decision, Effect, GuardFailures, Input, Phase, PutBack, Rules, State};
 use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Event, Place, Rejection};
@@ -23,6 +23,7 @@ pub fn decide(state: &State, rules: &Rules, now: Duration, input: &Input) -> Dec
         (_, Input::Signal(signal)) => stop_requested(*signal),
         (_, Input::Failed { message }) => failed(state, now, message),
         (_, Input::Asked(request)) => asked(request),
+        (_, Input::GuardFailed(found)) => guard_failed(state, found),
         (Phase::New, Input::Start(event)) if rules.allow_dirty => then(vec![(**event).clone()], Effect::KeepChanges),
         (Phase::New, Input::Start(event)) => then(vec![(**event).clone()], Effect::Script(Script::Started)),
         (Phase::Preparing, Input::ChangesKept(aside)) => changes_kept(state, aside.as_deref()),
@@ -57,6 +58,13 @@ fn unexpected(phase: &Phase, input: &Input) -> Decision {
 
 fn stop_requested(signal: StopSignal) -> Decision {
     Decision { events: vec![Event::StopRequested { signal }], effect: None }
+}
+
+/// Only told: what could not be judged was denied already, and the turn goes on.
+fn guard_failed(state: &State, found: &GuardFailures) -> Decision {
+    let GuardFailures { failures, denied, cause, file } = found.clone();
+    let place = state.open_attempt().map(|attempt| attempt.place.clone());
+    Decision { events: vec![Event::GuardFailed { place, failures, denied, cause, file }], effect: None }
 }
 
 /// Our own trouble: give the attempt up without counting it; if even that fails, leave everything as it is and say so.

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use super::{
-    AsideState, AsideView, AttemptView, Baseline, Current, Phase, RunView, StoryView, TurnView, VerificationView, WaitView,
+    AsideState, AsideView, AttemptView, Baseline, Current, GuardView, Phase, RunView, StoryView, TurnView, VerificationView,
+    WaitView,
 };
 use crate::agent::{TurnOutcome, Usage};
 use crate::control::Request;
@@ -90,6 +91,7 @@ impl RunView {
                 Request::Resume | Request::StopAfterStory => self.paused = false,
                 Request::Skip { .. } | Request::Retry { .. } | Request::Note { .. } => {}
             },
+            Event::GuardFailed { .. } => self.guard_failed(at, &recorded.event),
             Event::ScriptRan { .. }
             | Event::IterationSkipped { .. }
             | Event::PutBackStarted { .. }
@@ -257,6 +259,19 @@ impl RunView {
         self.enter(if *outcome == VerifyOutcome::Passed { Phase::Committing } else { Phase::Prompting }, at);
     }
 
+    fn guard_failed(&mut self, at: Timestamp, event: &Event) {
+        let Event::GuardFailed { place, failures, denied, cause, file } = event else { return };
+        let add = |guard: &mut Option<GuardView>| {
+            let (before, denied_before) = guard.as_ref().map_or((0, 0), |guard| (guard.failures, guard.denied));
+            let (failures, denied) = (before.saturating_add(*failures), denied_before.saturating_add(*denied));
+            *guard = Some(GuardView { failures, denied, cause: cause.clone(), last: at, file: file.clone() });
+        };
+        add(&mut self.guard);
+        if let Some(place) = place {
+            add(&mut self.attempt(place, at).guard);
+        }
+    }
+
     fn commit(&mut self, at: Timestamp, event: &Event) {
         let Event::Committed { place, commit, verdict, base, files, noted, tree: _ } = event else { return };
         let active_ms = self.active.ms();
@@ -395,6 +410,7 @@ impl RunView {
                 base: None,
                 files: 0,
                 noted: false,
+                guard: None,
             });
             attempts.len() - 1
         });

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::GuardView;
 use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::event::{Checkpoint, Rejection, VerifyOutcome};
@@ -61,6 +62,8 @@ pub struct AttemptView {
     pub files: u32,
     /// Whether the evidence note was written beside the commit.
     pub noted: bool,
+    /// Faults of Verdone's own hooks during the attempt.
+    pub guard: Option<GuardView>,
 }
 
 /// One prompt and its answer.
@@ -116,6 +119,11 @@ impl StoryView {
     /// Time of all attempts; of one still going on, up to `active_ms`.
     pub fn duration_ms(&self, active_ms: u64) -> u64 {
         self.attempts.iter().map(|attempt| attempt.duration_ms(active_ms)).sum()
+    }
+
+    /// Whether it was in work at some time between the two.
+    pub fn was_in_work(&self, first: Timestamp, last: Timestamp) -> bool {
+        self.attempts.iter().any(|attempt| attempt.started <= last && attempt.ended.is_none_or(|ended| first <= ended))
     }
 
     pub fn turns(&self) -> usize {

@@ -2,8 +2,9 @@
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
-use verdone_core::id::StoryId;
-use verdone_report::{Style, checkpoints, log_line, status, story, summary};
+use verdone_core::hook::{FaultTally, SessionTally};
+use verdone_core::id::{RunId, StoryId};
+use verdone_report::{FaultsOf, SessionOf, Sessions, Style, checkpoints, log_line, session, sessions, status, story, summary};
 
 use crate::expected::same_as_file;
 use crate::fixture::{Journal, half_a_run, whole_run};
@@ -50,6 +51,49 @@ fn a_story_shows_attempts_evidence_and_refs() {
         same_as_file(&format!("story-{id}-{width}.txt"), &text);
     }
     assert_eq!(story(&view, &StoryId::from("US-999"), &Style::default()), None);
+}
+
+#[test]
+fn sessions_fit_any_width_and_their_names_steer_nothing() {
+    let hostile = "\u{1b}[31m\u{202e}evil\n\u{9b}2J";
+    let record = |more: serde_json::Value| {
+        let mut value = serde_json::json!({ "at": "2026-11-15T08:00:00Z", "event": "X" });
+        value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        value.to_string()
+    };
+    let mut tally = SessionTally::default();
+    for n in 0..30 {
+        let (tool, file) = (format!("{hostile} {n}"), format!("/p/{hostile}/{n}"));
+        tally.add_line(&record(serde_json::json!({
+            "record": "ran", "tool": tool, "id": null, "failed": n == 0, "interrupted": false, "duration_ms": 1500, "files": [file],
+        })));
+        tally.add_line(&record(serde_json::json!({
+            "record": "decided", "tool": tool, "id": null, "verdict": "deny", "rule": tool, "place": null, "about": hostile,
+            "reason": hostile, "needs_human": n == 1,
+        })));
+    }
+    tally.add_line(&record(serde_json::json!({ "record": "ended", "reason": hostile })));
+    let mut faults = FaultTally::default();
+    faults.add_line(&record(serde_json::json!({ "record": "failed", "cause": hostile, "denied": true })));
+    let found = SessionOf { id: hostile.to_owned(), run: Some(RunId::from(hostile)), tally };
+    let faults = FaultsOf { run: None, file: hostile.to_owned(), tally: faults };
+    let list = Sessions { sessions: vec![found.clone()], older: 3, faults: vec![faults] };
+    for width in [20, 80, 200] {
+        let style = Style { width, ..Style::default() };
+        for text in [sessions(&list, &TimeZone::UTC, &style), session(&found, "/p", &TimeZone::UTC, &style)] {
+            assert!(widest(&text) <= width, "{width}\n{text}");
+            assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
+        }
+    }
+    let text = session(&found, "/p", &TimeZone::UTC, &Style { width: 200, ..Style::default() });
+    assert_eq!((text.matches("and 10 more").count(), text.matches("and 9 more").count()), (2, 1), "{text}");
+    assert!(
+        text.contains("30 calls (1 failed), 30 denied (1 for want of a human), 45s in tools") && !text.contains("/p/"),
+        "{text}"
+    );
+    let list = sessions(&list, &TimeZone::UTC, &Style { width: 200, ..Style::default() });
+    assert!(list.contains("and 3 older sessions\nThe guard failed 1 time (1 denied)"), "{list}");
+    assert_eq!(sessions(&Sessions::default(), &TimeZone::UTC, &Style::default()), "No sessions were recorded yet.\n");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::facts::{Asked, facts};
 use super::home::Home;
 use super::session::{Session, redactor};
 use super::story::StoryFile;
-use super::{Fault, after_tool, look};
+use super::{Fault, after_tool, look, transcript};
 use crate::signal::Signals;
 
 /// What events are judged by.
@@ -53,7 +53,8 @@ impl Court<'_> {
             after_tool: &config.after_tool,
             watch: watch.as_ref(),
         };
-        let response = respond(input, &situation);
+        let mut response = respond(input, &situation);
+        response.records.splice(0..0, transcript::spent(input));
         let lost = |source| Fault::Files { what: "the session's files", source };
         session.keep(input, &response).map_err(lost)?;
         if response.commands.is_empty() {

@@ -258,7 +258,7 @@ fn has_no_text(record: &Record) -> bool {
     match record {
         Record::Decided { about, reason, .. } => about.is_none() && reason.is_empty(),
         Record::Ran { files, .. } => files.is_empty(),
-        Record::Started { .. } | Record::Prompt { .. } | Record::Ended { .. } | Record::Seen => true,
+        Record::Started { .. } | Record::Prompt { .. } | Record::Spent(_) | Record::Ended { .. } | Record::Seen => true,
         Record::Outside { .. }
         | Record::GitState { .. }
         | Record::Tests { .. }

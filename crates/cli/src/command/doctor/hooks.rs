@@ -1,7 +1,6 @@
 //! The hooks that `verdone install` put into settings files: whether they are whole, and whether they answer.
 
 use std::path::Path;
-use std::time::Duration;
 
 use verdone_core::hook::settings::{Installed, installed};
 use verdone_report::plural;
@@ -9,10 +8,7 @@ use verdone_runtime::client_settings::{Scope, SettingsFile, probe};
 use verdone_runtime::preflight::{Finding, Health};
 
 use crate::command::Context;
-use crate::command::install::{name, root};
-
-/// Longer than a hook may take on a very busy machine.
-const LIMIT: Duration = Duration::from_secs(10);
+use crate::command::install::{LIMIT, name, root};
 
 /// A finding for each file that has hooks of ours, or cannot be read. None of them is bad: a run needs no installed hooks.
 pub(super) fn hooks(context: &Context) -> Vec<Finding> {

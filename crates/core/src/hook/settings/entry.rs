@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::cap::Cap;
 use super::container::Layout;
 use crate::json::Node;
 
@@ -81,9 +82,24 @@ impl Mark {
         }
     }
 
-    fn of(handler: &Node<'_>) -> Self {
+    /// The same of a handler that also tells that the limit is ours: see [`Cap`]. None of them is sorted, as a client might write it.
+    fn order_with_cap(self) -> [&'static str; 4] {
+        match self {
+            Self::Plain => ["type", "args", "command", "timeout"],
+            Self::NoFile => ["type", "args", "timeout", "command"],
+            Self::NoFolder => ["type", "timeout", "args", "command"],
+            Self::BlankFile => ["timeout", "type", "args", "command"],
+            Self::EmptyHooks => ["args", "command", "type", "timeout"],
+            Self::EmptyList => ["args", "timeout", "command", "type"],
+        }
+    }
+
+    /// And whether it tells about the limit.
+    fn of(handler: &Node<'_>) -> (Self, bool) {
         let keys: Vec<&str> = handler.members().iter().map(|member| member.key.as_ref()).collect();
-        Self::ALL.into_iter().find(|mark| mark.order() == keys[..]).unwrap_or(Self::Plain)
+        let with_cap = Self::ALL.into_iter().find(|mark| mark.order_with_cap() == keys[..]);
+        let mark = with_cap.or_else(|| Self::ALL.into_iter().find(|mark| mark.order() == keys[..]));
+        (mark.unwrap_or(Self::Plain), with_cap.is_some())
     }
 }
 
@@ -99,6 +115,7 @@ pub(super) struct Handler {
     /// Whether it has settings that we do not write.
     changed: bool,
     pub(super) mark: Mark,
+    pub(super) tells_cap: bool,
     pub(super) span: Range<usize>,
 }
 
@@ -113,7 +130,15 @@ impl PartialEq for Handler {
 impl Handler {
     pub(super) fn wanted(wanted: &Wanted, program: &str) -> Self {
         let (program, args) = (program.to_owned(), vec![ARGUMENT.to_owned()]);
-        Self { program, args, timeout: Some(wanted.timeout.into()), changed: false, mark: Mark::Plain, span: 0..0 }
+        Self {
+            program,
+            args,
+            timeout: Some(wanted.timeout.into()),
+            changed: false,
+            mark: Mark::Plain,
+            tells_cap: false,
+            span: 0..0,
+        }
     }
 
     /// Ours is what starts a program of our name as a hook, wherever that program is.
@@ -124,7 +149,8 @@ impl Handler {
         let ours = value.get("type")? == "command" && is_our_program(&program) && args.first().is_some_and(|arg| arg == ARGUMENT);
         let timeout = value.get("timeout").and_then(serde_json::Value::as_u64);
         let changed = value.as_object()?.len() != Mark::Plain.order().len();
-        ours.then(|| Self { program, args, timeout, changed, mark: Mark::of(node), span: node.span.clone() })
+        let (mark, tells_cap) = Mark::of(node);
+        ours.then(|| Self { program, args, timeout, changed, mark, tells_cap, span: node.span.clone() })
     }
 }
 
@@ -136,14 +162,15 @@ pub(super) fn is_our_program(program: &str) -> bool {
 ///
 /// No `onFailure: "block"`: these are the user's own sessions, where a fault of ours may warn but not stop the work. In a
 /// run, where the hooks are the permission system, it has to be set.
-pub(super) fn group(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark) -> String {
+pub(super) fn group(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark, cap: Cap) -> String {
     let value = |key: &str| match key {
         "type" => "\"command\"".to_owned(),
         "command" => quoted(program),
         "args" => format!("[{}]", quoted(ARGUMENT)),
         _ => wanted.timeout.to_string(),
     };
-    let handler = layout.line(&mark.order().map(|key| layout.member(key, &value(key))));
+    let order = if cap.is_told_by(wanted.event) { mark.order_with_cap() } else { mark.order() };
+    let handler = layout.line(&order.map(|key| layout.member(key, &value(key))));
     let hooks = layout.member("hooks", &format!("[{handler}]"));
     match wanted.matcher() {
         Some(matcher) => layout.line(&[layout.member("matcher", &quoted(matcher)), hooks]),

@@ -1,0 +1,28 @@
+//! What a session cost, looked up when it ends: never while a tool waits for its verdict.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use verdone_core::hook::{HookEvent, HookInput, Record, spent_in};
+
+use crate::regular::open_regular;
+
+/// How much of the end is read, however long the transcript is: the client closes its books last.
+const END: u64 = 256 * 1024;
+
+/// Nothing where the event is another one, or the transcript does not tell. That is no fault: it is the client's file.
+pub(super) fn spent(input: &HookInput<'_>) -> Option<Record> {
+    let HookEvent::SessionEnd { .. } = input.event else { return None };
+    let transcript = input.common.transcript.as_deref().filter(|path| Path::new(path).is_absolute())?;
+    spent_in(&end_of(Path::new(transcript)).ok()?).map(Record::Spent)
+}
+
+fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open_regular(path, OpenOptions::new().read(true))?;
+    let from = file.metadata()?.len().saturating_sub(END);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(END).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
