@@ -16,6 +16,7 @@ mod land;
 mod lies;
 mod limits;
 mod neighbours;
+mod own_tests;
 mod pipes;
 mod place;
 mod planning;

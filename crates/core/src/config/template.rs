@@ -224,7 +224,7 @@ mod tests {
             .collect();
         let layer = Layer::from_toml("config.toml", &uncommented).unwrap_or_else(|problem| panic!("{problem}\n{uncommented}"));
         let mut config = resolve(&[layer]).unwrap().config;
-        assert_eq!((config.gate.len(), config.policy.rule.len()), (1, 1));
+        assert_eq!((config.gate.len(), config.policy.rule.len(), config.after_tool.len()), (1, 1, 1));
         for (key, value) in flatten(&config) {
             assert!(!value.is_null(), "{key} is not in the template");
         }
@@ -234,6 +234,7 @@ mod tests {
         config.agent.scripted.script = None;
         config.gate.clear();
         config.policy.rule.clear();
+        config.after_tool.clear();
         assert_eq!(config, Config::default());
     }
 
