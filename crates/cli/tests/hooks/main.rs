@@ -5,9 +5,11 @@
 
 mod answers;
 mod failures;
+mod git_state;
 mod memory;
 mod policy;
 mod rules;
+mod scope;
 mod tests_seen;
 mod valid;
 mod world;
