@@ -7,11 +7,16 @@ fn a_plan_is_shown_and_looked_over() {
     let sandbox = project();
     transcript("plan-show", &sandbox, &[&["plan", "show"]]);
     transcript("plan-show-json", &sandbox, &[&["plan", "show", "--json"]]);
-    sandbox.write("loose.md", "- [ ] US-001: One\n  - Verification: it looks good\n- [x] US-002: Two\n");
+    sandbox.write("loose.md", "- [ ] US-001: One\n  - Scope: `../shared`\n  - Verification: it looks good\n- [x] US-002: Two\n  - Scope: src/, docs/*.md\n");
     transcript(
         "plan-lint",
         &sandbox,
-        &[&["plan", "lint"], &["plan", "lint", "loose.md"], &["plan", "lint", "--json", "loose.md"]],
+        &[
+            &["plan", "lint"],
+            &["plan", "lint", "loose.md"],
+            &["plan", "lint", "--json", "loose.md"],
+            &["plan", "show", "loose.md"],
+        ],
     );
     transcript("plan-approve-own", &sandbox, &[&["plan", "approve"]])[0].assert_code(0);
 }

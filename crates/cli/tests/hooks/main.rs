@@ -6,10 +6,12 @@
 mod after_tool;
 mod answers;
 mod failures;
+mod git_state;
 mod in_run;
 mod memory;
 mod policy;
 mod rules;
+mod scope;
 mod tests_seen;
 mod valid;
 mod world;

@@ -86,6 +86,23 @@ fn a_failed_read_is_no_read_and_compaction_forgets_nothing() {
 }
 
 #[test]
+fn a_file_that_is_being_read_may_be_changed_in_the_same_message() {
+    let world = World::new();
+    let path = world.path("a.txt");
+    // Hooks of one message run side by side: the change is judged before the reading has ended.
+    assert_eq!(world.judge(Mode::Run, "Read", &json!({ "file_path": path })), Verdict::Allow);
+    assert_eq!(world.judge(Mode::Run, "Edit", &edit(&path)), Verdict::Allow);
+    let mut failed = world.event("PostToolUseFailure", "Read", &json!({ "file_path": path }));
+    failed["error"] = "File is too large".into();
+    world.ask(Mode::Run, &failed);
+    world.judge(Mode::Run, "Edit", &edit(&path)).denied_by(RULE);
+    // A reading that is denied is none.
+    world.write(".verdone/config.toml", "[policy.tools]\nRead = \"deny\"\n");
+    assert!(matches!(world.judge(Mode::Run, "Read", &json!({ "file_path": path })), Verdict::Deny(_)));
+    world.judge(Mode::Run, "Edit", &edit(&path)).denied_by(RULE);
+}
+
+#[test]
 fn the_rule_can_be_switched_off() {
     let world = World::new();
     world.write(".verdone/config.toml", "[policy]\noff = [\"read-before-edit\"]\n");

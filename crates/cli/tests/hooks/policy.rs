@@ -63,6 +63,12 @@ fn a_verdict_is_explained() {
     ] {
         text.push_str(&transcript(&world, arguments));
     }
+    world.write("PLAN.md", "- [ ] US-001: One\n  - Scope: src/\n");
+    let story = &["policy", "check", "--tool", "Write", "README.md", "--story", "US-001"];
+    text.push_str(&transcript(&world, story));
+    world.write(".verdone/config.toml", "[policy]\nscope = \"enforced\"\n");
+    text.push_str(&transcript(&world, story));
+    text.push_str(&transcript(&world, &["policy", "check", "--tool", "Write", "x", "--story", "US-009"]));
     compare("policy-check.txt", &text);
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn answer(event: &str, stdout: &str) -> Result<Option<Value>, String>
 fn check(event: &str, top: &Map<String, Value>) -> Result<(), String> {
     if top.contains_key("decision") {
         keys(top, &["decision", "reason"])?;
-        if !matches!(event, "UserPromptSubmit" | "ConfigChange") {
+        if !matches!(event, "UserPromptSubmit" | "ConfigChange" | "PostToolUse" | "PostToolUseFailure") {
             return Err(format!("a block of {event}"));
         }
         return if top["decision"] == "block" { text(top, "reason") } else { Err("decision is not `block`".to_owned()) };

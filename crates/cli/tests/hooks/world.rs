@@ -22,6 +22,8 @@ pub(crate) enum Mode {
     Session,
 }
 
+pub(crate) const RUN: &str = "20261115-020338-5f3a";
+
 pub(crate) const MODES: [Mode; 2] = [Mode::Run, Mode::Session];
 
 impl World {
@@ -39,6 +41,48 @@ impl World {
         fs::write(work.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::write(work.join("a.txt"), "hello\nworld\n").unwrap();
         Self { _temp: temp, root, work, variables: Vec::new() }
+    }
+
+    /// In a run, which told its hooks this story; with a repository that git can be asked about.
+    pub(crate) fn in_run(story: &Value) -> Self {
+        let mut world = Self::new();
+        fs::remove_dir_all(world.work.join(".git")).unwrap();
+        world.set("PATH", &std::env::var("PATH").unwrap());
+        world.git(&["init", "--quiet", "--initial-branch=main"]);
+        world.write("src/a.rs", "fn a() {}\n");
+        world.write("README.md", "Read me.\n");
+        world.git(&["add", "."]);
+        let name = ["-c", "user.name=dev", "-c", "user.email=dev@example.org"];
+        world.git(&[&name[..], &["commit", "--quiet", "-m", "initial"]].concat());
+        world.set("VERDONE_RUN", RUN);
+        world.write(&format!(".verdone/runs/{RUN}/story.json"), &story.to_string());
+        world.write(".verdone/.gitignore", "*\n");
+        world
+    }
+
+    #[track_caller]
+    pub(crate) fn git(&self, arguments: &[&str]) {
+        let mut git = Command::new("git");
+        git.args(arguments).current_dir(&self.work).env("HOME", &self.root).env("GIT_CONFIG_NOSYSTEM", "1");
+        assert!(git.stdin(Stdio::null()).status().unwrap().success(), "{arguments:?}");
+    }
+
+    /// What was recorded in the session, wherever its files are.
+    pub(crate) fn records(&self, kind: &str) -> Vec<Value> {
+        let places = [".verdone/sessions/s1/events.jsonl".to_owned(), format!(".verdone/runs/{RUN}/sessions/s1/events.jsonl")];
+        let lines = places.iter().flat_map(|place| self.lines(place));
+        lines.filter(|line| line["record"] == kind).collect()
+    }
+
+    /// The end of a command, as the client tells it.
+    pub(crate) fn ran(&self, command: &str) -> Value {
+        let mut event = self.event("PostToolUse", "Bash", &json!({ "command": command }));
+        event["tool_response"] = json!({ "stdout": "", "stderr": "", "interrupted": false });
+        event
+    }
+
+    pub(crate) fn begin(&self, mode: Mode) -> Option<Value> {
+        self.ask(mode, &json!({ "session_id": "s1", "cwd": self.work, "hook_event_name": "SessionStart", "source": "startup" }))
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) {

@@ -24,6 +24,7 @@ mod processes;
 mod prune;
 mod red_check;
 mod salvage;
+mod scope;
 mod secrets;
 mod signals;
 mod start;

@@ -11,6 +11,7 @@ use super::git_state::Trouble;
 use super::record::cut;
 use super::{Answer, GitState, HookEvent, HookInput, Record, Response, Situation, StartSource};
 use crate::policy::{Mode, OnGitState, OnScope, Scope, ToolKind, kind_of, writes};
+use crate::sanitise::sanitise_line;
 
 /// With more files than this that git does not have as they are, nobody can tell which are new.
 const MOST_CHANGED: usize = 2_000;
@@ -181,7 +182,7 @@ fn written(situation: &Situation<'_>, scope: &Scope) -> Vec<String> {
 }
 
 fn told_outside(new: &[&String], scope: &Scope, blocks: bool) -> Found {
-    let names: Vec<String> = new.iter().take(MOST_NAMED).map(|path| format!("`{}`", cut(path))).collect();
+    let names: Vec<String> = new.iter().take(MOST_NAMED).map(|path| format!("`{}`", cut(&sanitise_line(path)))).collect();
     let more = new.len() - names.len();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let advice = if blocks {
@@ -245,4 +246,61 @@ fn join(answer: Answer, event: &str, said: String, blocks: bool) -> Answer {
     };
     let text = if before.is_empty() { said } else { format!("{before}\n\n{said}") };
     if blocks || blocked { Answer::Block { reason: text } } else { Answer::Context { event: event.to_owned(), text } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hook::respond;
+    use crate::policy::{PolicyContext, ToolCall};
+
+    fn look(watch: &Watch, event: &str, call: &ToolCall) -> Response {
+        let input = serde_json::json!({
+            "session_id": "s", "cwd": "/w", "hook_event_name": event, "source": "startup", "tool_name": call.tool,
+            "tool_input": call.input, "tool_response": {},
+        });
+        let context = PolicyContext { root: "/w".to_owned(), cwd: "/w".to_owned(), ..PolicyContext::default() };
+        let (bytes, rules) = (input.to_string(), Vec::new());
+        let situation =
+            Situation { rules: &rules, context: &context, call: Some(call), target: None, briefing: None, watch: Some(watch) };
+        respond(&HookInput::parse(bytes.as_bytes()).unwrap(), &situation)
+    }
+
+    fn watch(changed: &[(&str, &str)]) -> Watch {
+        Watch {
+            scope: Some(Scope { paths: vec!["src".to_owned()], ..Scope::default() }),
+            changed: Some(changed.iter().map(|(path, stamp)| ((*path).to_owned(), (*stamp).to_owned())).collect()),
+            ..Watch::default()
+        }
+    }
+
+    #[test]
+    fn a_look_compares_with_the_turns_beginning_and_remembers_what_was_told() {
+        let make = ToolCall::bash("make");
+        let begun = look(&watch(&[("old", "1"), ("src/a", "1")]), "SessionStart", &make).seen.unwrap();
+        assert_eq!(begun.before.as_ref().unwrap().keys().collect::<Vec<_>>(), ["old"]);
+        let mut now = watch(&[("old", "1"), ("src/a", "2"), ("new\u{1b}[2J", "1")]);
+        now.seen = begun;
+        let told = look(&now, "PostToolUse", &make);
+        let Answer::Context { text, .. } = &told.answer else { panic!("{told:?}") };
+        assert!(text.contains("`new`") && !text.contains("old") && !text.contains('\u{1b}'), "{text}");
+        now.seen = told.seen.unwrap();
+        let again = look(&now, "PostToolUse", &make);
+        assert_eq!((&again.answer, &again.seen), (&Answer::Silent, &None));
+        now.on_scope = OnScope::Enforced;
+        now.changed = watch(&[("old", "2")]).changed;
+        assert!(matches!(look(&now, "PostToolUse", &make).answer, Answer::Block { .. }));
+    }
+
+    #[test]
+    fn what_began_unseen_or_cannot_be_counted_is_not_told() {
+        let make = ToolCall::bash("make");
+        let first = look(&watch(&[("old", "1")]), "PostToolUse", &make);
+        assert_eq!(first.answer, Answer::Silent);
+        assert!(first.seen.unwrap().before.is_some());
+        let names: Vec<String> = (0..=MOST_CHANGED).map(|n| n.to_string()).collect();
+        let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+        let many = look(&watch(&many), "PostToolUse", &make);
+        assert_eq!((many.answer, many.seen), (Answer::Silent, None));
+    }
 }
