@@ -1,5 +1,8 @@
 //! Agents as data: how to start one and how a turn of it can end. Supervision is the runtime's, and the same for all.
 
+pub mod claude;
+
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +22,32 @@ pub enum TurnOutcome {
     Interrupted,
     /// The agent could not be started at all (exit 126 or 127, not found).
     NotRunnable { reason: String },
+    /// The model's API failed, and went on failing when the agent asked it again.
+    ApiError {
+        reason: String,
+        /// Of HTTP; absent where no answer came.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        /// Whether the same request may succeed later.
+        retryable: bool,
+    },
+    /// The user's allowance is used up until a time that the agent may have told.
+    UsageLimit {
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<String>")]
+        resets_at: Option<Timestamp>,
+    },
+    /// The agent is not logged in, or its key was refused.
+    Auth { reason: String },
+    /// The agent's own limit of model calls in one turn was reached.
+    MaxTurns { reason: String },
+    /// The agent's own limit of cost was reached.
+    Budget { reason: String },
+    /// The model refused to answer.
+    Refused { reason: String },
+    /// Tool calls ran that no guard of ours saw.
+    GuardDead { reason: String },
 }
 
 impl TurnOutcome {
@@ -31,6 +60,14 @@ impl TurnOutcome {
             Self::Idle { after_ms } => format!("was silent for {} and ended", Span::from_millis(*after_ms)),
             Self::Interrupted => "was interrupted".to_owned(),
             Self::NotRunnable { reason } => format!("could not be started: {reason}"),
+            Self::ApiError { reason, .. } => format!("failed at the model's API: {reason}"),
+            Self::UsageLimit { reason, resets_at: None } => format!("reached a usage limit: {reason}"),
+            Self::UsageLimit { reason, resets_at: Some(at) } => format!("reached a usage limit until {at}: {reason}"),
+            Self::Auth { reason } => format!("could not log in: {reason}"),
+            Self::MaxTurns { reason } => format!("used up its model calls: {reason}"),
+            Self::Budget { reason } => format!("used up its budget: {reason}"),
+            Self::Refused { reason } => format!("was refused by the model: {reason}"),
+            Self::GuardDead { reason } => format!("worked without a guard: {reason}"),
         }
     }
 }

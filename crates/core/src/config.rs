@@ -1,5 +1,6 @@
 //! Settings: one struct with its defaults, layers that override it, and where each value came from.
 
+mod claude;
 mod diagnose;
 mod exports;
 mod flat;
@@ -20,6 +21,7 @@ use crate::policy::PolicyConfig;
 use crate::span::Span;
 use crate::verdict::RedPolicy;
 
+pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
@@ -55,13 +57,19 @@ pub struct Agents {
     /// The agent to use.
     #[schemars(extend("enum" = AGENTS))]
     pub name: String,
+    pub claude: ClaudeAgent,
     pub command: CommandAgent,
     pub scripted: ScriptedAgent,
 }
 
 impl Default for Agents {
     fn default() -> Self {
-        Self { name: "command".to_owned(), command: CommandAgent::default(), scripted: ScriptedAgent::default() }
+        Self {
+            name: "command".to_owned(),
+            claude: ClaudeAgent::default(),
+            command: CommandAgent::default(),
+            scripted: ScriptedAgent::default(),
+        }
     }
 }
 

@@ -267,7 +267,14 @@ fn turn_ended(outcome: &TurnOutcome, duration_ms: u64, usage: Option<String>, do
         TurnOutcome::Crashed { .. }
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
-        | TurnOutcome::NotRunnable { .. } => (Mark::Bad, format!("Agent {}", clean(&outcome.words()))),
+        | TurnOutcome::NotRunnable { .. }
+        | TurnOutcome::ApiError { .. }
+        | TurnOutcome::UsageLimit { .. }
+        | TurnOutcome::Auth { .. }
+        | TurnOutcome::MaxTurns { .. }
+        | TurnOutcome::Budget { .. }
+        | TurnOutcome::Refused { .. }
+        | TurnOutcome::GuardDead { .. } => (Mark::Bad, format!("Agent {}", clean(&outcome.words()))),
     };
     Line::under(mark, usage.map_or_else(|| text.clone(), |used| format!("{text}{dot}{used}")))
 }

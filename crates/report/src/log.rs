@@ -87,7 +87,14 @@ fn said(event: &Event) -> (Mark, String) {
                 | TurnOutcome::TimedOut { .. }
                 | TurnOutcome::Idle { .. }
                 | TurnOutcome::Interrupted
-                | TurnOutcome::NotRunnable { .. } => (Mark::Bad, clean(&outcome.words())),
+                | TurnOutcome::NotRunnable { .. }
+                | TurnOutcome::ApiError { .. }
+                | TurnOutcome::UsageLimit { .. }
+                | TurnOutcome::Auth { .. }
+                | TurnOutcome::MaxTurns { .. }
+                | TurnOutcome::Budget { .. }
+                | TurnOutcome::Refused { .. }
+                | TurnOutcome::GuardDead { .. } => (Mark::Bad, clean(&outcome.words())),
             };
             (mark, format!("Agent {words}"))
         }

@@ -107,12 +107,12 @@ impl Scene {
 }
 
 fn command_agent(run: CommandSpec, prompt: PromptVia) -> Agents {
-    Agents { name: "command".to_owned(), command: CommandAgent { run: Some(run), prompt }, scripted: ScriptedAgent::default() }
+    Agents { name: "command".to_owned(), command: CommandAgent { run: Some(run), prompt }, ..Agents::default() }
 }
 
 fn scripted_agent(script: &Path) -> Agents {
     let scripted = ScriptedAgent { script: Some(script.to_str().unwrap().to_owned()) };
-    Agents { name: "scripted".to_owned(), command: CommandAgent::default(), scripted }
+    Agents { name: "scripted".to_owned(), scripted, ..Agents::default() }
 }
 
 fn crashed(reason: &str) -> TurnOutcome {

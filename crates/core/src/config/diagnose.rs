@@ -47,6 +47,9 @@ pub(super) fn unusable(config: &Config) -> Option<Finding> {
         let path = vec![key("agent"), key("command"), key("run")];
         return Some(Finding { path, on_key: false, message: "the agent's command is empty".to_owned(), hint: None });
     }
+    if let Some(finding) = super::claude::unusable(&config.agent.claude) {
+        return Some(finding);
+    }
     if config.commit.subject.trim().is_empty() || config.commit.subject.contains('\n') {
         let message = "the commit subject has to be one line of text".to_owned();
         return Some(Finding { path: vec![key("commit"), key("subject")], on_key: false, message, hint: None });

@@ -14,7 +14,7 @@ use super::{Config, ConfigProblem};
 use crate::check::{CommandSpec, Gate, Stage};
 
 /// The agents that `agent.name` can name.
-pub const AGENTS: [&str; 2] = ["command", "scripted"];
+pub const AGENTS: [&str; 3] = ["claude", "command", "scripted"];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]

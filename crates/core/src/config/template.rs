@@ -126,6 +126,8 @@ fn shown(field: &Field) -> String {
             "plan" => quote("PLAN.md"),
             "run" => quote("./agent.sh"),
             "script" => quote("script.json"),
+            "model" => quote("opus"),
+            "effort" => quote("high"),
             _ => quote(""),
         },
     }
@@ -211,6 +213,7 @@ mod tests {
             assert!(!value.is_null(), "{key} is not in the template");
         }
         config.plan = None;
+        (config.agent.claude.model, config.agent.claude.effort) = (None, None);
         config.agent.command.run = None;
         config.agent.scripted.script = None;
         config.gate.clear();

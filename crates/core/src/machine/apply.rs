@@ -158,8 +158,12 @@ fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
 
 fn turn_ended(state: &mut State, outcome: &TurnOutcome) {
     match outcome {
-        TurnOutcome::Crashed { .. } => state.crashes += 1,
-        TurnOutcome::Ended | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => state.crashes = 0,
+        TurnOutcome::Crashed { .. } | TurnOutcome::ApiError { .. } | TurnOutcome::UsageLimit { .. } => state.crashes += 1,
+        TurnOutcome::Ended
+        | TurnOutcome::TimedOut { .. }
+        | TurnOutcome::Idle { .. }
+        | TurnOutcome::MaxTurns { .. }
+        | TurnOutcome::Refused { .. } => state.crashes = 0,
         TurnOutcome::Interrupted => {}
         TurnOutcome::NotRunnable { reason } => {
             state.fatal = Some(Fatal {
@@ -168,12 +172,19 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome) {
                 exit_code: EXIT_CONFIG,
             });
         }
+        TurnOutcome::Auth { .. } => state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG)),
+        TurnOutcome::Budget { .. } => state.fatal = Some(fatal(Finish::Budget, outcome, Finish::Budget.exit_code())),
+        TurnOutcome::GuardDead { .. } => state.fatal = Some(fatal(Finish::Error, outcome, Finish::Error.exit_code())),
     }
     if *outcome != TurnOutcome::Ended {
         with_attempt(state, |attempt| {
             attempt.feedback = Some(Feedback::plain(format!("the last turn {}", outcome.words())));
         });
     }
+}
+
+fn fatal(finish: Finish, outcome: &TurnOutcome, exit_code: u8) -> Fatal {
+    Fatal { finish, reason: format!("the agent {}", outcome.words()), exit_code }
 }
 
 fn feedback_of(outcome: &VerifyOutcome, runs: &[CheckRun], reason: Option<&str>) -> Feedback {

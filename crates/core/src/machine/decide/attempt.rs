@@ -90,14 +90,31 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
     match &report.outcome {
         TurnOutcome::Ended => then(events, Effect::Verify),
         TurnOutcome::Interrupted => reject(events, &attempt.place, Rejection::Stopped, words),
-        TurnOutcome::NotRunnable { .. } => reject(events, &attempt.place, Rejection::Crashed, words),
-        TurnOutcome::Crashed { .. } if rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes => {
+        // Another turn would end the same way, and the story has no part in it.
+        TurnOutcome::NotRunnable { .. }
+        | TurnOutcome::Auth { .. }
+        | TurnOutcome::Budget { .. }
+        | TurnOutcome::GuardDead { .. } => reject(events, &attempt.place, Rejection::Crashed, words),
+        TurnOutcome::Crashed { .. } if at_crash_limit(state, rules) => {
             reject(events, &attempt.place, Rejection::TurnFailed, words)
         }
-        TurnOutcome::Crashed { .. } | TurnOutcome::TimedOut { .. } | TurnOutcome::Idle { .. } => {
-            again_or(state, rules, now, attempt, events, Rejection::TurnFailed, words)
+        // An API that stays away ends the run as an agent that crashes does; waiting for it is not decided here yet. It is not the
+        // story's fault, so the attempt does not count.
+        TurnOutcome::ApiError { .. } | TurnOutcome::UsageLimit { .. } if at_crash_limit(state, rules) => {
+            reject(events, &attempt.place, Rejection::Crashed, words)
         }
+        TurnOutcome::Crashed { .. }
+        | TurnOutcome::ApiError { .. }
+        | TurnOutcome::UsageLimit { .. }
+        | TurnOutcome::TimedOut { .. }
+        | TurnOutcome::Idle { .. }
+        | TurnOutcome::MaxTurns { .. }
+        | TurnOutcome::Refused { .. } => again_or(state, rules, now, attempt, events, Rejection::TurnFailed, words),
     }
+}
+
+fn at_crash_limit(state: &State, rules: &Rules) -> bool {
+    rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes
 }
 
 /// Another turn with feedback where one is left; else the attempt is over.

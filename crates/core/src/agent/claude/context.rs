@@ -1,0 +1,167 @@
+//! Whether the next turn goes on in the same session: by measured context, never by a guess.
+
+use super::wire_in::ContextAnswer;
+use crate::config::{ClaudeAgent, SessionMode};
+
+/// How full a context is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContextUse {
+    pub tokens: u64,
+    /// The model's window, where it is known.
+    pub window: Option<u64>,
+}
+
+impl ContextUse {
+    /// As the client answered; `None` where it did not say.
+    pub fn answered(answer: &ContextAnswer<'_>) -> Option<Self> {
+        let window = answer.raw_max_tokens.or(answer.max_tokens).filter(|window| *window > 0);
+        Some(Self { tokens: answer.total_tokens?, window })
+    }
+}
+
+/// When a context counts as full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextLimits {
+    /// Tokens; 0 for no such limit.
+    pub tokens: u64,
+    /// Percent of the window.
+    pub share: u32,
+}
+
+impl ContextLimits {
+    pub fn of(config: &ClaudeAgent) -> Self {
+        Self { tokens: config.context_limit, share: config.context_share }
+    }
+
+    /// The smaller of the two limits; `None` where neither can be told.
+    pub fn most(&self, window: Option<u64>) -> Option<u64> {
+        let by_share = window.map(|window| (u128::from(window) * u128::from(self.share) / 100) as u64);
+        let by_count = (self.tokens > 0).then_some(self.tokens);
+        match (by_share, by_count) {
+            (Some(share), Some(count)) => Some(share.min(count)),
+            (one, None) | (None, one) => one,
+        }
+    }
+}
+
+/// What is known when a turn is about to begin.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Of the session so far; `None` where nothing was measured.
+    pub context: Option<ContextUse>,
+    /// There is no session to go on with.
+    pub no_session: bool,
+    /// The last attempt was rolled back: the session believes in edits that are gone.
+    pub rolled_back: bool,
+    /// The session itself is the trouble: its context does not fit any more, or cannot be resumed.
+    pub spent: bool,
+    /// This is the first turn of an attempt.
+    pub new_attempt: bool,
+}
+
+/// Where the next turn happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextSession {
+    Same,
+    /// For this reason, in words.
+    Fresh {
+        why: String,
+    },
+}
+
+/// Decides it.
+pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standing) -> NextSession {
+    let fresh = |why: &str| NextSession::Fresh { why: why.to_owned() };
+    if standing.no_session {
+        return fresh("there is no session yet");
+    }
+    if standing.rolled_back {
+        return fresh("the last attempt was rolled back");
+    }
+    if standing.spent {
+        return fresh("the last session cannot go on");
+    }
+    match mode {
+        SessionMode::Single => NextSession::Same,
+        SessionMode::Fresh if standing.new_attempt => fresh("every attempt has its own session"),
+        SessionMode::Fresh | SessionMode::Hybrid => {
+            match (standing.context, limits.most(standing.context.and_then(|c| c.window))) {
+                (Some(context), Some(most)) if context.tokens >= most => {
+                    NextSession::Fresh { why: format!("the context holds {} tokens, and the limit is {most}", context.tokens) }
+                }
+                (Some(_), _) => NextSession::Same,
+                (None, _) => fresh("nobody knows how full the context is"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: ContextLimits = ContextLimits { tokens: 160_000, share: 80 };
+
+    fn standing(tokens: u64, window: Option<u64>) -> Standing {
+        Standing { context: Some(ContextUse { tokens, window }), ..Standing::default() }
+    }
+
+    fn same(mode: SessionMode, standing: &Standing) -> bool {
+        next_session(mode, LIMITS, standing) == NextSession::Same
+    }
+
+    #[test]
+    fn the_smaller_limit_counts() {
+        for (tokens, window, goes_on) in [
+            (159_999, Some(1_000_000), true),
+            (160_000, Some(1_000_000), false),
+            (159_999, Some(200_000), true),
+            (160_000, Some(200_000), false),
+            (79_999, Some(100_000), true),
+            (80_000, Some(100_000), false),
+            (159_999, None, true),
+            (160_000, None, false),
+            (0, Some(0), false),
+            (u64::MAX, Some(u64::MAX), false),
+        ] {
+            assert_eq!(same(SessionMode::Hybrid, &standing(tokens, window)), goes_on, "{tokens} of {window:?}");
+        }
+        let unlimited = ContextLimits { tokens: 0, share: 80 };
+        assert_eq!(next_session(SessionMode::Hybrid, unlimited, &standing(700_000, Some(1_000_000))), NextSession::Same);
+        assert_eq!(next_session(SessionMode::Hybrid, unlimited, &standing(700_000, None)), NextSession::Same);
+    }
+
+    #[test]
+    fn a_rollback_starts_a_fresh_session_in_every_mode() {
+        for mode in [SessionMode::Hybrid, SessionMode::Fresh, SessionMode::Single] {
+            for trouble in [
+                Standing { rolled_back: true, ..standing(1, None) },
+                Standing { spent: true, ..standing(1, None) },
+                Standing { no_session: true, ..standing(1, None) },
+            ] {
+                assert!(!same(mode, &trouble), "{mode:?} {trouble:?}");
+            }
+            assert!(same(mode, &standing(1, None)), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn modes_differ_where_they_should() {
+        let full = standing(900_000, Some(1_000_000));
+        assert_eq!(
+            [same(SessionMode::Single, &full), same(SessionMode::Fresh, &full), same(SessionMode::Hybrid, &full)],
+            [true, false, false]
+        );
+        let next_attempt = Standing { new_attempt: true, ..standing(1, None) };
+        assert_eq!(
+            [
+                same(SessionMode::Single, &next_attempt),
+                same(SessionMode::Fresh, &next_attempt),
+                same(SessionMode::Hybrid, &next_attempt)
+            ],
+            [true, false, true]
+        );
+        let unmeasured = Standing::default();
+        assert!(!same(SessionMode::Hybrid, &unmeasured), "a full context must not be taken for an empty one");
+    }
+}

@@ -1,0 +1,125 @@
+//! Whether the guard is alive: every call that was executed has to be one that it judged, and the session's start has to have reached
+//! us. Hooks can be switched off in more ways than anybody can list; this notices all of them.
+
+use std::collections::BTreeSet;
+
+/// Whether the start of the session reached our hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nonce {
+    Seen,
+    Missing,
+    /// Not looked for: nothing was started, or it is too early to tell.
+    NotExpected,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Liveness {
+    Alive,
+    Dead { why: String },
+}
+
+/// Calls of a session that were judged and that were executed, matched by their ids. What is matched is forgotten.
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    judged: BTreeSet<String>,
+    executed: BTreeSet<String>,
+    /// A call that was executed and has no id cannot be matched.
+    nameless: bool,
+}
+
+impl Guard {
+    /// Our guard answered for this call, whatever the answer was.
+    pub fn judge(&mut self, id: &str) {
+        if !self.executed.remove(id) {
+            self.judged.insert(id.to_owned());
+        }
+    }
+
+    /// The client executed this call.
+    pub fn execute(&mut self, id: &str) {
+        if id.is_empty() {
+            self.nameless = true;
+        } else if !self.judged.remove(id) {
+            self.executed.insert(id.to_owned());
+        }
+    }
+
+    /// The client refused this call itself: nobody has to have judged it.
+    pub fn refuse(&mut self, id: &str) {
+        self.judged.remove(id);
+        self.executed.remove(id);
+    }
+
+    /// How it stands now. Ask when a turn is over: within one, a result may be read before the answer to its call is noted.
+    pub fn liveness(&self, nonce: Nonce) -> Liveness {
+        let dead = |why: String| Liveness::Dead { why };
+        match (self.executed.first(), nonce) {
+            (Some(first), _) => {
+                let others = match self.executed.len() {
+                    1 => String::new(),
+                    count => format!(" and {} more", count - 1),
+                };
+                dead(format!("the tool call {first}{others} ran without being judged; are hooks switched off?"))
+            }
+            (None, _) if self.nameless => dead("a tool call without an id ran".to_owned()),
+            (None, Nonce::Missing) => {
+                dead("the session's start never reached Verdone's hook; are hooks switched off?".to_owned())
+            }
+            (None, Nonce::Seen | Nonce::NotExpected) => Liveness::Alive,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn judged_calls_are_fine_in_any_order_of_notice() {
+        let mut guard = Guard::default();
+        guard.judge("a");
+        guard.execute("a");
+        guard.execute("b");
+        guard.judge("b");
+        guard.judge("denied");
+        assert_eq!(guard.liveness(Nonce::Seen), Liveness::Alive);
+    }
+
+    #[test]
+    fn an_executed_call_that_nobody_judged_is_the_death_of_the_guard() {
+        let mut guard = Guard::default();
+        guard.judge("a");
+        guard.execute("x");
+        guard.execute("y");
+        let Liveness::Dead { why } = guard.liveness(Nonce::Seen) else { panic!("alive") };
+        assert!(why.contains("x and 1 more"), "{why}");
+    }
+
+    #[test]
+    fn calls_that_the_client_refused_need_no_judge() {
+        let mut guard = Guard::default();
+        guard.refuse("unknown-tool");
+        guard.execute("late");
+        guard.refuse("late");
+        assert_eq!(guard.liveness(Nonce::Seen), Liveness::Alive);
+    }
+
+    #[test]
+    fn a_session_without_the_nonce_is_unguarded() {
+        assert!(matches!(Guard::default().liveness(Nonce::Missing), Liveness::Dead { .. }));
+        assert_eq!(Guard::default().liveness(Nonce::NotExpected), Liveness::Alive);
+        let mut guard = Guard::default();
+        guard.execute("");
+        assert!(matches!(guard.liveness(Nonce::Seen), Liveness::Dead { .. }));
+    }
+
+    #[test]
+    fn a_long_session_is_forgotten_as_it_goes() {
+        let mut guard = Guard::default();
+        for n in 0..10_000 {
+            guard.judge(&n.to_string());
+            guard.execute(&n.to_string());
+        }
+        assert!(guard.judged.is_empty() && guard.executed.is_empty());
+    }
+}

@@ -1,0 +1,115 @@
+//! What a result says about its turn. Every value that was seen or found in the client has its row; an unknown one is kept in the
+//! reason, and counts by `is_error` alone.
+
+use jiff::Timestamp;
+
+use super::reset::{from_number, reset_in};
+use super::wire_in::ResultLine;
+use crate::agent::TurnOutcome;
+
+/// What is known beside the result.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The `error` of the last message that the client wrote in the model's place.
+    pub api_error: Option<&'a str>,
+    /// In this turn the client said that the allowance is used up; until when, if it said so.
+    pub rejected: Option<Option<u64>>,
+    /// We asked for the turn to end.
+    pub interrupting: bool,
+    pub now: Timestamp,
+}
+
+/// How a turn ended, and whether its session can go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub outcome: TurnOutcome,
+    /// The session is the trouble: the next turn needs a fresh one.
+    pub spent: bool,
+}
+
+/// Maps one result.
+pub fn map(result: &ResultLine<'_>, facts: &Facts<'_>) -> Ended {
+    let ended = |outcome| Ended { outcome, spent: false };
+    let reason = || reason(result);
+    if result.stop_reason.as_deref() == Some("refusal") && result.is_error {
+        return ended(TurnOutcome::Refused { reason: reason() });
+    }
+    match (result.subtype.as_deref().unwrap_or_default(), result.terminal_reason.as_deref().unwrap_or_default()) {
+        ("error_max_turns", _) | (_, "max_turns") => ended(TurnOutcome::MaxTurns { reason: reason() }),
+        ("error_max_budget_usd", _) | (_, "budget_exhausted") => ended(TurnOutcome::Budget { reason: reason() }),
+        (_, "aborted_tools" | "aborted_streaming") => ended(TurnOutcome::Interrupted),
+        _ if facts.interrupting => ended(TurnOutcome::Interrupted),
+        // A hook or a message of ours can end a turn in ways that are no error; an empty answer is one of them.
+        _ if !result.is_error => ended(TurnOutcome::Ended),
+        (_, "prompt_too_long" | "image_error" | "blocking_limit" | "rapid_refill_breaker" | "malformed_tool_use_exhausted") => {
+            Ended { outcome: api_error(result, false), spent: true }
+        }
+        (_, "model_error") => ended(api_error(result, true)),
+        (_, "turn_setup_failed" | "structured_output_retry_exhausted" | "tool_deferred_unavailable") => {
+            ended(api_error(result, false))
+        }
+        (_, "api_error") => ended(of_api(result, facts)),
+        // A session that cannot be resumed is told this way.
+        ("error_during_execution", _) => Ended { outcome: TurnOutcome::Crashed { reason: reason() }, spent: true },
+        (_, "") if result.api_error_status.is_some() || facts.api_error.is_some() => ended(of_api(result, facts)),
+        _ => ended(TurnOutcome::Crashed { reason: reason() }),
+    }
+}
+
+/// An error of the API, by its status and the client's word for it.
+fn of_api(result: &ResultLine<'_>, facts: &Facts<'_>) -> TurnOutcome {
+    let said = result.result.as_deref().unwrap_or_default();
+    let lower = said.to_ascii_lowercase();
+    let error = facts.api_error.unwrap_or_default();
+    let resets = facts.rejected.flatten().and_then(|number| from_number(number, facts.now));
+    let limit = || TurnOutcome::UsageLimit { reason: reason(result), resets_at: resets.or_else(|| reset_in(said, facts.now)) };
+    let in_words = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let about_limits = matches!(result.api_error_status, Some(429) | None) || error == "rate_limit";
+    if about_limits
+        && (facts.rejected.is_some() || in_words(&["hit your", "usage limit", "limit reached"]) && lower.contains("limit"))
+    {
+        return limit();
+    }
+    match error {
+        "authentication_failed"
+        | "oauth_org_not_allowed"
+        | "account_on_hold"
+        | "verification_required"
+        | "billing_error"
+        | "cloud_credential_error" => return TurnOutcome::Auth { reason: reason(result) },
+        _ => {}
+    }
+    match result.api_error_status {
+        Some(401 | 403) => TurnOutcome::Auth { reason: reason(result) },
+        Some(408 | 409 | 429) => api_error(result, true),
+        Some(status) => api_error(result, status >= 500),
+        None if in_words(&["not logged in", "please run /login", "invalid api key", "credit balance is too low"]) => {
+            TurnOutcome::Auth { reason: reason(result) }
+        }
+        // No answer at all: the network, a timeout, a broken stream.
+        None => api_error(result, !matches!(error, "invalid_request" | "model_not_found" | "max_output_tokens")),
+    }
+}
+
+fn api_error(result: &ResultLine<'_>, retryable: bool) -> TurnOutcome {
+    let status = result.api_error_status.and_then(|status| u16::try_from(status).ok());
+    TurnOutcome::ApiError { reason: reason(result), status, retryable }
+}
+
+/// What the client said, with its own word for the reason where that is not plain.
+fn reason(result: &ResultLine<'_>) -> String {
+    const LONGEST: usize = 500;
+    let words = result.words();
+    let named = result.terminal_reason.as_deref().or(result.subtype.as_deref()).filter(|name| *name != "api_error");
+    let text = match (words, named) {
+        (Some(words), Some(name)) if !words.contains(name) => format!("{words} ({name})"),
+        (Some(words), _) => words,
+        (None, Some(name)) => name.to_owned(),
+        (None, None) => "the client gave no reason".to_owned(),
+    };
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text[..text.floor_char_boundary(LONGEST)].to_owned()
+}
+
+#[cfg(test)]
+mod tests;

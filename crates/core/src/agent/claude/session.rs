@@ -1,0 +1,451 @@
+//! A session as its lines tell it: which turn runs, when it is over, what it came to and what it used. A fold; it reads no clock.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::context::ContextUse;
+use super::guard::{Guard, Liveness, Nonce};
+use super::outcome::{Ended, Facts, map};
+use super::reset::from_number;
+use super::usage::{Ledger, TurnUsage};
+use super::uuid::Uuid;
+use super::wire_in::{Assistant, BackgroundTask, ClientLine, ContextAnswer, Init, RateLimit, ResultLine, State};
+use crate::agent::TurnOutcome;
+
+/// Kinds of unknown lines that are remembered; a client that says more of them says nothing new.
+const UNKNOWN_KINDS: usize = 20;
+
+/// One conversation with the client, as far as its lines tell.
+#[derive(Debug, Clone)]
+pub struct Session {
+    id: String,
+    model: Option<String>,
+    version: Option<String>,
+    permission_mode: Option<String>,
+    /// Tokens of the context; unknown is not none.
+    tokens: Option<u64>,
+    window: Option<u64>,
+    allowance: Option<Allowance>,
+    background: Vec<Task>,
+    state: Option<State>,
+    ledger: Ledger,
+    /// Used by turns that nobody asked for, since the last one that somebody did.
+    unasked: TurnUsage,
+    total: TurnUsage,
+    guard: Guard,
+    turn: Option<Turn>,
+}
+
+/// How the process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientExit {
+    /// `exit code 1`, `signal 9`.
+    pub how: String,
+    /// The end of what it wrote to its standard error.
+    pub last_words: String,
+}
+
+/// A turn that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnEnd {
+    pub outcome: TurnOutcome,
+    /// The session cannot go on: the next turn needs a fresh one.
+    pub spent: bool,
+    pub session: String,
+    /// What the agent said last. A claim.
+    pub said: String,
+    /// The client's own word for the last end, known to us or not.
+    pub terminal_reason: Option<String>,
+    /// How often the client stopped: subagents and tasks in the background wake it again.
+    pub results: u32,
+    pub usage: TurnUsage,
+    pub context: Option<ContextUse>,
+    /// What still runs in the background.
+    pub background: Vec<Task>,
+    pub compactions: u32,
+    pub api_retries: u32,
+    pub executed: u32,
+    pub refused: u32,
+    /// Kinds of lines that we do not know.
+    pub unknown: Vec<String>,
+    /// Lines that could not be read at all.
+    pub garbage: u32,
+}
+
+/// A command or subagent in the background.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    pub id: String,
+    pub description: String,
+    /// A subagent: its end wakes the session.
+    pub agent: bool,
+}
+
+/// What the client last said about the user's allowance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Allowance {
+    pub rejected: bool,
+    /// `five_hour`, `seven_day`, ...
+    pub kind: String,
+    /// Of the fullest window, from 0 to 1.
+    pub utilization: Option<f64>,
+    pub resets_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Turn {
+    /// Prompts that have no result yet.
+    waiting: BTreeSet<String>,
+    interrupting: bool,
+    /// The last result that was none of a turn that simply ended, else none.
+    trouble: Option<Ended>,
+    api_error: Option<String>,
+    rejected: Option<Option<u64>>,
+    said: String,
+    terminal_reason: Option<String>,
+    results: u32,
+    usage: TurnUsage,
+    compactions: u32,
+    api_retries: u32,
+    executed: u32,
+    refused: u32,
+    unknown: BTreeSet<String>,
+    garbage: u32,
+}
+
+impl Session {
+    /// In a process that begins it.
+    pub fn fresh(id: &Uuid) -> Self {
+        Self::with(id, Ledger::fresh())
+    }
+
+    /// In a process that resumes it.
+    pub fn resumed(id: &Uuid) -> Self {
+        Self::with(id, Ledger::resumed())
+    }
+
+    fn with(id: &Uuid, ledger: Ledger) -> Self {
+        Self {
+            id: id.as_str().to_owned(),
+            model: None,
+            version: None,
+            permission_mode: None,
+            tokens: None,
+            window: None,
+            allowance: None,
+            background: Vec::new(),
+            state: None,
+            ledger,
+            unasked: TurnUsage::default(),
+            total: TurnUsage::default(),
+            guard: Guard::default(),
+            turn: None,
+        }
+    }
+
+    /// The id to resume it by; another one after a clear.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    pub fn permission_mode(&self) -> Option<&str> {
+        self.permission_mode.as_deref()
+    }
+
+    pub fn context(&self) -> Option<ContextUse> {
+        self.tokens.map(|tokens| ContextUse { tokens, window: self.window })
+    }
+
+    pub fn allowance(&self) -> Option<&Allowance> {
+        self.allowance.as_ref()
+    }
+
+    pub fn background(&self) -> &[Task] {
+        &self.background
+    }
+
+    /// Used by all turns of this process, clears included.
+    pub fn total(&self) -> &TurnUsage {
+        &self.total
+    }
+
+    pub fn in_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// Whether every prompt has its result, though the client did not say yet that it is idle.
+    pub fn is_answered(&self) -> bool {
+        self.turn.as_ref().is_some_and(Turn::is_answered)
+    }
+
+    /// This prompt, or `/clear`, was written to the client: a turn begins, or the one that runs has one prompt more.
+    pub fn sent(&mut self, uuid: &Uuid) {
+        self.turn.get_or_insert_default().waiting.insert(uuid.as_str().to_owned());
+    }
+
+    /// The client was asked to end the turn.
+    pub fn interrupt(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.interrupting = true;
+        }
+    }
+
+    /// Our guard answered for this tool call.
+    pub fn judged(&mut self, tool_use_id: &str) {
+        self.guard.judge(tool_use_id);
+    }
+
+    pub fn liveness(&self, nonce: Nonce) -> Liveness {
+        self.guard.liveness(nonce)
+    }
+
+    /// The answer to `get_context_usage`. It replaces what was seen in the stream.
+    pub fn measured(&mut self, answer: &ContextAnswer<'_>) {
+        if let Some(seen) = ContextUse::answered(answer) {
+            self.tokens = Some(seen.tokens);
+            self.window = seen.window.or(self.window);
+        }
+    }
+
+    /// Takes in one line. Something comes out when it ended the turn.
+    pub fn feed(&mut self, line: &ClientLine<'_>, now: Timestamp) -> Option<TurnEnd> {
+        match line {
+            ClientLine::Init(init) => self.init(init),
+            ClientLine::Assistant(assistant) => self.assistant(assistant),
+            ClientLine::User(user) => {
+                user.tool_results.iter().for_each(|result| self.tool_result(&result.id, result.refused.is_some()))
+            }
+            ClientLine::Result(result) => self.result(result, now),
+            ClientLine::RateLimit(limit) => self.rate_limit(limit, now),
+            ClientLine::StateChanged(state) => self.state = Some(*state),
+            ClientLine::Lifecycle { uuid, state } => self.lifecycle(uuid, state),
+            ClientLine::ApiRetry(_) => self.count(|turn| turn.api_retries += 1),
+            ClientLine::Compacted(compaction) => self.compacted(compaction.post_tokens),
+            ClientLine::ConversationReset { .. } => self.cleared(),
+            ClientLine::PermissionDenied(denial) => self.guard.refuse(denial.tool_use_id.as_deref().unwrap_or_default()),
+            ClientLine::BackgroundTasks(tasks) => self.background = tasks.iter().map(task).collect(),
+            ClientLine::Unknown { kind } => self.count(|turn| {
+                if turn.unknown.len() < UNKNOWN_KINDS {
+                    turn.unknown.insert(kind.clone());
+                }
+            }),
+            ClientLine::Garbage { .. } => self.count(|turn| turn.garbage += 1),
+            ClientLine::HookCallback(_)
+            | ClientLine::ControlRequest { .. }
+            | ClientLine::ControlCancel { .. }
+            | ClientLine::ControlAnswer(_)
+            | ClientLine::Status { .. }
+            | ClientLine::Informational { .. }
+            | ClientLine::Task { .. }
+            | ClientLine::StreamEvent
+            | ClientLine::HookStarted { .. }
+            | ClientLine::HookResponse { .. } => {}
+        }
+        self.is_over().then(|| self.end()).flatten()
+    }
+
+    /// Ends a turn that is answered, without waiting any longer for the client to say that it is idle.
+    pub fn settle(&mut self) -> Option<TurnEnd> {
+        self.is_answered().then(|| self.end()).flatten()
+    }
+
+    /// The process is gone, and with it the turn, if one ran.
+    pub fn exited(&mut self, exit: &ClientExit) -> Option<TurnEnd> {
+        let turn = self.turn.as_mut()?;
+        if !turn.is_answered() {
+            let last = exit.last_words.trim().lines().next_back().map(str::trim).filter(|line| !line.is_empty());
+            let reason = last.map_or_else(|| exit.how.clone(), |last| format!("{}: {last}", exit.how));
+            let outcome = if turn.interrupting { TurnOutcome::Interrupted } else { TurnOutcome::Crashed { reason } };
+            turn.trouble = Some(Ended { outcome, spent: false });
+        }
+        self.background.clear();
+        self.end()
+    }
+
+    fn init(&mut self, init: &Init<'_>) {
+        let keep = |slot: &mut Option<String>, text: &Option<std::borrow::Cow<'_, str>>| {
+            if let Some(text) = text {
+                *slot = Some(text.to_string());
+            }
+        };
+        keep(&mut self.model, &init.model);
+        keep(&mut self.version, &init.claude_code_version);
+        keep(&mut self.permission_mode, &init.permission_mode);
+        self.renamed(init.session_id.as_deref());
+    }
+
+    fn renamed(&mut self, id: Option<&str>) {
+        if let Some(id) = id.filter(|id| !id.is_empty() && *id != self.id) {
+            id.clone_into(&mut self.id);
+        }
+    }
+
+    fn assistant(&mut self, assistant: &Assistant<'_>) {
+        if let Some(error) = assistant.error.as_deref() {
+            self.count(|turn| turn.api_error = Some(error.to_owned()));
+        }
+        let tokens = assistant.message.usage.context();
+        let main = assistant.parent_tool_use_id.is_none() && assistant.message.model.as_deref() != Some("<synthetic>");
+        if main && tokens > 0 {
+            self.tokens = Some(tokens);
+        }
+    }
+
+    fn tool_result(&mut self, id: &str, refused: bool) {
+        if refused {
+            self.guard.refuse(id);
+            self.count(|turn| turn.refused += 1);
+        } else {
+            self.guard.execute(id);
+            self.count(|turn| turn.executed += 1);
+        }
+    }
+
+    fn result(&mut self, result: &ResultLine<'_>, now: Timestamp) {
+        self.renamed(result.session_id.as_deref());
+        for denial in &result.permission_denials {
+            self.guard.refuse(denial.tool_use_id.as_deref().unwrap_or_default());
+        }
+        self.window = window(result, self.model.as_deref()).or(self.window);
+        let used = self.ledger.take(result);
+        self.total.add(&used);
+        match &mut self.turn {
+            Some(turn) => turn.result(result, &used, now),
+            None => self.unasked.add(&used),
+        }
+    }
+
+    fn rate_limit(&mut self, limit: &RateLimit<'_>, now: Timestamp) {
+        let rejected = limit.status.as_deref() == Some("rejected");
+        let fullest = limit
+            .windows
+            .iter()
+            .filter_map(|(_, window)| window.utilization)
+            .fold(None, |most: Option<f64>, share| Some(most.map_or(share, |most| most.max(share))));
+        self.allowance = Some(Allowance {
+            rejected,
+            kind: limit.kind.as_deref().unwrap_or_default().to_owned(),
+            utilization: fullest,
+            resets_at: limit.resets_at.and_then(|number| from_number(number, now)),
+        });
+        if rejected {
+            self.count(|turn| turn.rejected = Some(limit.resets_at));
+        }
+    }
+
+    fn lifecycle(&mut self, uuid: &str, state: &str) {
+        if matches!(state, "completed" | "cancelled") {
+            self.count(|turn| {
+                turn.waiting.remove(uuid);
+            });
+        }
+    }
+
+    fn compacted(&mut self, left: Option<u64>) {
+        self.count(|turn| turn.compactions += 1);
+        self.tokens = left.or(self.tokens);
+    }
+
+    fn cleared(&mut self) {
+        self.ledger.cleared();
+        self.tokens = Some(0);
+    }
+
+    fn count(&mut self, change: impl FnOnce(&mut Turn)) {
+        if let Some(turn) = &mut self.turn {
+            change(turn);
+        }
+    }
+
+    /// A client that never tells its state is over with its result, unless a subagent will wake it.
+    fn is_over(&self) -> bool {
+        self.is_answered()
+            && match self.state {
+                Some(State::Idle) => true,
+                Some(State::Running | State::RequiresAction | State::Other) => false,
+                None => !self.background.iter().any(|task| task.agent),
+            }
+    }
+
+    fn end(&mut self) -> Option<TurnEnd> {
+        let turn = self.turn.take()?;
+        let mut usage = turn.usage;
+        usage.add(&std::mem::take(&mut self.unasked));
+        let Ended { outcome, spent } = turn.trouble.unwrap_or(Ended { outcome: TurnOutcome::Ended, spent: false });
+        Some(TurnEnd {
+            outcome,
+            spent,
+            session: self.id.clone(),
+            said: turn.said,
+            terminal_reason: turn.terminal_reason,
+            results: turn.results,
+            usage,
+            context: self.context(),
+            background: self.background.clone(),
+            compactions: turn.compactions,
+            api_retries: turn.api_retries,
+            executed: turn.executed,
+            refused: turn.refused,
+            unknown: turn.unknown.into_iter().collect(),
+            garbage: turn.garbage,
+        })
+    }
+}
+
+impl Turn {
+    fn is_answered(&self) -> bool {
+        self.waiting.is_empty() && self.results > 0
+    }
+
+    fn result(&mut self, result: &ResultLine<'_>, used: &TurnUsage, now: Timestamp) {
+        let facts = Facts { api_error: self.api_error.as_deref(), rejected: self.rejected, interrupting: self.interrupting, now };
+        let ended = map(result, &facts);
+        if ended.outcome != TurnOutcome::Ended || ended.spent {
+            self.trouble = Some(ended);
+        }
+        // What went wrong belongs to the result that it led to.
+        self.api_error = None;
+        self.results += 1;
+        self.usage.add(used);
+        self.terminal_reason = result.terminal_reason.as_deref().map(str::to_owned);
+        if let Some(words) = result.words() {
+            self.said = words;
+        }
+        let named = result.user_message_uuids.iter().chain(&result.user_message_uuid);
+        if named.clone().next().is_some() {
+            named.for_each(|uuid| {
+                self.waiting.remove(uuid.as_ref());
+            });
+        } else if result.origin.kind.is_none() {
+            // A client that names no prompts answers them in order, one turn at a time.
+            self.waiting.clear();
+        }
+    }
+}
+
+/// The window of the session's own model; of an unknown one the smallest, which is safe.
+fn window(result: &ResultLine<'_>, model: Option<&str>) -> Option<u64> {
+    let own = result.model_usage.iter().find(|(name, _)| Some(name.as_ref()) == model);
+    let smallest = || result.model_usage.iter().filter_map(|(_, usage)| usage.context_window).min();
+    own.and_then(|(_, usage)| usage.context_window).or_else(smallest).filter(|window| *window > 0)
+}
+
+fn task(task: &BackgroundTask<'_>) -> Task {
+    Task {
+        id: task.task_id.as_deref().unwrap_or_default().to_owned(),
+        description: task.description.as_deref().unwrap_or_default().to_owned(),
+        agent: task.task_type.as_deref().is_some_and(|kind| kind.contains("agent")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

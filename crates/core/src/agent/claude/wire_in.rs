@@ -1,0 +1,246 @@
+//! What the client says: one line of its standard output, read tolerantly and borrowed from it.
+//!
+//! No line is an error. Fields that are not used are skipped without being built, and one that has another type than hoped for is
+//! left out: a stream of 100 MB passes here, most of it output of tools that nobody reads.
+
+mod lenient;
+mod line;
+mod said;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use lenient::text;
+pub use line::{
+    ApiRetry, Assistant, BackgroundTask, Block, Compaction, ContextAnswer, ControlAnswer, Denial, HookCallback, Init,
+    InitializeAnswer, Message, ModelUsage, RateLimit, ResultLine, State, ToolResult, Usage, UserLine, Window,
+};
+use line::{RawControl, RawOther, RawSystem, RawToolResult, RawUser, ToolResultMeta};
+
+/// The longest line that is read; the reader passes on the beginning of a longer one, which is then garbage.
+pub const LINE_BYTES: usize = 16 * 1024 * 1024;
+
+/// One line of the client.
+#[derive(Debug, Clone)]
+pub enum ClientLine<'a> {
+    Init(Box<Init<'a>>),
+    Assistant(Box<Assistant<'a>>),
+    User(UserLine<'a>),
+    Result(Box<ResultLine<'a>>),
+    /// Has to be answered with the same request id.
+    HookCallback(HookCallback<'a>),
+    /// A request that we never asked for; it waits too, and is to be refused.
+    ControlRequest {
+        request: Cow<'a, str>,
+        subtype: Cow<'a, str>,
+    },
+    /// An answer is no longer waited for.
+    ControlCancel {
+        request: Cow<'a, str>,
+    },
+    ControlAnswer(ControlAnswer<'a>),
+    RateLimit(RateLimit<'a>),
+    StateChanged(State),
+    /// What became of a prompt: `queued`, `started`, `completed`, `cancelled`.
+    Lifecycle {
+        uuid: Cow<'a, str>,
+        state: Cow<'a, str>,
+    },
+    ApiRetry(ApiRetry<'a>),
+    Compacted(Compaction<'a>),
+    Status {
+        status: Option<Cow<'a, str>>,
+        compact_error: Option<Cow<'a, str>>,
+    },
+    /// The conversation was cleared; the next `init` has the new session's id.
+    ConversationReset {
+        uuid: Option<Cow<'a, str>>,
+    },
+    PermissionDenied(Denial<'a>),
+    Informational {
+        text: Cow<'a, str>,
+        level: Option<Cow<'a, str>>,
+        tag: Option<Cow<'a, str>>,
+    },
+    /// `task_started`, `task_progress`, `task_updated`, `task_notification`.
+    Task {
+        subtype: Cow<'a, str>,
+        task: BackgroundTask<'a>,
+        summary: Option<Cow<'a, str>>,
+    },
+    /// All that run in the background now.
+    BackgroundTasks(Vec<BackgroundTask<'a>>),
+    StreamEvent,
+    HookStarted {
+        event: Option<Cow<'a, str>>,
+    },
+    HookResponse {
+        event: Option<Cow<'a, str>>,
+        outcome: Option<Cow<'a, str>>,
+    },
+    /// A line of a kind that we do not know: `type` or `type/subtype`.
+    Unknown {
+        kind: String,
+    },
+    /// No JSON object with a type: its beginning.
+    Garbage {
+        text: String,
+    },
+}
+
+/// Reads one line, with or without its line feed. A blank one is none.
+pub fn parse(bytes: &[u8]) -> Option<ClientLine<'_>> {
+    let bytes = bytes.trim_ascii();
+    if bytes.is_empty() {
+        return None;
+    }
+    Some(std::str::from_utf8(bytes).ok().and_then(known).unwrap_or_else(|| garbage(bytes)))
+}
+
+/// Type and subtype of a line; most begin with them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Kind<'a> {
+    #[serde(borrow, rename = "type", deserialize_with = "text")]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "text")]
+    subtype: Option<Cow<'a, str>>,
+}
+
+fn known(line: &str) -> Option<ClientLine<'_>> {
+    match beginning(line) {
+        Some((name, subtype)) => of_kind(line, name, subtype),
+        None => {
+            let kind: Kind<'_> = serde_json::from_str(line).ok()?;
+            of_kind(line, kind.name.as_deref()?, kind.subtype.as_deref())
+        }
+    }
+}
+
+/// Type and subtype where a line begins with them, as nearly all do; found without reading the rest.
+fn beginning(line: &str) -> Option<(&str, Option<&str>)> {
+    let word = |text: &'_ str| text.find(['"', '\\']).filter(|at| text.as_bytes()[*at] == b'"');
+    let rest = line.strip_prefix("{\"type\":\"")?;
+    let (name, rest) = rest.split_at(word(rest)?);
+    let subtype = rest.strip_prefix("\",\"subtype\":\"").and_then(|rest| Some(&rest[..word(rest)?]));
+    // The subtype of a `system` line may stand later.
+    (subtype.is_some() || name != "system").then_some((name, subtype))
+}
+
+fn of_kind<'a>(line: &'a str, name: &str, subtype: Option<&str>) -> Option<ClientLine<'a>> {
+    Some(match name {
+        "assistant" => ClientLine::Assistant(Box::new(read(line)?)),
+        "user" => ClientLine::User(user(read(line)?)),
+        "result" => ClientLine::Result(Box::new(read(line)?)),
+        "system" => system(line, subtype.unwrap_or_default())?,
+        "stream_event" => complete(line).map(|()| ClientLine::StreamEvent)?,
+        "control_request" => control_request(read(line)?)?,
+        "control_cancel_request" => {
+            ClientLine::ControlCancel { request: read::<RawControl<'_>>(line)?.request_id.unwrap_or_default() }
+        }
+        "control_response" => ClientLine::ControlAnswer(read::<RawControl<'_>>(line)?.response),
+        "rate_limit_event" => ClientLine::RateLimit(read::<RawOther<'_>>(line)?.rate_limit_info),
+        "command_lifecycle" => {
+            let raw: RawOther<'_> = read(line)?;
+            ClientLine::Lifecycle { uuid: raw.command_uuid.unwrap_or_default(), state: raw.state.unwrap_or_default() }
+        }
+        "conversation_reset" => ClientLine::ConversationReset { uuid: read::<RawOther<'_>>(line)?.user_message_uuid },
+        _ => complete(line).map(|()| unknown(name, subtype))?,
+    })
+}
+
+fn system<'a>(line: &'a str, subtype: &str) -> Option<ClientLine<'a>> {
+    let raw = || read::<RawSystem<'a>>(line);
+    Some(match subtype {
+        "init" => ClientLine::Init(Box::new(read(line)?)),
+        "session_state_changed" => ClientLine::StateChanged(match raw()?.state.as_deref() {
+            Some("running") => State::Running,
+            Some("requires_action") => State::RequiresAction,
+            Some("idle") => State::Idle,
+            Some(_) | None => State::Other,
+        }),
+        "api_retry" => ClientLine::ApiRetry(read(line)?),
+        "compact_boundary" => ClientLine::Compacted(raw()?.compact_metadata),
+        "status" => {
+            let raw = raw()?;
+            ClientLine::Status { status: raw.status, compact_error: raw.compact_error }
+        }
+        "permission_denied" => ClientLine::PermissionDenied(read(line)?),
+        "informational" | "notification" | "model_fallback" | "model_refusal_no_fallback" => {
+            let raw = raw()?;
+            let text = raw.content.or(raw.text).unwrap_or_default();
+            ClientLine::Informational { text, level: raw.level, tag: raw.tag.or(raw.key) }
+        }
+        "task_started" | "task_progress" | "task_updated" | "task_notification" => {
+            let raw = raw()?;
+            let task = BackgroundTask { task_id: raw.task_id, task_type: raw.task_type, description: raw.description };
+            ClientLine::Task { subtype: Cow::Owned(subtype.to_owned()), task, summary: raw.summary }
+        }
+        "background_tasks_changed" => ClientLine::BackgroundTasks(raw()?.tasks),
+        "hook_started" => ClientLine::HookStarted { event: raw()?.hook_event },
+        "hook_response" => {
+            let raw = raw()?;
+            ClientLine::HookResponse { event: raw.hook_event, outcome: raw.outcome }
+        }
+        _ => complete(line).map(|()| unknown("system", Some(subtype)))?,
+    })
+}
+
+fn control_request(raw: RawControl<'_>) -> Option<ClientLine<'_>> {
+    let request = raw.request_id?;
+    let subtype = raw.request.subtype.unwrap_or_default();
+    Some(match (subtype.as_ref(), raw.request.input) {
+        ("hook_callback", Some(input)) => {
+            ClientLine::HookCallback(HookCallback { request, callback: raw.request.callback_id.unwrap_or_default(), input })
+        }
+        _ => ClientLine::ControlRequest { request, subtype },
+    })
+}
+
+fn user(raw: RawUser<'_>) -> UserLine<'_> {
+    let mut tool_results = Vec::new();
+    for block in raw.message.content {
+        let refused = refusal(&block, &raw.tool_result_meta);
+        if let Some(id) = block.tool_use_id {
+            tool_results.push(ToolResult { id, failed: block.is_error, refused });
+        }
+    }
+    UserLine { tool_results, parent_tool_use_id: raw.parent_tool_use_id }
+}
+
+/// Why a call was not executed. The client says so beside the result; where it says nothing about a call, its own words in a failed
+/// result do.
+fn refusal<'a>(block: &RawToolResult<'a>, meta: &[ToolResultMeta<'a>]) -> Option<Cow<'a, str>> {
+    if let Some(meta) = meta.iter().find(|meta| meta.id == block.tool_use_id) {
+        return meta.non_execution_kind.clone();
+    }
+    // An invalid input or an unknown tool; the tag stands in front of nothing that a tool wrote.
+    let invalid = |text: &str| text.starts_with("\"<tool_use_error>") || text.starts_with("\"PreToolUse:");
+    (block.is_error && block.content.is_some_and(|raw| invalid(raw.get()))).then_some(Cow::Borrowed("invalid"))
+}
+
+fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
+    serde_json::from_str(line).ok()
+}
+
+/// Whether the line is JSON to its end.
+fn complete(line: &str) -> Option<()> {
+    read::<serde::de::IgnoredAny>(line).map(|_| ())
+}
+
+fn unknown(name: &str, subtype: Option<&str>) -> ClientLine<'static> {
+    let kind =
+        subtype.filter(|subtype| !subtype.is_empty()).map_or_else(|| name.to_owned(), |subtype| format!("{name}/{subtype}"));
+    ClientLine::Unknown { kind: cut(&kind, 100).to_owned() }
+}
+
+fn garbage(bytes: &[u8]) -> ClientLine<'static> {
+    const SHOWN: usize = 500;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
+    ClientLine::Garbage { text: text.into_owned() }
+}
+
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}

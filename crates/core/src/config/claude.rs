@@ -1,0 +1,166 @@
+//! Settings of the `claude` agent, and which of them cannot work.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::diagnose::{Finding, Step};
+
+/// Claude Code. Its own settings, MCP servers and CLAUDE.md apply as usual; Verdone writes none of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClaudeAgent {
+    /// The program: a name to look for in PATH, or a path.
+    pub binary: String,
+    /// The model; the client's own default where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How hard it thinks, such as "low", "medium" or "high"; the client's own default where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// Who says what the agent may do.
+    pub permission: ClaudePermission,
+    /// Further arguments of the client.
+    pub args: Vec<String>,
+    /// Variables to set for the client.
+    pub env: BTreeMap<String, String>,
+    /// Tokens of context above which the next turn starts a fresh session; 0 means no such limit.
+    pub context_limit: u64,
+    /// Percent of the model's window above which it does; the smaller of the two counts.
+    pub context_share: u32,
+    /// When a turn goes on in the same session.
+    pub sessions: SessionMode,
+    /// How the client asks Verdone about tool calls.
+    pub hooks: HookWay,
+}
+
+impl Default for ClaudeAgent {
+    fn default() -> Self {
+        Self {
+            binary: "claude".to_owned(),
+            model: None,
+            effort: None,
+            permission: ClaudePermission::default(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            context_limit: 160_000,
+            context_share: 80,
+            sessions: SessionMode::default(),
+            hooks: HookWay::default(),
+        }
+    }
+}
+
+/// Who says what the agent may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaudePermission {
+    /// Verdone's policy alone; what it cannot judge is denied.
+    #[default]
+    Policy,
+    /// The policy; edits inside the project that it has no opinion on are accepted by the client.
+    AcceptEdits,
+    /// The client asks for nothing; only denials of the policy hold. For sandboxes.
+    Bypass,
+}
+
+/// When a turn goes on in the same session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionMode {
+    /// While the context is below its limit; above it, a fresh one with a hand-over.
+    #[default]
+    Hybrid,
+    /// As hybrid, but every attempt begins a fresh one.
+    Fresh,
+    /// Always, whatever the context holds; only a rollback starts a fresh one.
+    Single,
+}
+
+/// How the client asks Verdone about tool calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HookWay {
+    /// Over the pipe where the client can, else by starting `verdone hook`.
+    #[default]
+    Auto,
+    /// Over the pipe, or not at all.
+    Callbacks,
+    /// By starting `verdone hook` for every event.
+    Exec,
+}
+
+/// Arguments that Verdone gives itself, or that would take its guard away, and what to do instead.
+const OURS: [(&str, &str); 24] = [
+    ("-p", "Verdone gives it itself"),
+    ("--print", "Verdone gives it itself"),
+    ("--input-format", "Verdone gives it itself"),
+    ("--output-format", "Verdone gives it itself"),
+    ("--verbose", "Verdone gives it itself"),
+    ("--settings", "Verdone gives it itself; put yours into the settings file of the client"),
+    ("--session-id", "Verdone gives it itself"),
+    ("--resume", "Verdone resumes sessions by itself"),
+    ("-r", "Verdone resumes sessions by itself"),
+    ("--continue", "Verdone resumes sessions by itself"),
+    ("-c", "Verdone resumes sessions by itself"),
+    ("--fork-session", "Verdone resumes sessions by itself"),
+    ("--max-budget-usd", "Verdone passes on what is left of its own limit"),
+    ("--model", "set agent.claude.model"),
+    ("--effort", "set agent.claude.effort"),
+    ("--permission-mode", "set agent.claude.permission"),
+    ("--dangerously-skip-permissions", "set agent.claude.permission = \"bypass\" if you have to"),
+    ("--allow-dangerously-skip-permissions", "set agent.claude.permission = \"bypass\" if you have to"),
+    ("--permission-prompt-tool", "Verdone's policy answers"),
+    ("--bare", "it switches every guard off"),
+    ("--safe-mode", "it switches guards off"),
+    ("--worktree", "use verdone run --worktree"),
+    ("-w", "use verdone run --worktree"),
+    ("--", "Verdone gives the prompt itself"),
+];
+
+/// Variables that would take the guard away.
+const UNSAFE_VARIABLES: [&str; 2] = ["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"];
+
+/// The first fault in settings that have the right shape.
+pub(super) fn unusable(config: &ClaudeAgent) -> Option<Finding> {
+    let fault = |mut way: Vec<Step>, message: String, hint: Option<String>| {
+        let mut path = vec![Step::Key("agent".to_owned()), Step::Key("claude".to_owned())];
+        path.append(&mut way);
+        Some(Finding { path, on_key: false, message, hint })
+    };
+    let key = |text: &str| Step::Key(text.to_owned());
+    if config.binary.trim().is_empty() || config.binary.contains('\0') {
+        return fault(vec![key("binary")], "the client's program has no name".to_owned(), None);
+    }
+    for (name, value) in [("model", &config.model), ("effort", &config.effort)] {
+        // A leading dash would be read as an option of the client.
+        if value.as_deref().is_some_and(|value| value.trim().is_empty() || value.starts_with('-') || value.contains('\0')) {
+            return fault(vec![key(name)], format!("`agent.claude.{name}` has to be a name"), None);
+        }
+    }
+    if !(1..=100).contains(&config.context_share) {
+        let message = "`agent.claude.context_share` has to be a percentage from 1 to 100".to_owned();
+        return fault(vec![key("context_share")], message, None);
+    }
+    for (n, argument) in config.args.iter().enumerate() {
+        let name = argument.split_once('=').map_or(argument.as_str(), |(name, _)| name);
+        if let Some((_, instead)) = OURS.iter().find(|(ours, _)| *ours == name) {
+            let message = format!("{name} cannot be an argument of yours");
+            return fault(vec![key("args"), Step::Index(n)], message, Some((*instead).to_owned()));
+        }
+        if argument.contains('\0') {
+            return fault(vec![key("args"), Step::Index(n)], "an argument cannot hold a NUL".to_owned(), None);
+        }
+    }
+    for (name, value) in &config.env {
+        let way = || vec![key("env"), key(name)];
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return fault(way(), format!("{name:?} cannot be a variable"), None);
+        }
+        if UNSAFE_VARIABLES.contains(&name.as_str()) {
+            return fault(way(), format!("{name} switches Verdone's guards off"), None);
+        }
+    }
+    None
+}
