@@ -25,12 +25,23 @@ pub fn reset_in(message: &str, now: Timestamp) -> Option<Timestamp> {
     // Written by us, and tested below.
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\|\s*(\d{10,13})\b").expect("a valid pattern"));
     static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)resets?\s+in\s+(?:(\d+)\s*d(?:ays?)?\s*)?(?:(\d+)\s*h(?:(?:ou)?rs?)?\s*)?(?:(\d+)\s*m(?:in(?:ute)?s?)?\b)?(?:\s*(\d+)\s*s(?:ec(?:ond)?s?)?\b)?")
-            .expect("a valid pattern")
+        Regex::new(
+            r"(?ix) resets? \s+ in \s+
+              (?: (\d{1,6}) \s* d(?:ays?)? \s* )?
+              (?: (\d{1,6}) \s* h(?:(?:ou)?rs?)? \s* )?
+              (?: (\d{1,6}) \s* m(?:in(?:ute)?s?)? \b )?
+              (?: \s* (\d{1,6}) \s* s(?:ec(?:ond)?s?)? \b )?",
+        )
+        .expect("a valid pattern")
     });
     static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
-            r"(?i)resets?\s+(?:at\s+|on\s+)?(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(?:at\s+)?)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?\s*\(?(?:UTC|GMT|Etc/UTC|Z)\)?(?:[^+\w-]|$)",
+            r"(?ix) resets? \s+ (?: at \s+ | on \s+ )?
+              (?:
+                (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) [a-z]* \.? \s+
+                (\d{1,2}) (?:st|nd|rd|th)? ,? \s+ (?: at \s+ )?
+              )?
+              (\d{1,2}) (?: : (\d{2}) )? \s* (am|pm)? \s* \(? (?: UTC | GMT | Etc/UTC | Z ) \)? (?: [^+\w-] | $ )",
         )
         .expect("a valid pattern")
     });

@@ -417,8 +417,9 @@ impl Turn {
         self.results += 1;
         self.usage.add(used);
         self.terminal_reason = result.terminal_reason.as_deref().map(str::to_owned);
-        if let Some(words) = result.words() {
-            self.said = words;
+        // What went wrong is in the outcome; this is the agent's.
+        if let Some(words) = result.result.as_deref().filter(|words| !result.is_error && !words.trim().is_empty()) {
+            words.clone_into(&mut self.said);
         }
         let named = result.user_message_uuids.iter().chain(&result.user_message_uuid);
         if named.clone().next().is_some() {
