@@ -43,7 +43,7 @@ fn now() -> Timestamp {
 }
 
 fn facts(api_error: Option<&str>) -> Facts<'_> {
-    Facts { api_error, rejected: None, interrupting: false, now: now() }
+    Facts { api_error, rejected: false, resets_at: None, interrupting: false, now: now() }
 }
 
 /// A result, as the columns of the table say.
@@ -153,18 +153,21 @@ fn the_reset_time_comes_from_the_event_and_else_from_the_words() {
         api_error_status: Some(429),
         ..result("success", true, "api_error", "You've hit your 5-hour limit · resets 1:35am (UTC)")
     };
-    let until = |rejected: Option<Option<u64>>| match map(&line, &Facts { rejected, ..facts(Some("rate_limit")) }).outcome {
-        TurnOutcome::UsageLimit { resets_at, .. } => resets_at.map(|at| at.to_string()),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(until(Some(Some(1_794_706_541))).as_deref(), Some("2026-11-15T01:35:41Z"));
-    assert_eq!(until(Some(None)).as_deref(), Some("2026-11-15T01:35:00Z"));
-    assert_eq!(until(None).as_deref(), Some("2026-11-15T01:35:00Z"));
+    let until =
+        |rejected: bool, resets_at: Option<u64>| match map(&line, &Facts { rejected, resets_at, ..facts(Some("rate_limit")) })
+            .outcome
+        {
+            TurnOutcome::UsageLimit { resets_at, .. } => resets_at.map(|at| at.to_string()),
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(until(true, Some(1_794_706_541)).as_deref(), Some("2026-11-15T01:35:41Z"));
+    assert_eq!(until(true, None).as_deref(), Some("2026-11-15T01:35:00Z"));
+    assert_eq!(until(false, None).as_deref(), Some("2026-11-15T01:35:00Z"));
     let wordless = ResultLine { result: Some("rejected".into()), ..line.clone() };
-    let ended = map(&wordless, &Facts { rejected: Some(Some(1_794_706_541)), ..facts(None) });
+    let ended = map(&wordless, &Facts { rejected: true, resets_at: Some(1_794_706_541), ..facts(None) });
     assert_eq!(kind(&ended), Kind::Limit);
     let overloaded = ResultLine { api_error_status: Some(529), ..wordless };
-    let ended = map(&overloaded, &Facts { rejected: Some(Some(1_794_706_541)), ..facts(None) });
+    let ended = map(&overloaded, &Facts { rejected: true, resets_at: Some(1_794_706_541), ..facts(None) });
     assert_eq!(kind(&ended), Kind::Api { retryable: true }, "another error in the same turn");
 }
 
