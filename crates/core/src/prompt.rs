@@ -12,6 +12,7 @@ use crate::plan::Story;
 
 pub const BUILDING: &str = include_str!("../prompts/building.md");
 pub const PLANNING: &str = include_str!("../prompts/planning.md");
+pub const HANDOVER: &str = include_str!("../prompts/handover.md");
 
 /// Text of the plan beyond the story that is quoted at most: a long plan must not drown the story.
 const CONTEXT_BYTES: usize = 16 * 1024;
@@ -89,6 +90,53 @@ impl Building<'_> {
         };
         render(name, template, words)
     }
+}
+
+/// What a fresh session has to know of the ones before it. It stands in front of the building prompt.
+#[derive(Debug, Clone, Default)]
+pub struct Handover<'a> {
+    /// Why the session is a fresh one, as a clause.
+    pub why: &'a str,
+    /// Stories that are verified and committed.
+    pub done: &'a [String],
+    /// Files that the running attempt has changed already; they are still changed.
+    pub changed: &'a [String],
+    /// What was tried and did not pass.
+    pub failed: &'a [String],
+    /// Stories that are left, the present one among them.
+    pub left: &'a [String],
+    /// What the session before said last. A claim.
+    pub said: &'a str,
+    pub guardrails: &'a str,
+}
+
+/// Entries of a list that are told, and bytes of each: a hand-over that fills the context again is none.
+const HANDOVER_ITEMS: usize = 40;
+const HANDOVER_ITEM_BYTES: usize = 300;
+const HANDOVER_SAID_BYTES: usize = 2_000;
+
+impl Handover<'_> {
+    /// Renders it with this template; `name` is for error messages.
+    pub fn render(&self, name: &str, template: &str) -> Result<String, PromptError> {
+        let words = minijinja::context! {
+            why => self.why.trim(),
+            done => items(self.done),
+            changed => items(self.changed),
+            failed => items(self.failed),
+            left => items(self.left),
+            said => keep_end(self.said.trim(), HANDOVER_SAID_BYTES),
+            guardrails => self.guardrails.trim(),
+        };
+        render(name, template, words)
+    }
+}
+
+/// One line each; the newest are at the end, so the end is kept.
+fn items(all: &[String]) -> Vec<String> {
+    let cut = all.len().saturating_sub(HANDOVER_ITEMS);
+    let line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let kept = all[cut..].iter().map(|text| keep_start(&line(text), HANDOVER_ITEM_BYTES).replace('\n', " "));
+    (cut > 0).then(|| format!("[{cut} more, left out]")).into_iter().chain(kept).collect()
 }
 
 /// The prompt that asks for a plan.
@@ -217,6 +265,44 @@ mod tests {
         let story = story();
         let error = building(&story, None).render("mine.md", "one\n{{ nothing.here }}\n").unwrap_err();
         assert!(error.to_string().starts_with("mine.md:2:"), "{error}");
+    }
+
+    #[test]
+    fn a_hand_over_says_what_a_fresh_session_cannot_know() {
+        let list = |text: &str| vec![text.to_owned()];
+        let handover = Handover {
+            why: "the context was full",
+            done: &list("US-001: first {{ thing }}"),
+            changed: &list("src/a.rs"),
+            failed: &list("test: exit code 1\nwith more"),
+            left: &list("US-002: second"),
+            said: "All done!",
+            guardrails: "- never push",
+        };
+        let text = handover.render("built-in", HANDOVER).unwrap();
+        for part in [
+            "the context was full",
+            "- US-001: first {{ thing }}\n",
+            "- `src/a.rs`\n",
+            "- test: exit code 1 with more\n",
+            "- US-002: second\n",
+            "All done!",
+            "- never push",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        let empty = Handover::default().render("built-in", HANDOVER).unwrap();
+        assert!(!empty.contains("##") && !empty.contains("\n\n\n"), "{empty}");
+    }
+
+    #[test]
+    fn a_hand_over_stays_short() {
+        let many: Vec<String> = (0..10_000).map(|n| format!("{n} {}", "é".repeat(1_000))).collect();
+        let said = "x".repeat(100_000);
+        let handover = Handover { done: &many, changed: &many, failed: &many, left: &many, said: &said, ..Handover::default() };
+        let text = handover.render("built-in", HANDOVER).unwrap();
+        assert!(text.len() < 80_000, "{}", text.len());
+        assert!(text.contains("[9960 more, left out]") && text.contains("- 9999 "), "the newest are kept");
     }
 
     #[test]

@@ -164,3 +164,53 @@ pub(super) fn unusable(config: &ClaudeAgent) -> Option<Finding> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Layer, resolve};
+
+    #[test]
+    fn every_setting_of_the_client_is_read() {
+        let text = "[agent]\nname = \"claude\"\n[agent.claude]\nbinary = \"/opt/claude\"\nmodel = \"opus\"\neffort = \"high\"\n\
+                    permission = \"accept-edits\"\nargs = [\"--add-dir\", \"../lib\"]\ncontext_limit = 0\ncontext_share = 50\n\
+                    sessions = \"single\"\nhooks = \"exec\"\n[agent.claude.env]\nX = \"y\"\n";
+        let config = resolve(&[Layer::from_toml("c.toml", text).unwrap()]).unwrap().config;
+        let expected = ClaudeAgent {
+            binary: "/opt/claude".to_owned(),
+            model: Some("opus".to_owned()),
+            effort: Some("high".to_owned()),
+            permission: ClaudePermission::AcceptEdits,
+            args: vec!["--add-dir".to_owned(), "../lib".to_owned()],
+            env: BTreeMap::from([("X".to_owned(), "y".to_owned())]),
+            context_limit: 0,
+            context_share: 50,
+            sessions: SessionMode::Single,
+            hooks: HookWay::Exec,
+        };
+        assert_eq!((config.agent.name.as_str(), config.agent.claude), ("claude", expected));
+    }
+
+    #[test]
+    fn settings_that_would_break_the_guard_or_the_pipe_are_refused_with_their_line() {
+        for (text, said, hint) in [
+            ("args = [\"--bare\"]", "c.toml:2:9: --bare cannot be an argument of yours", "it switches every guard off"),
+            ("args = [\"--x\", \"--settings={}\"]", "c.toml:2:16: --settings cannot be", "Verdone gives it itself"),
+            ("args = [\"--dangerously-skip-permissions\"]", "c.toml:2:9: --dangerously", "permission = \"bypass\""),
+            ("args = [\"--model\", \"x\"]", "c.toml:2:9: --model cannot be", "set agent.claude.model"),
+            ("model = \"--bare\"", "c.toml:2:9: `agent.claude.model` has to be a name", ""),
+            ("model = \"\"", "c.toml:2:9: `agent.claude.model` has to be a name", ""),
+            ("binary = \" \"", "c.toml:2:10: the client's program has no name", ""),
+            ("context_share = 0", "c.toml:2:17: `agent.claude.context_share` has to be a percentage", ""),
+            ("context_share = 101", "c.toml:2:17: `agent.claude.context_share` has to be a percentage", ""),
+            ("env = { CLAUDE_CODE_SIMPLE = \"1\" }", "c.toml:2:30: CLAUDE_CODE_SIMPLE switches", ""),
+            ("env = { \"A=B\" = \"1\" }", "c.toml:2:17: \"A=B\" cannot be a variable", ""),
+            ("permission = \"bypas\"", "c.toml:2:14: `agent.claude.permission` cannot be \"bypas\"", "\"bypass\""),
+            ("sesions = \"fresh\"", "c.toml:2:1: unknown key `sesions`", "`sessions`"),
+        ] {
+            let problem = Layer::from_toml("c.toml", &format!("[agent.claude]\n{text}\n")).unwrap_err();
+            assert!(problem.to_string().starts_with(said), "{problem}\n{text}");
+            assert!(problem.hint.as_deref().unwrap_or_default().contains(hint), "{:?}\n{text}", problem.hint);
+        }
+    }
+}

@@ -261,8 +261,16 @@ mod tests {
         });
         let context = PolicyContext { root: "/w".to_owned(), cwd: "/w".to_owned(), ..PolicyContext::default() };
         let (bytes, rules) = (input.to_string(), Vec::new());
-        let situation =
-            Situation { rules: &rules, context: &context, call: Some(call), target: None, briefing: None, watch: Some(watch) };
+        let situation = Situation {
+            rules: &rules,
+            context: &context,
+            call: Some(call),
+            target: None,
+            briefing: None,
+            tests: None,
+            after_tool: &[],
+            watch: Some(watch),
+        };
         respond(&HookInput::parse(bytes.as_bytes()).unwrap(), &situation)
     }
 

@@ -105,10 +105,17 @@ impl World {
     }
 
     fn turn(&mut self) -> TurnReport {
-        let outcome = match self.pick(8) {
+        let reason = || "why".to_owned();
+        let outcome = match self.pick(12) {
             0 => TurnOutcome::Crashed { reason: "exit code 1".to_owned() },
             1 => TurnOutcome::TimedOut { after_ms: 1 },
             2 => TurnOutcome::Idle { after_ms: 1 },
+            3 if self.pick(4) == 0 => TurnOutcome::GuardDead { reason: reason() },
+            3 => TurnOutcome::ApiError { reason: reason(), status: Some(529), retryable: true },
+            4 if self.pick(4) == 0 => TurnOutcome::Budget { reason: reason() },
+            4 => TurnOutcome::UsageLimit { reason: reason(), resets_at: None },
+            5 => TurnOutcome::Refused { reason: reason() },
+            6 => TurnOutcome::MaxTurns { reason: reason() },
             _ => TurnOutcome::Ended,
         };
         let failing: Vec<String> = (0..self.pick(3)).map(|n| format!("{n} failed")).collect();

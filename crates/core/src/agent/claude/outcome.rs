@@ -12,8 +12,10 @@ use crate::agent::TurnOutcome;
 pub struct Facts<'a> {
     /// The `error` of the last message that the client wrote in the model's place.
     pub api_error: Option<&'a str>,
-    /// In this turn the client said that the allowance is used up; until when, if it said so.
-    pub rejected: Option<Option<u64>>,
+    /// In this turn the client said that the allowance is used up.
+    pub rejected: bool,
+    /// Until when, in seconds since 1970, if it said so.
+    pub resets_at: Option<u64>,
     /// We asked for the turn to end.
     pub interrupting: bool,
     pub now: Timestamp,
@@ -61,13 +63,11 @@ fn of_api(result: &ResultLine<'_>, facts: &Facts<'_>) -> TurnOutcome {
     let said = result.result.as_deref().unwrap_or_default();
     let lower = said.to_ascii_lowercase();
     let error = facts.api_error.unwrap_or_default();
-    let resets = facts.rejected.flatten().and_then(|number| from_number(number, facts.now));
+    let resets = facts.resets_at.filter(|_| facts.rejected).and_then(|number| from_number(number, facts.now));
     let limit = || TurnOutcome::UsageLimit { reason: reason(result), resets_at: resets.or_else(|| reset_in(said, facts.now)) };
     let in_words = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let about_limits = matches!(result.api_error_status, Some(429) | None) || error == "rate_limit";
-    if about_limits
-        && (facts.rejected.is_some() || in_words(&["hit your", "usage limit", "limit reached"]) && lower.contains("limit"))
-    {
+    if about_limits && (facts.rejected || in_words(&["hit your", "usage limit", "limit reached"]) && lower.contains("limit")) {
         return limit();
     }
     match error {

@@ -25,12 +25,23 @@ pub fn reset_in(message: &str, now: Timestamp) -> Option<Timestamp> {
     // Written by us, and tested below.
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\|\s*(\d{10,13})\b").expect("a valid pattern"));
     static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)resets?\s+in\s+(?:(\d+)\s*d(?:ays?)?\s*)?(?:(\d+)\s*h(?:(?:ou)?rs?)?\s*)?(?:(\d+)\s*m(?:in(?:ute)?s?)?\b)?(?:\s*(\d+)\s*s(?:ec(?:ond)?s?)?\b)?")
-            .expect("a valid pattern")
+        Regex::new(
+            r"(?ix) resets? \s+ in \s+
+              (?: (\d{1,6}) \s* d(?:ays?)? \s* )?
+              (?: (\d{1,6}) \s* h(?:(?:ou)?rs?)? \s* )?
+              (?: (\d{1,6}) \s* m(?:in(?:ute)?s?)? \b )?
+              (?: \s* (\d{1,6}) \s* s(?:ec(?:ond)?s?)? \b )?",
+        )
+        .expect("a valid pattern")
     });
     static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
-            r"(?i)resets?\s+(?:at\s+|on\s+)?(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(?:at\s+)?)?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?\s*\(?(?:UTC|GMT|Etc/UTC|Z)\)?(?:[^+\w-]|$)",
+            r"(?ix) resets? \s+ (?: at \s+ | on \s+ )?
+              (?:
+                (jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) [a-z]* \.? \s+
+                (\d{1,2}) (?:st|nd|rd|th)? ,? \s+ (?: at \s+ )?
+              )?
+              (\d{1,2}) (?: : (\d{2}) )? \s* (am|pm)? \s* \(? (?: UTC | GMT | Etc/UTC | Z ) \)? (?: [^+\w-] | $ )",
         )
         .expect("a valid pattern")
     });
@@ -51,17 +62,14 @@ pub fn reset_in(message: &str, now: Timestamp) -> Option<Timestamp> {
     let time = time(number(found.get(3)?)?, found.get(4).and_then(number).unwrap_or(0), found.get(5).map(|half| half.as_str()))?;
     let today = now.to_zoned(TimeZone::UTC).date();
     let at = |date: Date| Some(date.to_datetime(time).to_zoned(TimeZone::UTC).ok()?.timestamp());
-    let named = match (found.get(1), found.get(2).and_then(number)) {
-        (Some(month), Some(day)) => {
-            let date = |year: i16| Date::new(year, month_of(month.as_str())?, i8::try_from(day).ok()?).ok();
-            let this_year = at(date(today.year())?)?;
-            // In December a date in January is next year's.
-            if this_year < now - PAST { at(date(today.year() + 1)?)? } else { this_year }
-        }
-        (Some(_) | None, _) => {
-            let next = at(today)?;
-            if next < now - SLACK { at(today.tomorrow().ok()?)? } else { next }
-        }
+    let named = if let (Some(month), Some(day)) = (found.get(1), found.get(2).and_then(number)) {
+        let date = |year: i16| Date::new(year, month_of(month.as_str())?, i8::try_from(day).ok()?).ok();
+        let this_year = at(date(today.year())?)?;
+        // In December a date in January is next year's.
+        if this_year < now - PAST { at(date(today.year() + 1)?)? } else { this_year }
+    } else {
+        let next = at(today)?;
+        if next < now - SLACK { at(today.tomorrow().ok()?)? } else { next }
     };
     plausible(named, now)
 }

@@ -10,7 +10,7 @@ use super::outcome::{Ended, Facts, map};
 use super::reset::from_number;
 use super::usage::{Ledger, TurnUsage};
 use super::uuid::Uuid;
-use super::wire_in::{Assistant, BackgroundTask, ClientLine, ContextAnswer, Init, RateLimit, ResultLine, State};
+use super::wire_in::{Assistant, BackgroundTask, ClientLine, ContextAnswer, Init, RateLimit, ResultLine, State, ToolResult};
 use crate::agent::TurnOutcome;
 
 /// Kinds of unknown lines that are remembered; a client that says more of them says nothing new.
@@ -101,7 +101,9 @@ struct Turn {
     /// The last result that was none of a turn that simply ended, else none.
     trouble: Option<Ended>,
     api_error: Option<String>,
-    rejected: Option<Option<u64>>,
+    /// The allowance was used up in this turn.
+    rejected: bool,
+    resets_at: Option<u64>,
     said: String,
     terminal_reason: Option<String>,
     results: u32,
@@ -221,9 +223,7 @@ impl Session {
         match line {
             ClientLine::Init(init) => self.init(init),
             ClientLine::Assistant(assistant) => self.assistant(assistant),
-            ClientLine::User(user) => {
-                user.tool_results.iter().for_each(|result| self.tool_result(&result.id, result.refused.is_some()))
-            }
+            ClientLine::User(user) => self.tool_results(&user.tool_results),
             ClientLine::Result(result) => self.result(result, now),
             ClientLine::RateLimit(limit) => self.rate_limit(limit, now),
             ClientLine::StateChanged(state) => self.state = Some(*state),
@@ -300,13 +300,15 @@ impl Session {
         }
     }
 
-    fn tool_result(&mut self, id: &str, refused: bool) {
-        if refused {
-            self.guard.refuse(id);
-            self.count(|turn| turn.refused += 1);
-        } else {
-            self.guard.execute(id);
-            self.count(|turn| turn.executed += 1);
+    fn tool_results(&mut self, results: &[ToolResult<'_>]) {
+        for result in results {
+            if result.refused.is_some() {
+                self.guard.refuse(&result.id);
+                self.count(|turn| turn.refused += 1);
+            } else {
+                self.guard.execute(&result.id);
+                self.count(|turn| turn.executed += 1);
+            }
         }
     }
 
@@ -338,7 +340,7 @@ impl Session {
             resets_at: limit.resets_at.and_then(|number| from_number(number, now)),
         });
         if rejected {
-            self.count(|turn| turn.rejected = Some(limit.resets_at));
+            self.count(|turn| (turn.rejected, turn.resets_at) = (true, limit.resets_at));
         }
     }
 
@@ -407,7 +409,13 @@ impl Turn {
     }
 
     fn result(&mut self, result: &ResultLine<'_>, used: &TurnUsage, now: Timestamp) {
-        let facts = Facts { api_error: self.api_error.as_deref(), rejected: self.rejected, interrupting: self.interrupting, now };
+        let facts = Facts {
+            api_error: self.api_error.as_deref(),
+            rejected: self.rejected,
+            resets_at: self.resets_at,
+            interrupting: self.interrupting,
+            now,
+        };
         let ended = map(result, &facts);
         if ended.outcome != TurnOutcome::Ended || ended.spent {
             self.trouble = Some(ended);
@@ -417,8 +425,9 @@ impl Turn {
         self.results += 1;
         self.usage.add(used);
         self.terminal_reason = result.terminal_reason.as_deref().map(str::to_owned);
-        if let Some(words) = result.words() {
-            self.said = words;
+        // What went wrong is in the outcome; this is the agent's.
+        if let Some(words) = result.result.as_deref().filter(|words| !result.is_error && !words.trim().is_empty()) {
+            words.clone_into(&mut self.said);
         }
         let named = result.user_message_uuids.iter().chain(&result.user_message_uuid);
         if named.clone().next().is_some() {

@@ -109,13 +109,11 @@ struct Kind<'a> {
 }
 
 fn known(line: &str) -> Option<ClientLine<'_>> {
-    match beginning(line) {
-        Some((name, subtype)) => of_kind(line, name, subtype),
-        None => {
-            let kind: Kind<'_> = serde_json::from_str(line).ok()?;
-            of_kind(line, kind.name.as_deref()?, kind.subtype.as_deref())
-        }
+    if let Some((name, subtype)) = beginning(line) {
+        return of_kind(line, name, subtype);
     }
+    let kind: Kind<'_> = read(line)?;
+    of_kind(line, kind.name.as_deref()?, kind.subtype.as_deref())
 }
 
 /// Type and subtype where a line begins with them, as nearly all do; found without reading the rest.

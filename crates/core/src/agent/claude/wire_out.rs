@@ -74,17 +74,17 @@ impl ToClient<'_> {
         match self {
             Self::Prompt { uuid, text } => user(uuid, &not_a_command(text)),
             Self::Clear { uuid } => user(uuid, "/clear"),
-            Self::Initialize { request } => control(request, json!({ "subtype": "initialize", "hooks": callbacks() })),
+            Self::Initialize { request } => control(request, &json!({ "subtype": "initialize", "hooks": callbacks() })),
             Self::Answer { request, answer } => {
                 let said = answer.to_json().unwrap_or_else(|| Value::Object(Map::new()));
-                response(json!({ "subtype": "success", "request_id": request, "response": said }))
+                response(&json!({ "subtype": "success", "request_id": request, "response": said }))
             }
-            Self::Refuse { request, reason } => response(json!({ "subtype": "error", "request_id": request, "error": reason })),
-            Self::Interrupt { request } => control(request, json!({ "subtype": "interrupt", "cancel_queued": true })),
+            Self::Refuse { request, reason } => response(&json!({ "subtype": "error", "request_id": request, "error": reason })),
+            Self::Interrupt { request } => control(request, &json!({ "subtype": "interrupt", "cancel_queued": true })),
             // The full detail makes two dozen requests to the API and takes a second.
-            Self::ContextUsage { request } => control(request, json!({ "subtype": "get_context_usage", "detail": "summary" })),
-            Self::SetModel { request, model } => control(request, json!({ "subtype": "set_model", "model": model })),
-            Self::EndSession { request } => control(request, json!({ "subtype": "end_session" })),
+            Self::ContextUsage { request } => control(request, &json!({ "subtype": "get_context_usage", "detail": "summary" })),
+            Self::SetModel { request, model } => control(request, &json!({ "subtype": "set_model", "model": model })),
+            Self::EndSession { request } => control(request, &json!({ "subtype": "end_session" })),
         }
     }
 }
@@ -102,11 +102,11 @@ fn user(uuid: &Uuid, text: &str) -> Value {
     json!({ "type": "user", "uuid": uuid.as_str(), "message": { "role": "user", "content": text } })
 }
 
-fn control(request: &str, body: Value) -> Value {
+fn control(request: &str, body: &Value) -> Value {
     json!({ "type": "control_request", "request_id": request, "request": body })
 }
 
-fn response(body: Value) -> Value {
+fn response(body: &Value) -> Value {
     json!({ "type": "control_response", "response": body })
 }
 

@@ -1,1 +1,148 @@
+use super::*;
+use crate::agent::claude::parse;
 
+fn now() -> Timestamp {
+    "2026-11-15T00:35:41Z".parse().unwrap()
+}
+
+fn begun() -> (Session, Uuid) {
+    let (mut session, uuid) = (Session::fresh(&Uuid::from_random([0; 16])), Uuid::from_random([1; 16]));
+    session.sent(&uuid);
+    (session, uuid)
+}
+
+fn feed(session: &mut Session, text: &str) -> Option<TurnEnd> {
+    session.feed(&parse(text.as_bytes()).unwrap(), now())
+}
+
+const RUNNING: &str = r#"{"type":"system","subtype":"session_state_changed","state":"running"}"#;
+const IDLE: &str = r#"{"type":"system","subtype":"session_state_changed","state":"idle"}"#;
+
+fn result(uuid: &Uuid, rest: &str) -> String {
+    format!(r#"{{"type":"result","subtype":"success","is_error":false,"user_message_uuids":["{uuid}"]{rest}}}"#)
+}
+
+#[test]
+fn a_turn_is_over_at_idle_after_its_result_and_not_before() {
+    let (mut session, uuid) = begun();
+    assert_eq!(feed(&mut session, IDLE), None, "idle before anything ran");
+    assert_eq!(feed(&mut session, RUNNING), None);
+    assert_eq!(feed(&mut session, &result(&uuid, "")), None);
+    assert!(session.is_answered());
+    let end = feed(&mut session, IDLE).unwrap();
+    assert_eq!((end.outcome, end.results), (TurnOutcome::Ended, 1));
+    assert!(!session.in_turn());
+}
+
+#[test]
+fn a_result_for_a_task_in_the_background_does_not_answer_a_prompt() {
+    let (mut session, uuid) = begun();
+    feed(&mut session, RUNNING);
+    feed(&mut session, r#"{"type":"result","subtype":"success","origin":{"kind":"task-notification"},"total_cost_usd":0.5}"#);
+    assert_eq!(feed(&mut session, IDLE), None);
+    feed(&mut session, RUNNING);
+    feed(&mut session, &result(&uuid, r#","total_cost_usd":0.7"#));
+    let end = feed(&mut session, IDLE).unwrap();
+    assert_eq!(end.results, 2);
+    assert!((end.usage.cost_usd - 0.7).abs() < 1e-9);
+}
+
+#[test]
+fn trouble_in_one_result_is_the_outcome_of_the_turn() {
+    let (mut session, uuid) = begun();
+    feed(&mut session, RUNNING);
+    feed(
+        &mut session,
+        r#"{"type":"assistant","error":"overloaded","message":{"model":"<synthetic>","usage":{"input_tokens":0}}}"#,
+    );
+    feed(&mut session, &result(&uuid, "").replace("false", r#"true,"terminal_reason":"api_error","api_error_status":529"#));
+    feed(&mut session, r#"{"type":"result","subtype":"success","origin":{"kind":"task-notification"},"result":"woke"}"#);
+    let end = feed(&mut session, IDLE).unwrap();
+    assert!(matches!(end.outcome, TurnOutcome::ApiError { status: Some(529), retryable: true, .. }), "{:?}", end.outcome);
+    assert_eq!(end.said, "woke");
+}
+
+#[test]
+fn what_unasked_turns_cost_is_in_the_next_turn() {
+    let (mut session, uuid) = begun();
+    feed(&mut session, RUNNING);
+    feed(&mut session, &result(&uuid, r#","total_cost_usd":1.0"#));
+    feed(&mut session, IDLE).unwrap();
+    feed(&mut session, RUNNING);
+    feed(&mut session, r#"{"type":"result","subtype":"success","origin":{"kind":"task-notification"},"total_cost_usd":1.5}"#);
+    assert_eq!(feed(&mut session, IDLE), None);
+    let next = Uuid::from_random([2; 16]);
+    session.sent(&next);
+    feed(&mut session, RUNNING);
+    feed(&mut session, &result(&next, r#","total_cost_usd":1.6"#));
+    let end = feed(&mut session, IDLE).unwrap();
+    assert!((end.usage.cost_usd - 0.6).abs() < 1e-9 && (session.total().cost_usd - 1.6).abs() < 1e-9);
+}
+
+#[test]
+fn a_prompt_that_was_cancelled_is_not_waited_for() {
+    let (mut session, uuid) = begun();
+    let queued = Uuid::from_random([2; 16]);
+    session.sent(&queued);
+    feed(&mut session, RUNNING);
+    session.interrupt();
+    feed(&mut session, &format!(r#"{{"type":"command_lifecycle","command_uuid":"{queued}","state":"cancelled"}}"#));
+    feed(&mut session, &result(&uuid, r#","terminal_reason":"aborted_tools""#));
+    assert_eq!(feed(&mut session, IDLE).unwrap().outcome, TurnOutcome::Interrupted);
+}
+
+#[test]
+fn an_answered_turn_can_be_settled_and_an_open_one_cannot() {
+    let (mut session, uuid) = begun();
+    feed(&mut session, RUNNING);
+    assert_eq!(session.settle(), None);
+    feed(&mut session, &result(&uuid, ""));
+    assert_eq!(session.settle().unwrap().outcome, TurnOutcome::Ended);
+}
+
+#[test]
+fn the_context_is_that_of_the_main_chain() {
+    let (mut session, _) = begun();
+    let says = |parent: &str, model: &str, tokens: u64| {
+        format!(
+            r#"{{"type":"assistant","parent_tool_use_id":{parent},"message":{{"model":"{model}","usage":{{"input_tokens":5,"cache_read_input_tokens":{tokens},"output_tokens":1}}}}}}"#
+        )
+    };
+    assert_eq!(session.context(), None, "unknown is not empty");
+    feed(&mut session, &says("null", "m", 1000));
+    feed(&mut session, &says("\"toolu_1\"", "m", 9000));
+    feed(&mut session, &says("null", "<synthetic>", 7000));
+    assert_eq!(session.context(), Some(ContextUse { tokens: 1005, window: None }));
+    feed(
+        &mut session,
+        r#"{"type":"system","subtype":"compact_boundary","compact_metadata":{"trigger":"auto","pre_tokens":1005,"post_tokens":40}}"#,
+    );
+    assert_eq!(session.context().unwrap().tokens, 40);
+    let answer = r#"{"type":"control_response","response":{"subtype":"success","request_id":"c","response":{"totalTokens":31605,"maxTokens":1000000,"rawMaxTokens":1000000}}}"#;
+    let Some(ClientLine::ControlAnswer(answer)) = parse(answer.as_bytes()) else { panic!() };
+    session.measured(&answer.context());
+    assert_eq!(session.context(), Some(ContextUse { tokens: 31_605, window: Some(1_000_000) }));
+    session.measured(&ContextAnswer::default());
+    assert_eq!(session.context().unwrap().tokens, 31_605, "no answer is no measurement");
+}
+
+#[test]
+fn a_used_up_allowance_is_known_until_it_resets() {
+    let (mut session, _) = begun();
+    feed(
+        &mut session,
+        r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1794706541,"rateLimitType":"five_hour","unifiedWindows":{"five_hour":{"utilization":0.97},"seven_day":{"utilization":0.5}}}}"#,
+    );
+    let allowance = session.allowance().unwrap();
+    assert_eq!((allowance.rejected, allowance.kind.as_str(), allowance.utilization), (false, "five_hour", Some(0.97)));
+    assert_eq!(allowance.resets_at.unwrap().to_string(), "2026-11-15T01:35:41Z");
+}
+
+#[test]
+fn many_unknown_lines_do_not_fill_the_memory() {
+    let (mut session, _) = begun();
+    for n in 0..1_000 {
+        feed(&mut session, &format!(r#"{{"type":"new_{n}"}}"#));
+    }
+    assert_eq!(session.turn.unwrap().unknown.len(), UNKNOWN_KINDS);
+}

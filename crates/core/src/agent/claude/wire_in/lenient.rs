@@ -18,9 +18,14 @@ pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Ok(match Scalar::deserialize(deserializer)? {
         Scalar::Whole(number) => Some(number),
         // A count that came as `12.0` is a count.
-        Scalar::Float(number) if number >= 0.0 && number < 9e15 => Some(number as u64),
+        Scalar::Float(number) if (0.0..9e15).contains(&number) => Some(counted(number)),
         Scalar::Float(_) | Scalar::Text(_) | Scalar::Flag(_) | Scalar::Other => None,
     })
+}
+
+#[expect(clippy::cast_sign_loss, reason = "the caller has looked at its range")]
+fn counted(number: f64) -> u64 {
+    number as u64
 }
 
 pub(super) fn float<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
