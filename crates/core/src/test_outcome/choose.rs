@@ -4,9 +4,19 @@ use super::command::{Kind, Ran, classify};
 use super::failures::cut;
 use super::lines::{self, Lines};
 use super::reader::{self, Reading, Says};
-use super::{Framework, TestCounts, TestOutcome, TestState};
+use super::{Framework, TestCounts, TestFailure, TestOutcome, TestState};
 
 pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
+    let mut outcome = read(ran, exit_code, output)?;
+    if outcome.state >= TestState::Failed && outcome.failures.is_empty() && outcome.reason.is_none() {
+        // The names are lost, cut by `tail` or never printed: what the command was told to test is still known.
+        let named = |target: &String| TestFailure { name: cut(target, 300), ..TestFailure::default() };
+        outcome.failures = ran.targets.iter().take(5).map(named).collect();
+    }
+    Some(outcome)
+}
+
+fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
     let lines = lines::split(output);
     let own = ran.exit_is_its_own;
     let passed = exit_code == Some(0);
@@ -41,7 +51,8 @@ pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option
             Says::Passed if passed || !own => Some(reading.into_outcome(TestState::Passed, false)),
             Says::Passed if ran.only_loose() => Some(reading.into_outcome(TestState::Passed, false)),
             Says::Passed if exit_code.is_none() => Some(reading.into_outcome(TestState::Passed, false)),
-            Says::Passed => {
+            Says::Unfinished if passed || !own || exit_code.is_none() => without_reading(ran, exit_code, &lines),
+            Says::Unfinished | Says::Passed => {
                 let reason = reading.reason.clone().or_else(|| why(exit_code, &lines));
                 let mut outcome = reading.into_outcome(TestState::Failed, false);
                 outcome.reason = reason;
@@ -89,6 +100,7 @@ fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
             && !line.contains("npm error")
             && !line.contains("npm err!")
             && !line.contains("npm warn")
+            && !line.starts_with("plugins: ")
     };
     let tail = &lines[lines.len().saturating_sub(200)..];
     let npm = |line: &str| line.starts_with("npm error Missing script") || line.starts_with("npm ERR! Missing script");

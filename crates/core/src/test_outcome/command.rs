@@ -13,6 +13,8 @@ pub(super) struct Ran {
     pub(super) exit_is_its_own: bool,
     /// The command is not known at all.
     pub(super) unknown: bool,
+    /// The files and modules that the commands were told to test.
+    pub(super) targets: Vec<String>,
 }
 
 /// How sure the words make it.
@@ -28,17 +30,21 @@ pub(super) enum Kind {
 
 impl Ran {
     pub(super) fn unknown() -> Self {
-        Self { kinds: vec![Kind::Loose], exit_is_its_own: false, unknown: true }
+        Self { kinds: vec![Kind::Loose], exit_is_its_own: false, unknown: true, targets: Vec::new() }
     }
 
     /// Nothing if no command of the list runs tests.
     pub(super) fn of(commands: &[Vec<&str>]) -> Option<Self> {
+        let commands = without_wrapped(commands);
         let kinds: Vec<Option<Kind>> = commands.iter().map(|words| classify(words)).collect();
         let exit_is_its_own = kinds.last().is_some_and(Option::is_some)
             && kinds.iter().flatten().count() == 1
             && commands.last().is_none_or(|words| words.first() != Some(&"!"));
+        let tests = commands.iter().zip(&kinds).filter(|(_, kind)| kind.is_some_and(|kind| kind != Kind::Loose));
+        let targets = tests.flat_map(|(words, _)| words.iter().skip(1)).filter(|word| is_target(word));
+        let targets = targets.map(|word| (*word).to_owned()).collect();
         let kinds: Vec<Kind> = kinds.into_iter().flatten().collect();
-        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, unknown: false })
+        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, unknown: false, targets })
     }
 
     pub(super) fn only_loose(&self) -> bool {
@@ -54,6 +60,25 @@ impl Ran {
             })
             .collect()
     }
+}
+
+/// Parsers list a wrapper and then what it wraps (`npx jest`, `jest`): that is one command, not two.
+fn without_wrapped<'c, 's>(commands: &'c [Vec<&'s str>]) -> Vec<&'c [&'s str]> {
+    let mut kept: Vec<&[&str]> = Vec::new();
+    for words in commands {
+        // `xargs` leaves an empty word where its input goes.
+        let inner = words.strip_suffix(&[""]).unwrap_or(words);
+        let wrapped = kept.last().is_some_and(|last| !inner.is_empty() && inner.len() < last.len() && last.ends_with(inner));
+        if !wrapped {
+            kept.push(words);
+        }
+    }
+    kept
+}
+
+/// A file, a directory or a module of tests, as an argument: not an option, not the `test` of `go test`.
+fn is_target(word: &str) -> bool {
+    !word.starts_with(['-', '+', '@']) && !word.contains(['=', ' ']) && word.contains(['.', '/', '_']) && names_tests(word)
 }
 
 /// What one simple command runs.

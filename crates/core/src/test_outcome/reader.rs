@@ -42,6 +42,8 @@ pub(super) struct Reading {
 pub(super) enum Says {
     Passed,
     NothingRan,
+    /// It says what ran last, but not how it ended: only the exit code tells whether it died there or was cut.
+    Unfinished,
     Failed,
     Broken,
 }
@@ -61,8 +63,8 @@ const BUN: Reader = Reader { read: bun::read, marks: &["bun test v", " across "]
 const TAP: Reader = Reader { read: tap::read, marks: &["ok ", "1..", "Bail out!", "Result: ", "Asserts:"] };
 const BATS: Reader = Reader { read: bats::read, marks: &["tests, ", "test, "] };
 const PYTEST: Reader =
-    Reader { read: pytest::read, marks: &["FAILED", "ERROR", " in ", "pytest: error", "unrecognized arguments", "Results ("] };
-const UNITTEST: Reader = Reader { read: unittest::read, marks: &["Ran ", " ... FAIL", " ... ERROR", "FAIL: ", "ERROR: "] };
+    Reader { read: pytest::read, marks: &["FAILED", "ERROR", " in ", "pytest: error", "unrecognized arguments", "Results (", "test session starts", "conftest"] };
+const UNITTEST: Reader = Reader { read: unittest::read, marks: &["Ran ", " ... FAIL", " ... ERROR", "FAIL: ", "ERROR: ", "unittest/loader"] };
 const GO: Reader = Reader { read: go::read, marks: &["FAIL", "PASS", "ok  \t", "?   \t", "\"Action\":", "DONE ", "panic: "] };
 const CARGO: Reader = Reader { read: cargo::read, marks: &["test result: ", "FAILED", "error: "] };
 const NEXTEST: Reader = Reader { read: nextest::read, marks: &["Summary [", "FAIL [", "SIG", "TIMEOUT [", "could not compile"] };
