@@ -10,7 +10,8 @@ pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option
     let mut outcome = read(ran, exit_code, output)?;
     if outcome.state >= TestState::Failed && outcome.failures.is_empty() && outcome.reason.is_none() {
         // The names are lost, cut by `tail` or never printed: what the command was told to test is still known.
-        let named = |target: &String| TestFailure { name: cut(target, 300), ..TestFailure::default() };
+        let message = "the output names no test";
+        let named = |target: &String| TestFailure { name: cut(target, 300), message: message.to_owned(), ..TestFailure::default() };
         outcome.failures = ran.targets.iter().take(5).map(named).collect();
     }
     Some(outcome)
@@ -21,11 +22,20 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
     let own = ran.exit_is_its_own;
     let passed = exit_code == Some(0);
     let stripped = lines::without_prefixes(&lines);
-    let reading = stripped
+    let mut reading = stripped
         .as_ref()
         .and_then(|lines| pick(ran, exit_code, lines).filter(|reading| reading.concluded.is_some()))
         .or_else(|| pick(ran, exit_code, &lines))
         .or_else(|| stripped.as_ref().and_then(|lines| pick(ran, exit_code, lines)));
+    // One run has one summary, its last line of all: a failing one before it is what a test printed.
+    if passed
+        && ran.kinds.len() == 1
+        && stripped.is_none()
+        && let Some(before) = reading.as_ref().filter(|reading| reading.says >= Says::Failed).and_then(|reading| reading.before)
+        && echoed(&lines).1 <= 1
+    {
+        reading = pick(ran, exit_code, &lines[before + 1..].to_vec()).or(reading);
+    }
     match reading {
         None => without_reading(ran, exit_code, &lines),
         // Nothing may be concluded from single lines of a command that may not have run tests at all.
@@ -54,7 +64,12 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
             Says::Unfinished if passed || !own || exit_code.is_none() => without_reading(ran, exit_code, &lines),
             Says::Unfinished | Says::Passed => {
                 let reason = reading.reason.clone().or_else(|| why(exit_code, &lines));
+                let all_passed = reading.says == Says::Passed;
                 let mut outcome = reading.into_outcome(TestState::Failed, false);
+                if all_passed {
+                    // What looks like a failure is what a test printed.
+                    outcome.failures.clear();
+                }
                 outcome.reason = reason;
                 Some(outcome)
             }
@@ -118,7 +133,7 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
     let text = lines.join("\n");
     let mut certain = ran.frameworks();
     if certain.len() < ran.kinds.len() {
-        certain.extend(echoed(lines));
+        certain.extend(echoed(lines).0);
     }
     if !certain.is_empty() {
         let readings = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
@@ -146,9 +161,10 @@ fn worst(readings: Vec<Reading>) -> Option<Reading> {
         .max_by_key(|reading| (reading.concluded.is_some(), reading.says, reading.failures.len(), reading.concluded))
 }
 
-/// The commands that runners print before they run them: `> jest --ci`, `$ vitest run`, `py: commands[0]> pytest`.
-fn echoed(lines: &Lines<'_>) -> Vec<Framework> {
-    let mut found = Vec::new();
+/// The frameworks of the commands that runners print before they run them, and how many such commands there are:
+/// `> jest --ci`, `$ vitest run`, `py: commands[0]> pytest`.
+fn echoed(lines: &Lines<'_>) -> (Vec<Framework>, usize) {
+    let (mut found, mut all) = (Vec::new(), 0);
     for line in lines.iter().take(2000) {
         let Some(text) = line
             .strip_prefix("> ")
@@ -159,12 +175,13 @@ fn echoed(lines: &Lines<'_>) -> Vec<Framework> {
         };
         for part in text.split(['|', '&', ';']).take(20) {
             let words: Vec<&str> = part.split_whitespace().take(40).collect();
-            if let Some(Kind::Direct(framework)) = classify(&words)
-                && !found.contains(&framework)
-            {
-                found.push(framework);
+            if let Some(Kind::Direct(framework)) = classify(&words) {
+                all += 1;
+                if !found.contains(&framework) {
+                    found.push(framework);
+                }
             }
         }
     }
-    found
+    (found, all)
 }

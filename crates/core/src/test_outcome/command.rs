@@ -13,7 +13,7 @@ pub(super) struct Ran {
     pub(super) exit_is_its_own: bool,
     /// The command is not known at all.
     pub(super) unknown: bool,
-    /// The files and modules that the commands were told to test.
+    /// The files, directories and names that the commands were told to test.
     pub(super) targets: Vec<String>,
 }
 
@@ -40,9 +40,8 @@ impl Ran {
         let exit_is_its_own = kinds.last().is_some_and(Option::is_some)
             && kinds.iter().flatten().count() == 1
             && commands.last().is_none_or(|words| words.first() != Some(&"!"));
-        let tests = commands.iter().zip(&kinds).filter(|(_, kind)| kind.is_some_and(|kind| kind != Kind::Loose));
-        let targets = tests.flat_map(|(words, _)| words.iter().skip(1)).filter(|word| is_target(word));
-        let targets = targets.map(|word| (*word).to_owned()).collect();
+        let direct = commands.iter().zip(&kinds).filter(|(_, kind)| matches!(kind, Some(Kind::Direct(_))));
+        let targets = direct.flat_map(|(words, _)| targets(words)).collect();
         let kinds: Vec<Kind> = kinds.into_iter().flatten().collect();
         (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, unknown: false, targets })
     }
@@ -76,9 +75,22 @@ fn without_wrapped<'c, 's>(commands: &'c [Vec<&'s str>]) -> Vec<&'c [&'s str]> {
     kept
 }
 
-/// A file, a directory or a module of tests, as an argument: not an option, not the `test` of `go test`.
-fn is_target(word: &str) -> bool {
-    !word.starts_with(['-', '+', '@']) && !word.contains(['=', ' ']) && word.contains(['.', '/', '_']) && names_tests(word)
+/// What stands after the runner and its subcommand, options left out: `src` in `npx vitest run src --reporter=dot`.
+fn targets(words: &[&str]) -> Vec<String> {
+    let is_runner = |word: &str| {
+        matches!(word, "run" | "test" | "t" | "exec" | "unittest" | "discover")
+            || !word.contains('/') && by_program(base_name(word), &[]).is_some()
+    };
+    let start = words.iter().rposition(|word| is_runner(word)).map_or(1, |at| at + 1);
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(start) {
+        // What follows an option may be its value, unless it is clearly a test.
+        let value = words[at - 1].starts_with('-') && !words[at - 1].contains('=') && !names_tests(word);
+        if !word.is_empty() && !word.starts_with(['-', '+']) && !value {
+            found.push((*word).to_owned());
+        }
+    }
+    found
 }
 
 /// What one simple command runs.

@@ -35,6 +35,8 @@ pub(super) struct Reading {
     pub(super) reason: Option<String>,
     /// The line of the framework's last summary; none when only single lines spoke.
     pub(super) concluded: Option<usize>,
+    /// The line of a summary before the last: another run's, or what a test printed.
+    pub(super) before: Option<usize>,
 }
 
 /// What the output says. Ordered from best to worst.
@@ -55,7 +57,7 @@ struct Reader {
 }
 
 const JEST: Reader = Reader { read: jest::read, marks: &["Tests:", "● ", "✕ ", "No tests found, exiting"] };
-const VITEST: Reader = Reader { read: vitest::read, marks: &["Tests  ", "FAIL  ", "× ", "✗ ", "No test files found"] };
+const VITEST: Reader = Reader { read: vitest::read, marks: &["Tests  ", "FAIL  ", "× ", "✗ ", "No test files found", "::error ", "⎯⎯ Un"] };
 const MOCHA: Reader = Reader { read: mocha::read, marks: &[" passing (", "mocha/lib/", "No test files found", "      at "] };
 const AVA: Reader = Reader { read: ava::read, marks: &["─", "[fail]: ", "find any files to test"] };
 const NODE: Reader = Reader { read: node::read, marks: &["ℹ ", "✖ ", "Could not find '"] };
@@ -137,7 +139,13 @@ impl Reading {
             failures: Failures::default(),
             reason: None,
             concluded: None,
+            before: None,
         }
+    }
+
+    /// A run has one summary; a second one makes the first an earlier one.
+    fn conclude(&mut self, at: usize) {
+        self.before = self.concluded.replace(at);
     }
 
     pub(super) fn into_outcome(self, state: TestState, hidden: bool) -> TestOutcome {
@@ -221,6 +229,18 @@ fn stack_place(line: &str) -> Option<(&str, u32)> {
 fn own(place: (&str, u32)) -> Option<(&str, u32)> {
     let foreign = ["node_modules/", "node:", "internal/", "site-packages/", "<anonymous>", "/rustc/", "native"];
     (!foreign.iter().any(|part| place.0.contains(part))).then_some(place)
+}
+
+/// The errors that reporters write for GitHub Actions: `::error file=a.test.js,line=4,title=a > b::message`.
+fn annotations(lines: &Lines<'_>, failures: &mut Failures) {
+    for line in lines.iter().filter_map(|line| line.strip_prefix("::error ")) {
+        let Some((head, message)) = line.split_once("::") else { continue };
+        let of = |key: &str| head.split(',').find_map(|part| part.strip_prefix(key)?.strip_prefix('='));
+        if let Some(file) = of("file") {
+            let message = message.split("%0A").next().unwrap_or(message);
+            failures.add(of("title").unwrap_or(file), Some(file), of("line").and_then(|line| line.parse().ok()), message);
+        }
+    }
 }
 
 /// Without the time that reporters append: `adds (16 ms)`, `adds 48ms`, `adds [72]`.

@@ -6,12 +6,11 @@ use super::{Framework, Reading, Says, indent, leading_number, stack_place};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Mocha);
-    let mut end: Option<usize> = None;
     let mut ends: Vec<usize> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if tally(line, "passing").is_some() && line.trim_end().ends_with(')') {
             ends.push(at);
-            end = Some(at);
+            reading.conclude(at);
         }
     }
     for at in ends {
@@ -28,8 +27,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             read_blocks(&lines[at..], &mut reading.failures);
         }
     }
-    if end.is_some() {
-        reading.concluded = end;
+    if reading.concluded.is_some() {
         reading.judge();
         return Some(reading);
     }

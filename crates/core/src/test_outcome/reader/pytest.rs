@@ -75,7 +75,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         let of = |word| counted(text, word).unwrap_or(0);
         errors += of("error") + of("errors");
         reading.count(of("passed") + of("xpassed"), of("failed") + of("error") + of("errors"), of("skipped") + of("xfailed"));
-        (reading.concluded, seen) = (Some(at), true);
+        reading.conclude(at);
+        seen = true;
     }
     if let Some(at) = sugar.filter(|_| !seen) {
         let text = lines[at + 1..].iter().take(8).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
