@@ -11,8 +11,18 @@ pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option
     if outcome.state >= TestState::Failed && outcome.failures.is_empty() && outcome.reason.is_none() {
         // The names are lost, cut by `tail` or never printed: what the command was told to test is still known.
         let message = "the output names no test";
-        let named = |target: &String| TestFailure { name: cut(target, 300), message: message.to_owned(), ..TestFailure::default() };
+        let named =
+            |target: &String| TestFailure { name: cut(target, 300), message: message.to_owned(), ..TestFailure::default() };
         outcome.failures = ran.targets.iter().take(5).map(named).collect();
+        if let Some(code) = exit_code.filter(|code| *code != 0 && outcome.failures.is_empty()) {
+            outcome.reason = Some(format!("ended with exit code {code} and named no test"));
+        }
+    }
+    if let (TestState::Broken, true, Some(reason)) = (outcome.state, outcome.failures.is_empty(), &outcome.reason) {
+        // A file or a package that is not there: the reason speaks of what was to be tested.
+        let speaks = |target: &&String| target.len() > 2 && reason.contains(target.rsplit('/').next().unwrap_or(target));
+        let named = |target: &String| TestFailure { name: cut(target, 300), message: reason.clone(), ..TestFailure::default() };
+        outcome.failures = ran.targets.iter().filter(speaks).take(5).map(named).collect();
     }
     Some(outcome)
 }
@@ -39,7 +49,7 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
     match reading {
         None => without_reading(ran, exit_code, &lines),
         // Nothing may be concluded from single lines of a command that may not have run tests at all.
-        Some(reading) if ran.only_loose() && reading.concluded.is_none() => None,
+        Some(reading) if ran.only_loose() && (reading.concluded.is_none() || scripts_test_nothing(&lines)) => None,
         Some(_) if ran.unknown && (passed || exit_code.is_none()) => None,
         Some(reading) => match reading.says {
             // The framework answered 0 itself: what looks like a failure is what a test printed.
@@ -97,7 +107,7 @@ fn without_reading(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Opti
     })
 }
 
-/// A line that may say why: the last that speaks of an error, else what the exit code means.
+/// What the exit code means, else a line that may say why: the first that speaks of an error.
 fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
     match exit_code? {
         124 => return Some("did not end in time (exit code 124)".to_owned()),
@@ -121,7 +131,7 @@ fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
     let npm = |line: &str| line.starts_with("npm error Missing script") || line.starts_with("npm ERR! Missing script");
     let mut said = tail.iter().map(|line| line.trim());
     let line = said.clone().find(|line| speaks(line)).or_else(|| said.find(|line| npm(line)));
-    line.map(|line| cut(line, 200)).or_else(|| last_line(lines))
+    line.map(|line| cut(line, 200))
 }
 
 fn last_line(lines: &Lines<'_>) -> Option<String> {
@@ -136,8 +146,11 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
         certain.extend(echoed(lines).0);
     }
     if !certain.is_empty() {
-        let readings = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
-        if let Some(reading) = worst(readings) {
+        let readings: Vec<Reading> = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
+        // One framework that may have passed has one report, its last; others are what its tests printed.
+        let one = certain.len() == 1 && exit_code == Some(0) && readings.iter().any(|reading| reading.concluded.is_some());
+        let chosen = if one { readings.into_iter().max_by_key(|reading| reading.concluded) } else { worst(readings) };
+        if let Some(reading) = chosen {
             return Some(reading);
         }
         if certain.len() == ran.kinds.len() && is_direct(ran) {
@@ -159,6 +172,21 @@ fn worst(readings: Vec<Reading>) -> Option<Reading> {
     readings
         .into_iter()
         .max_by_key(|reading| (reading.concluded.is_some(), reading.says, reading.failures.len(), reading.concluded))
+}
+
+/// npm prints what a script is made of; where no part of it can run tests, what looks like a report is only shown.
+fn scripts_test_nothing(lines: &Lines<'_>) -> bool {
+    let mut parts = 0;
+    for pair in lines.windows(2).take(2000).filter(|pair| pair[0].starts_with("> ") && pair[0].contains('@')) {
+        let Some(command) = pair[1].strip_prefix("> ") else { continue };
+        for part in command.split(['|', '&', ';']).filter(|part| !part.trim().is_empty()) {
+            parts += 1;
+            if classify(&part.split_whitespace().take(40).collect::<Vec<_>>()).is_some() {
+                return false;
+            }
+        }
+    }
+    parts > 0
 }
 
 /// The frameworks of the commands that runners print before they run them, and how many such commands there are:

@@ -57,20 +57,34 @@ struct Reader {
 }
 
 const JEST: Reader = Reader { read: jest::read, marks: &["Tests:", "● ", "✕ ", "No tests found, exiting"] };
-const VITEST: Reader = Reader { read: vitest::read, marks: &["Tests  ", "FAIL  ", "× ", "✗ ", "No test files found", "::error ", "⎯⎯ Un"] };
-const MOCHA: Reader = Reader { read: mocha::read, marks: &[" passing (", "mocha/lib/", "No test files found", "      at "] };
+const VITEST: Reader =
+    Reader { read: vitest::read, marks: &["Tests  ", "FAIL  ", "× ", "✗ ", "No test files found", "::error ", "⎯⎯ Un"] };
+const MOCHA: Reader =
+    Reader { read: mocha::read, marks: &[" passing (", "mocha/lib/", "No test files found", "      at ", "<dt class=", "  1) "] };
 const AVA: Reader = Reader { read: ava::read, marks: &["─", "[fail]: ", "find any files to test"] };
 const NODE: Reader = Reader { read: node::read, marks: &["ℹ ", "✖ ", "Could not find '"] };
 const BUN: Reader = Reader { read: bun::read, marks: &["bun test v", " across "] };
-const TAP: Reader = Reader { read: tap::read, marks: &["ok ", "1..", "Bail out!", "Result: ", "Asserts:"] };
-const BATS: Reader = Reader { read: bats::read, marks: &["tests, ", "test, "] };
-const PYTEST: Reader =
-    Reader { read: pytest::read, marks: &["FAILED", "ERROR", " in ", "pytest: error", "unrecognized arguments", "Results (", "test session starts", "conftest"] };
-const UNITTEST: Reader = Reader { read: unittest::read, marks: &["Ran ", " ... FAIL", " ... ERROR", "FAIL: ", "ERROR: ", "unittest/loader"] };
+const TAP: Reader = Reader { read: tap::read, marks: &["ok ", "1..", "Bail out!", "Result: ", "Asserts:", "Failed Tests:"] };
+const BATS: Reader = Reader { read: bats::read, marks: &["tests, ", "test, ", " ✗ "] };
+const PYTEST: Reader = Reader {
+    read: pytest::read,
+    marks: &[
+        "FAILED",
+        "ERROR",
+        " in ",
+        "pytest: error",
+        "unrecognized arguments",
+        "Results (",
+        "test session starts",
+        "conftest",
+    ],
+};
+const UNITTEST: Reader =
+    Reader { read: unittest::read, marks: &["Ran ", " ... FAIL", " ... ERROR", "FAIL: ", "ERROR: ", "unittest/loader"] };
 const GO: Reader = Reader { read: go::read, marks: &["FAIL", "PASS", "ok  \t", "?   \t", "\"Action\":", "DONE ", "panic: "] };
 const CARGO: Reader = Reader { read: cargo::read, marks: &["test result: ", "FAILED", "error: "] };
 const NEXTEST: Reader = Reader { read: nextest::read, marks: &["Summary [", "FAIL [", "SIG", "TIMEOUT [", "could not compile"] };
-const RSPEC: Reader = Reader { read: rspec::read, marks: &["example", "rspec ", "_spec.rb:"] };
+const RSPEC: Reader = Reader { read: rspec::read, marks: &["example", "rspec ", "_spec.rb:", " (FAILED - "] };
 const MINITEST: Reader = Reader { read: minitest::read, marks: &["assertions"] };
 const PHPUNIT: Reader = Reader { read: phpunit::read, marks: &["PHPUnit", "Tests: ", "OK (", "##teamcity["] };
 const SUREFIRE: Reader = Reader { read: surefire::read, marks: &["Tests run: ", "[ERROR]", "COMPILATION ERROR", "No tests "] };
@@ -92,8 +106,8 @@ pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Rea
         Framework::Pytest => &[PYTEST, JUNIT, TAP],
         Framework::Unittest => &[UNITTEST, JUNIT],
         Framework::Go => &[GO, JUNIT],
-        Framework::CargoTest => &[CARGO],
-        Framework::Nextest => &[NEXTEST, CARGO],
+        Framework::CargoTest => &[CARGO, JUNIT],
+        Framework::Nextest => &[NEXTEST, CARGO, JUNIT],
         Framework::Rspec => &[RSPEC, JSON, JUNIT],
         Framework::Minitest => &[MINITEST],
         Framework::Phpunit => &[PHPUNIT, JUNIT, TAP],
