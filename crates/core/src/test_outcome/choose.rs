@@ -1,5 +1,7 @@
 //! From the command, the exit code and what the readers saw to one outcome.
 
+use std::borrow::Cow;
+
 use super::command::{Kind, Ran, classify};
 use super::failures::cut;
 use super::lines::{self, Lines};
@@ -38,7 +40,7 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
         .or_else(|| pick(ran, exit_code, &lines))
         .or_else(|| stripped.as_ref().and_then(|lines| pick(ran, exit_code, lines)));
     // One run has one summary, its last line of all: a failing one before it is what a test printed.
-    if passed
+    if (passed || !own || is_direct(ran))
         && ran.kinds.len() == 1
         && stripped.is_none()
         && let Some(before) = reading.as_ref().filter(|reading| reading.says >= Says::Failed).and_then(|reading| reading.before)
@@ -73,7 +75,10 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
             Says::Passed if exit_code.is_none() => Some(reading.into_outcome(TestState::Passed, false)),
             Says::Unfinished if passed || !own || exit_code.is_none() => without_reading(ran, exit_code, &lines),
             Says::Unfinished | Says::Passed => {
-                let reason = reading.reason.clone().or_else(|| why(exit_code, &lines));
+                // What stands below the summary is no word of a test.
+                let below = reading.concluded.filter(|_| stripped.is_none()).and_then(|at| lines.get(at + 1..));
+                let below = below.and_then(|below| why(exit_code, below));
+                let reason = reading.reason.clone().or(below).or_else(|| why(exit_code, &lines));
                 let all_passed = reading.says == Says::Passed;
                 let mut outcome = reading.into_outcome(TestState::Failed, false);
                 if all_passed {
@@ -108,7 +113,7 @@ fn without_reading(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Opti
 }
 
 /// What the exit code means, else a line that may say why: the first that speaks of an error.
-fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
+fn why(exit_code: Option<i32>, lines: &[Cow<'_, str>]) -> Option<String> {
     match exit_code? {
         124 => return Some("did not end in time (exit code 124)".to_owned()),
         126 | 127 => return Some(last_line(lines).unwrap_or_else(|| "the command could not be started".to_owned())),
@@ -134,7 +139,7 @@ fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
     line.map(|line| cut(line, 200))
 }
 
-fn last_line(lines: &Lines<'_>) -> Option<String> {
+fn last_line(lines: &[Cow<'_, str>]) -> Option<String> {
     lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).map(|line| cut(line, 200))
 }
 
@@ -148,7 +153,8 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
     if !certain.is_empty() {
         let readings: Vec<Reading> = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
         // One framework that may have passed has one report, its last; others are what its tests printed.
-        let one = certain.len() == 1 && exit_code == Some(0) && readings.iter().any(|reading| reading.concluded.is_some());
+        let may_pass = exit_code == Some(0) || !ran.exit_is_its_own;
+        let one = certain.len() == 1 && may_pass && readings.iter().any(|reading| reading.concluded.is_some());
         let chosen = if one { readings.into_iter().max_by_key(|reading| reading.concluded) } else { worst(readings) };
         if let Some(reading) = chosen {
             return Some(reading);

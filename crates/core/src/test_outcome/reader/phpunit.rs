@@ -43,10 +43,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             (end, in_failures) = (Some((at, Says::Passed)), false);
         } else if text == "No tests executed!" {
             end = Some((at, Says::NothingRan));
-        } else if let Some(counts) = text
-            .strip_prefix("Tests:    ")
-            .filter(|rest| rest.contains(" assertions)") || rest.contains("passed") || rest.contains("failed"))
-        {
+        } else if let Some(counts) = text.strip_prefix("Tests:    ").filter(|rest| {
+            (rest.contains(" assertions)") || rest.contains("passed") || rest.contains("failed")) && !rest.ends_with(" total")
+        }) {
             pest = Some((at, counts));
         } else if let Some(name) = in_failures.then(|| numbered(line)).flatten() {
             reading.failures.add(name, None, None, "");

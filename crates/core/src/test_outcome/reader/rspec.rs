@@ -43,6 +43,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             let path = path.split(". - Did").next().unwrap_or(path).trim_end_matches('.');
             reading.failures.add(path, Some(path), None, "");
             loading = Some(at);
+        } else if let Some(hook) = line.strip_prefix("An error occurred in ") {
+            // Not an example's: `a `before(:suite)` hook.`
+            reading.failures.add(hook.trim_start_matches("a ").trim_start_matches("an ").trim_end_matches('.'), None, None, "");
+            loading = Some(at);
         } else if let Some(name) = in_failures.then(|| numbered(line)).flatten() {
             detailed.add(name.strip_suffix(" FIXED").unwrap_or(name), None, None, "");
         } else if in_failures && let Some(failure) = detailed.last_mut() {

@@ -7,6 +7,7 @@ use super::{Framework, Reading, Says, labelled, leading_number};
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Surefire);
     let mut marked = Failures::default();
+    let any_results = lines.iter().any(|line| line.ends_with("Results:") || line.ends_with("Results :"));
     let mut totals: Vec<(usize, bool, &str)> = Vec::new();
     let (mut in_results, mut in_list, mut nothing, mut broken, mut crashed, mut module) = (false, false, None, None, None, None);
     for (at, line) in lines.iter().enumerate() {
@@ -23,7 +24,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 (in_results, in_list) = (false, false);
             }
         } else if matches!(trimmed, "Failures:" | "Errors:" | "Failed tests:" | "Tests in error:") {
-            in_list = level == Some("ERROR") || in_results;
+            in_list = in_results || level == Some("ERROR") && !any_results;
         } else if let Some(entry) = text.strip_prefix("Failed tests:   ").or_else(|| text.strip_prefix("Tests in error:   ")) {
             in_list = in_results;
             if in_list {
