@@ -46,7 +46,12 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
         && let Some(before) = reading.as_ref().filter(|reading| reading.says >= Says::Failed).and_then(|reading| reading.before)
         && echoed(&lines).1 <= 1
     {
-        reading = pick(ran, exit_code, &lines[before + 1..].to_vec()).or(reading);
+        let last = pick(ran, exit_code, &lines[before + 1..].to_vec()).map(|mut last| {
+            last.concluded = last.concluded.map(|at| at + before + 1);
+            last
+        });
+        // If the last one fails too, nothing is hidden, and the names may stand anywhere.
+        reading = last.filter(|last| last.says < Says::Failed).or(reading);
     }
     match reading {
         None => without_reading(ran, exit_code, &lines),
