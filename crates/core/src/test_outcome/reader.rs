@@ -59,8 +59,10 @@ struct Reader {
 const JEST: Reader = Reader { read: jest::read, marks: &["Tests:", "● ", "✕ ", "No tests found, exiting"] };
 const VITEST: Reader =
     Reader { read: vitest::read, marks: &["Tests  ", "FAIL  ", "× ", "✗ ", "No test files found", "::error ", "⎯⎯ Un"] };
-const MOCHA: Reader =
-    Reader { read: mocha::read, marks: &[" passing (", "mocha/lib/", "No test files found", "      at ", "<dt class=", "  1) "] };
+const MOCHA: Reader = Reader {
+    read: mocha::read,
+    marks: &[" passing (", " failing", "mocha/lib/", "No test files found", "      at ", "<dt class=", "  1) "],
+};
 const AVA: Reader = Reader { read: ava::read, marks: &["─", "[fail]: ", "find any files to test"] };
 const NODE: Reader = Reader { read: node::read, marks: &["ℹ ", "✖ ", "Could not find '"] };
 const BUN: Reader = Reader { read: bun::read, marks: &["bun test v", " across "] };

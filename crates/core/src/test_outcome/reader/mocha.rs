@@ -30,6 +30,23 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             read_blocks(&lines[at..], &mut reading.failures);
         }
     }
+    let failing = lines.iter().rev().find_map(|line| tally(line, "failing"));
+    if let (None, Some(failing)) = (reading.concluded, failing.filter(|failing| *failing > 0)) {
+        // A filter left the count of the failing ones alone; a lone line concludes nothing.
+        reading.count(0, failing, 0);
+        reading.counts.passed = None;
+        read_blocks(lines, &mut reading.failures);
+        reading.says = Says::Failed;
+        return Some(reading);
+    } else if let Some(at) = reading.concluded.filter(|at| failing.is_none() && reading.before.is_none() && lines.len() - at <= 3)
+    {
+        // The end may be cut right before that count: the marks above tell.
+        read_marks(&lines[..at], &mut reading.failures);
+        if !reading.failures.is_empty() {
+            (reading.says, reading.concluded) = (Says::Failed, None);
+            return Some(reading);
+        }
+    }
     if reading.concluded.is_some() {
         reading.judge();
         return Some(reading);
