@@ -121,14 +121,11 @@ fn every_fixture_is_read_as_it_was_checked_by_eye() {
     assert_eq!(found.lines().count(), expected.lines().count());
 }
 
-/// Outputs that hold no name of a test at all: cut by `tail`, or a reporter that only counts.
-const NAMELESS: [&str; 5] =
-    ["jest_fail_silenttail", "jest_fail_summary", "phpunit9_fail_hidden", "pytest9_fail_hidden1", "vitest_fail_hidden_short"];
-
 /// A fixture's name says what really happened: `_fail` failed (hidden or not), `_pass` passed.
 #[test]
 fn failing_runs_are_recognised_and_named_and_passing_ones_never_alarm() {
-    let (mut failing, mut recognised, mut named, mut passing) = (0, 0, 0, 0);
+    let (mut failing, mut recognised, mut named, mut passing, mut explained) = (0, 0, 0, 0, 0);
+    let mut missed = Vec::new();
     for fixture in fixtures() {
         let outcome = read(&fixture, &fixture.output);
         if fixture.name.contains("_pass") || fixture.name.starts_with("nontest_") {
@@ -136,16 +133,26 @@ fn failing_runs_are_recognised_and_named_and_passing_ones_never_alarm() {
             assert!(!is_alarm(outcome.as_ref()), "{}: {outcome:?}", fixture.name);
             continue;
         }
+        let state = outcome.as_ref().map(|outcome| outcome.state);
+        // No test is to blame: none was found, a threshold, an option that does not exist.
+        let reason = outcome.as_ref().and_then(|outcome| outcome.reason.as_ref());
+        let nameless = outcome.as_ref().is_none_or(|outcome| outcome.failures.is_empty());
+        if state == Some(TestState::NothingRan) || reason.is_some() && nameless {
+            explained += 1;
+            continue;
+        }
         failing += 1;
-        if let Some(outcome) = outcome.filter(|outcome| outcome.state != TestState::Passed && outcome.framework.is_some()) {
+        if is_alarm(outcome.as_ref()) && outcome.as_ref().is_some_and(|outcome| outcome.framework.is_some()) {
             recognised += 1;
-            let explained = outcome.reason.is_some() || outcome.state == TestState::NothingRan;
-            named += usize::from(!outcome.failures.is_empty() || explained || NAMELESS.contains(&fixture.name.as_str()));
+            named += usize::from(!nameless);
+        }
+        if nameless {
+            missed.push(fixture.name);
         }
     }
-    assert!(failing > 300 && passing > 80, "{failing} failing, {passing} passing");
-    assert!(recognised * 100 >= failing * 98, "{recognised} of {failing}");
-    assert!(named * 100 >= failing * 98, "{named} of {failing}");
+    assert!(failing > 440 && passing > 110 && explained < 60, "{failing} failing, {passing} passing, {explained} explained");
+    assert!(recognised * 100 >= failing * 99, "{recognised} of {failing}: {missed:?}");
+    assert!(named * 100 >= failing * 99, "{named} of {failing}: {missed:?}");
 }
 
 #[test]

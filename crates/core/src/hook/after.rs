@@ -6,7 +6,7 @@ use super::after_tool::due;
 use super::record::cut;
 use super::{Answer, Record, Response, Situation, Streak, TestRuns, ToolCall};
 use crate::policy::{self, Mode, ToolKind, kind_of, reads, writes};
-use crate::shell::{self, Variables};
+use crate::shell::{self, Runs, Variables};
 use crate::test_outcome::{self, TestOutcome, TestState};
 
 /// How a call that was executed ended.
@@ -102,7 +102,9 @@ fn tests_of(call: &policy::ToolCall, ended: &Ended<'_>) -> Option<TestOutcome> {
     let words = |simple: &shell::Simple| -> Vec<String> {
         simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect()
     };
-    let commands: Vec<Vec<String>> = script.commands.iter().map(words).collect();
+    // What a shell was given as text is listed after it.
+    let read = |simple: &&shell::Simple| simple.runs != Runs::Known && !simple.words.is_empty();
+    let commands: Vec<Vec<String>> = script.commands.iter().filter(read).map(words).collect();
     let (exit_code, output) = match ended.result {
         Ok(response) => (Some(0), said(response.unwrap_or("null"))),
         Err(error) => failure(error),

@@ -1,25 +1,62 @@
 //! From the command, the exit code and what the readers saw to one outcome.
 
+use std::borrow::Cow;
+
 use super::command::{Kind, Ran, classify};
 use super::failures::cut;
 use super::lines::{self, Lines};
 use super::reader::{self, Reading, Says};
-use super::{Framework, TestCounts, TestOutcome, TestState};
+use super::{Framework, TestCounts, TestFailure, TestOutcome, TestState};
 
 pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
+    let mut outcome = read(ran, exit_code, output)?;
+    if outcome.state >= TestState::Failed && outcome.failures.is_empty() && outcome.reason.is_none() {
+        // The names are lost, cut by `tail` or never printed: what the command was told to test is still known.
+        let message = "the output names no test";
+        let named =
+            |target: &String| TestFailure { name: cut(target, 300), message: message.to_owned(), ..TestFailure::default() };
+        outcome.failures = ran.targets.iter().take(5).map(named).collect();
+        if let Some(code) = exit_code.filter(|code| *code != 0 && outcome.failures.is_empty()) {
+            outcome.reason = Some(format!("ended with exit code {code} and named no test"));
+        }
+    }
+    if let (TestState::Broken, true, Some(reason)) = (outcome.state, outcome.failures.is_empty(), &outcome.reason) {
+        // A file or a package that is not there: the reason speaks of what was to be tested.
+        let speaks = |target: &&String| target.len() > 2 && reason.contains(target.rsplit('/').next().unwrap_or(target));
+        let named = |target: &String| TestFailure { name: cut(target, 300), message: reason.clone(), ..TestFailure::default() };
+        outcome.failures = ran.targets.iter().filter(speaks).take(5).map(named).collect();
+    }
+    Some(outcome)
+}
+
+fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
     let lines = lines::split(output);
     let own = ran.exit_is_its_own;
     let passed = exit_code == Some(0);
     let stripped = lines::without_prefixes(&lines);
-    let reading = stripped
+    let mut reading = stripped
         .as_ref()
         .and_then(|lines| pick(ran, exit_code, lines).filter(|reading| reading.concluded.is_some()))
         .or_else(|| pick(ran, exit_code, &lines))
         .or_else(|| stripped.as_ref().and_then(|lines| pick(ran, exit_code, lines)));
+    // One run has one summary, its last line of all: a failing one before it is what a test printed.
+    if (passed || !own || is_direct(ran))
+        && ran.kinds.len() == 1
+        && stripped.is_none()
+        && let Some(before) = reading.as_ref().filter(|reading| reading.says >= Says::Failed).and_then(|reading| reading.before)
+        && echoed(&lines).1 <= 1
+    {
+        let last = pick(ran, exit_code, &lines[before + 1..].to_vec()).map(|mut last| {
+            last.concluded = last.concluded.map(|at| at + before + 1);
+            last
+        });
+        // If the last one fails too, nothing is hidden, and the names may stand anywhere.
+        reading = last.filter(|last| last.says < Says::Failed).or(reading);
+    }
     match reading {
         None => without_reading(ran, exit_code, &lines),
         // Nothing may be concluded from single lines of a command that may not have run tests at all.
-        Some(reading) if ran.only_loose() && reading.concluded.is_none() => None,
+        Some(reading) if ran.only_loose() && (reading.concluded.is_none() || scripts_test_nothing(&lines)) => None,
         Some(_) if ran.unknown && (passed || exit_code.is_none()) => None,
         Some(reading) => match reading.says {
             // The framework answered 0 itself: what looks like a failure is what a test printed.
@@ -41,9 +78,18 @@ pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option
             Says::Passed if passed || !own => Some(reading.into_outcome(TestState::Passed, false)),
             Says::Passed if ran.only_loose() => Some(reading.into_outcome(TestState::Passed, false)),
             Says::Passed if exit_code.is_none() => Some(reading.into_outcome(TestState::Passed, false)),
-            Says::Passed => {
-                let reason = reading.reason.clone().or_else(|| why(exit_code, &lines));
+            Says::Unfinished if passed || !own || exit_code.is_none() => without_reading(ran, exit_code, &lines),
+            Says::Unfinished | Says::Passed => {
+                // What stands below the summary is no word of a test.
+                let below = reading.concluded.filter(|_| stripped.is_none()).and_then(|at| lines.get(at + 1..));
+                let below = below.and_then(|below| why(exit_code, below));
+                let reason = reading.reason.clone().or(below).or_else(|| why(exit_code, &lines));
+                let all_passed = reading.says == Says::Passed;
                 let mut outcome = reading.into_outcome(TestState::Failed, false);
+                if all_passed {
+                    // What looks like a failure is what a test printed.
+                    outcome.failures.clear();
+                }
                 outcome.reason = reason;
                 Some(outcome)
             }
@@ -71,8 +117,8 @@ fn without_reading(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Opti
     })
 }
 
-/// A line that may say why: the last that speaks of an error, else what the exit code means.
-fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
+/// What the exit code means, else a line that may say why: the first that speaks of an error.
+fn why(exit_code: Option<i32>, lines: &[Cow<'_, str>]) -> Option<String> {
     match exit_code? {
         124 => return Some("did not end in time (exit code 124)".to_owned()),
         126 | 127 => return Some(last_line(lines).unwrap_or_else(|| "the command could not be started".to_owned())),
@@ -89,15 +135,16 @@ fn why(exit_code: Option<i32>, lines: &Lines<'_>) -> Option<String> {
             && !line.contains("npm error")
             && !line.contains("npm err!")
             && !line.contains("npm warn")
+            && !line.starts_with("plugins: ")
     };
     let tail = &lines[lines.len().saturating_sub(200)..];
     let npm = |line: &str| line.starts_with("npm error Missing script") || line.starts_with("npm ERR! Missing script");
     let mut said = tail.iter().map(|line| line.trim());
     let line = said.clone().find(|line| speaks(line)).or_else(|| said.find(|line| npm(line)));
-    line.map(|line| cut(line, 200)).or_else(|| last_line(lines))
+    line.map(|line| cut(line, 200))
 }
 
-fn last_line(lines: &Lines<'_>) -> Option<String> {
+fn last_line(lines: &[Cow<'_, str>]) -> Option<String> {
     lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).map(|line| cut(line, 200))
 }
 
@@ -106,11 +153,15 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
     let text = lines.join("\n");
     let mut certain = ran.frameworks();
     if certain.len() < ran.kinds.len() {
-        certain.extend(echoed(lines));
+        certain.extend(echoed(lines).0);
     }
     if !certain.is_empty() {
-        let readings = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
-        if let Some(reading) = worst(readings) {
+        let readings: Vec<Reading> = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
+        // One framework that may have passed has one report, its last; others are what its tests printed.
+        let may_pass = exit_code == Some(0) || !ran.exit_is_its_own;
+        let one = certain.len() == 1 && may_pass && readings.iter().any(|reading| reading.concluded.is_some());
+        let chosen = if one { readings.into_iter().max_by_key(|reading| reading.concluded) } else { worst(readings) };
+        if let Some(reading) = chosen {
             return Some(reading);
         }
         if certain.len() == ran.kinds.len() && is_direct(ran) {
@@ -134,9 +185,25 @@ fn worst(readings: Vec<Reading>) -> Option<Reading> {
         .max_by_key(|reading| (reading.concluded.is_some(), reading.says, reading.failures.len(), reading.concluded))
 }
 
-/// The commands that runners print before they run them: `> jest --ci`, `$ vitest run`, `py: commands[0]> pytest`.
-fn echoed(lines: &Lines<'_>) -> Vec<Framework> {
-    let mut found = Vec::new();
+/// npm prints what a script is made of; where no part of it can run tests, what looks like a report is only shown.
+fn scripts_test_nothing(lines: &Lines<'_>) -> bool {
+    let mut parts = 0;
+    for pair in lines.windows(2).take(2000).filter(|pair| pair[0].starts_with("> ") && pair[0].contains('@')) {
+        let Some(command) = pair[1].strip_prefix("> ") else { continue };
+        for part in command.split(['|', '&', ';']).filter(|part| !part.trim().is_empty()) {
+            parts += 1;
+            if classify(&part.split_whitespace().take(40).collect::<Vec<_>>()).is_some() {
+                return false;
+            }
+        }
+    }
+    parts > 0
+}
+
+/// The frameworks of the commands that runners print before they run them, and how many such commands there are:
+/// `> jest --ci`, `$ vitest run`, `py: commands[0]> pytest`.
+fn echoed(lines: &Lines<'_>) -> (Vec<Framework>, usize) {
+    let (mut found, mut all) = (Vec::new(), 0);
     for line in lines.iter().take(2000) {
         let Some(text) = line
             .strip_prefix("> ")
@@ -147,12 +214,13 @@ fn echoed(lines: &Lines<'_>) -> Vec<Framework> {
         };
         for part in text.split(['|', '&', ';']).take(20) {
             let words: Vec<&str> = part.split_whitespace().take(40).collect();
-            if let Some(Kind::Direct(framework)) = classify(&words)
-                && !found.contains(&framework)
-            {
-                found.push(framework);
+            if let Some(Kind::Direct(framework)) = classify(&words) {
+                all += 1;
+                if !found.contains(&framework) {
+                    found.push(framework);
+                }
             }
         }
     }
-    found
+    (found, all)
 }

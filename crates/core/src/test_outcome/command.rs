@@ -13,6 +13,8 @@ pub(super) struct Ran {
     pub(super) exit_is_its_own: bool,
     /// The command is not known at all.
     pub(super) unknown: bool,
+    /// The files, directories and names that the commands were told to test.
+    pub(super) targets: Vec<String>,
 }
 
 /// How sure the words make it.
@@ -28,17 +30,21 @@ pub(super) enum Kind {
 
 impl Ran {
     pub(super) fn unknown() -> Self {
-        Self { kinds: vec![Kind::Loose], exit_is_its_own: false, unknown: true }
+        Self { kinds: vec![Kind::Loose], exit_is_its_own: false, unknown: true, targets: Vec::new() }
     }
 
     /// Nothing if no command of the list runs tests.
     pub(super) fn of(commands: &[Vec<&str>]) -> Option<Self> {
+        let commands = without_wrapped(commands);
         let kinds: Vec<Option<Kind>> = commands.iter().map(|words| classify(words)).collect();
         let exit_is_its_own = kinds.last().is_some_and(Option::is_some)
             && kinds.iter().flatten().count() == 1
-            && commands.last().is_none_or(|words| words.first() != Some(&"!"));
+            && commands.last().is_none_or(|words| words.first() != Some(&"!") && !words.iter().any(|word| forgives(word)))
+            && !commands.iter().any(|words| words.first().is_some_and(|program| asks(program)));
+        let direct = commands.iter().zip(&kinds).filter(|(_, kind)| matches!(kind, Some(Kind::Direct(_))));
+        let targets = direct.flat_map(|(words, _)| targets(words)).collect();
         let kinds: Vec<Kind> = kinds.into_iter().flatten().collect();
-        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, unknown: false })
+        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, unknown: false, targets })
     }
 
     pub(super) fn only_loose(&self) -> bool {
@@ -54,6 +60,49 @@ impl Ran {
             })
             .collect()
     }
+}
+
+/// Programs whose exit code is an answer: `test -d web && npm test` may end without a test run.
+fn asks(program: &str) -> bool {
+    matches!(program, "test" | "[" | "[[" | "grep" | "rg" | "cmp" | "diff" | "false" | "which" | "pgrep")
+}
+
+/// Options with which a framework answers 0 whatever its tests did.
+fn forgives(word: &str) -> bool {
+    matches!(word, "-fn" | "--fail-never") || word.starts_with("-Dmaven.test.failure.ignore") && !word.ends_with("=false")
+}
+
+/// Parsers list a wrapper and then what it wraps (`npx jest`, `jest`): that is one command, not two.
+fn without_wrapped<'c, 's>(commands: &'c [Vec<&'s str>]) -> Vec<&'c [&'s str]> {
+    let mut kept: Vec<&[&str]> = Vec::new();
+    for words in commands {
+        // `xargs` leaves an empty word where its input goes.
+        let inner = words.strip_suffix(&[""]).unwrap_or(words);
+        let wrapped = kept.last().is_some_and(|last| !inner.is_empty() && inner.len() < last.len() && last.ends_with(inner));
+        if !wrapped {
+            kept.push(words);
+        }
+    }
+    kept
+}
+
+/// What stands after the runner and its subcommand, options left out: `src` in `npx vitest run src --reporter=dot`.
+fn targets(words: &[&str]) -> Vec<String> {
+    let is_runner = |word: &str| {
+        matches!(word, "run" | "test" | "exec" | "unittest" | "discover")
+            || !word.contains('/') && by_program(base_name(word), &[]).is_some()
+    };
+    let start = words.iter().rposition(|word| is_runner(word)).map_or(1, |at| at + 1);
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(start) {
+        // What follows an option may be its value, unless it is clearly a test or the option takes none anywhere.
+        let bare = ["-q", "-qq", "-v", "-vv", "-x", "-s", "--verbose", "--quiet", "--silent", "--ci"].contains(&words[at - 1]);
+        let value = words[at - 1].starts_with('-') && !bare && !words[at - 1].contains('=') && !names_tests(word);
+        if !word.is_empty() && !word.starts_with(['-', '+']) && !value {
+            found.push((*word).to_owned());
+        }
+    }
+    found
 }
 
 /// What one simple command runs.
@@ -163,6 +212,9 @@ fn node(args: &[&str]) -> Option<Kind> {
         ["--import", "--require", "-r", "--loader", "--experimental-loader", "-C", "--conditions", "--max-old-space-size"];
     let mut at = 0;
     while let Some(option) = args.get(at).filter(|arg| arg.starts_with('-')) {
+        if matches!(*option, "--check" | "-c") {
+            return None;
+        }
         if *option == "--test" || option.starts_with("--test-reporter") {
             return Some(Kind::Direct(Framework::NodeTest));
         }
@@ -293,7 +345,7 @@ fn interpreted(args: &[&str]) -> Option<Kind> {
         let value = std::mem::replace(&mut skip, matches!(*arg, "-I" | "-r" | "-e"));
         !value && !arg.starts_with('-')
     })?;
-    if args[..at].contains(&"-e") {
+    if args[..at].iter().any(|arg| matches!(*arg, "-e" | "-c" | "-wc")) {
         return None;
     }
     let name = base_name(args[at]);
@@ -422,6 +474,9 @@ fn script(program: &str, name: &str) -> Option<Kind> {
 fn shell(args: &[&str]) -> Option<Kind> {
     let at = args.iter().position(|arg| !arg.starts_with('-') && !arg.starts_with('+'))?;
     let text = args[at];
+    if args[..at].contains(&"-n") {
+        return None;
+    }
     if args[..at].iter().any(|arg| arg.ends_with('c')) {
         // The caller's parser opens such text; this is for callers that have only words.
         let parts = text.split(['\n', ';', '&', '|']).take(40);

@@ -51,6 +51,12 @@ impl Failures {
         self.list.len()
     }
 
+    /// Forgets what came after the first `most`.
+    pub(super) fn truncate(&mut self, most: usize) {
+        self.list.truncate(most);
+        self.known.retain(|_, at| *at < most);
+    }
+
     pub(super) fn last_mut(&mut self) -> Option<&mut TestFailure> {
         self.list.last_mut()
     }

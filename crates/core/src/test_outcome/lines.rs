@@ -154,7 +154,9 @@ impl Prefix {
                 let key = &line[..end];
                 (!is_level(key) && !key.is_empty() && key.len() <= 120 && key.chars().all(|c| is_label(c) || c == ':'))
                     .then_some(())?;
-                Some((key, line.get(end + 2..).unwrap_or("")))
+                // `src/cart.py:4: ` is a place, and nobody's prefix.
+                let place = key.rsplit_once(':').is_some_and(|(_, last)| last.bytes().all(|byte| byte.is_ascii_digit()));
+                (!place).then_some((key, line.get(end + 2..).unwrap_or("")))
             }
         }
     }
@@ -220,6 +222,7 @@ mod tests {
         assert_eq!(stripped("[10:00:00] a\n[10:00:01] b\n[10:00:02] c"), ["a", "b", "c"]);
         assert_eq!(stripped("2026-01-01 10:00:00,123 a\n2026-01-01 10:00:00,123 b\n2026-01-01 10:00:00,123 c"), ["a", "b", "c"]);
         assert!(stripped("[INFO] a\n[ERROR] b\n[INFO] c\n[INFO] d").is_empty());
+        assert!(stripped("a.rs:1:5: error: x\na.rs:2:1: error: y\na.rs:3:1: error: z").is_empty());
         assert!(stripped("plain\nlines\nwithout: any\nof them").is_empty());
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Reading {
     pub(super) reason: Option<String>,
     /// The line of the framework's last summary; none when only single lines spoke.
     pub(super) concluded: Option<usize>,
+    /// The line of a summary before the last: another run's, or what a test printed.
+    pub(super) before: Option<usize>,
 }
 
 /// What the output says. Ordered from best to worst.
@@ -42,6 +44,8 @@ pub(super) struct Reading {
 pub(super) enum Says {
     Passed,
     NothingRan,
+    /// It says what ran last, but not how it ended: only the exit code tells whether it died there or was cut.
+    Unfinished,
     Failed,
     Broken,
 }
@@ -53,20 +57,36 @@ struct Reader {
 }
 
 const JEST: Reader = Reader { read: jest::read, marks: &["Tests:", "● ", "✕ ", "No tests found, exiting"] };
-const VITEST: Reader = Reader { read: vitest::read, marks: &["Tests  ", "FAIL  ", "× ", "✗ ", "No test files found"] };
-const MOCHA: Reader = Reader { read: mocha::read, marks: &[" passing (", "mocha/lib/", "No test files found", "      at "] };
+const VITEST: Reader =
+    Reader { read: vitest::read, marks: &["Tests  ", "FAIL  ", "× ", "✗ ", "No test files found", "::error ", "⎯⎯ Un"] };
+const MOCHA: Reader = Reader {
+    read: mocha::read,
+    marks: &[" passing (", " failing", "mocha/lib/", "No test files found", "      at ", "<dt class=", "  1) "],
+};
 const AVA: Reader = Reader { read: ava::read, marks: &["─", "[fail]: ", "find any files to test"] };
 const NODE: Reader = Reader { read: node::read, marks: &["ℹ ", "✖ ", "Could not find '"] };
 const BUN: Reader = Reader { read: bun::read, marks: &["bun test v", " across "] };
-const TAP: Reader = Reader { read: tap::read, marks: &["ok ", "1..", "Bail out!", "Result: ", "Asserts:"] };
-const BATS: Reader = Reader { read: bats::read, marks: &["tests, ", "test, "] };
-const PYTEST: Reader =
-    Reader { read: pytest::read, marks: &["FAILED", "ERROR", " in ", "pytest: error", "unrecognized arguments", "Results ("] };
-const UNITTEST: Reader = Reader { read: unittest::read, marks: &["Ran ", " ... FAIL", " ... ERROR", "FAIL: ", "ERROR: "] };
+const TAP: Reader = Reader { read: tap::read, marks: &["ok ", "1..", "Bail out!", "Result: ", "Asserts:", "Failed Tests:"] };
+const BATS: Reader = Reader { read: bats::read, marks: &["tests, ", "test, ", " ✗ "] };
+const PYTEST: Reader = Reader {
+    read: pytest::read,
+    marks: &[
+        "FAILED",
+        "ERROR",
+        " in ",
+        "pytest: error",
+        "unrecognized arguments",
+        "Results (",
+        "test session starts",
+        "conftest",
+    ],
+};
+const UNITTEST: Reader =
+    Reader { read: unittest::read, marks: &["Ran ", " ... FAIL", " ... ERROR", "FAIL: ", "ERROR: ", "unittest/loader"] };
 const GO: Reader = Reader { read: go::read, marks: &["FAIL", "PASS", "ok  \t", "?   \t", "\"Action\":", "DONE ", "panic: "] };
 const CARGO: Reader = Reader { read: cargo::read, marks: &["test result: ", "FAILED", "error: "] };
 const NEXTEST: Reader = Reader { read: nextest::read, marks: &["Summary [", "FAIL [", "SIG", "TIMEOUT [", "could not compile"] };
-const RSPEC: Reader = Reader { read: rspec::read, marks: &["example", "rspec ", "_spec.rb:"] };
+const RSPEC: Reader = Reader { read: rspec::read, marks: &["example", "rspec ", "_spec.rb:", " (FAILED - "] };
 const MINITEST: Reader = Reader { read: minitest::read, marks: &["assertions"] };
 const PHPUNIT: Reader = Reader { read: phpunit::read, marks: &["PHPUnit", "Tests: ", "OK (", "##teamcity["] };
 const SUREFIRE: Reader = Reader { read: surefire::read, marks: &["Tests run: ", "[ERROR]", "COMPILATION ERROR", "No tests "] };
@@ -88,8 +108,8 @@ pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Rea
         Framework::Pytest => &[PYTEST, JUNIT, TAP],
         Framework::Unittest => &[UNITTEST, JUNIT],
         Framework::Go => &[GO, JUNIT],
-        Framework::CargoTest => &[CARGO],
-        Framework::Nextest => &[NEXTEST, CARGO],
+        Framework::CargoTest => &[CARGO, JUNIT],
+        Framework::Nextest => &[NEXTEST, CARGO, JUNIT],
         Framework::Rspec => &[RSPEC, JSON, JUNIT],
         Framework::Minitest => &[MINITEST],
         Framework::Phpunit => &[PHPUNIT, JUNIT, TAP],
@@ -135,7 +155,13 @@ impl Reading {
             failures: Failures::default(),
             reason: None,
             concluded: None,
+            before: None,
         }
+    }
+
+    /// A run has one summary; a second one makes the first an earlier one.
+    fn conclude(&mut self, at: usize) {
+        self.before = self.concluded.replace(at);
     }
 
     pub(super) fn into_outcome(self, state: TestState, hidden: bool) -> TestOutcome {
@@ -219,6 +245,18 @@ fn stack_place(line: &str) -> Option<(&str, u32)> {
 fn own(place: (&str, u32)) -> Option<(&str, u32)> {
     let foreign = ["node_modules/", "node:", "internal/", "site-packages/", "<anonymous>", "/rustc/", "native"];
     (!foreign.iter().any(|part| place.0.contains(part))).then_some(place)
+}
+
+/// The errors that reporters write for GitHub Actions: `::error file=a.test.js,line=4,title=a > b::message`.
+fn annotations(lines: &Lines<'_>, failures: &mut Failures) {
+    for line in lines.iter().filter_map(|line| line.strip_prefix("::error ")) {
+        let Some((head, message)) = line.split_once("::") else { continue };
+        let of = |key: &str| head.split(',').find_map(|part| part.strip_prefix(key)?.strip_prefix('='));
+        if let Some(file) = of("file") {
+            let message = message.split("%0A").next().unwrap_or(message);
+            failures.add(of("title").unwrap_or(file), Some(file), of("line").and_then(|line| line.parse().ok()), message);
+        }
+    }
 }
 
 /// Without the time that reporters append: `adds (16 ms)`, `adds 48ms`, `adds [72]`.

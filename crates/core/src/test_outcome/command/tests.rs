@@ -23,6 +23,7 @@ fn the_frameworks_are_known_by_their_commands_in_any_wrapper() {
         ("npx mocha -R dot", Framework::Mocha),
         ("npx c8 mocha", Framework::Mocha),
         ("nyc --reporter=text mocha test", Framework::Mocha),
+        ("npx nyc --check-coverage --lines 99 mocha test", Framework::Mocha),
         ("npx ava", Framework::Ava),
         ("node --test", Framework::NodeTest),
         ("node --import tsx --test src", Framework::NodeTest),
@@ -200,6 +201,9 @@ fn other_commands_are_no_test_runs() {
         "rspec --dry-run",
         "docker compose up tap",
         "ssh host ls",
+        "ruby -c spec/a_spec.rb",
+        "bash -n scripts/test.sh",
+        "node --check test/a.js",
     ] {
         assert_eq!(kind(line), None, "{line}");
     }
@@ -215,4 +219,37 @@ fn only_a_test_command_at_the_end_owns_the_exit_code() {
     assert!(!ran(&["npx jest", "npx mocha"]).unwrap().exit_is_its_own);
     assert!(!ran(&["! pytest"]).unwrap().exit_is_its_own);
     assert!(ran(&["git status", "ls"]).is_none());
+}
+
+#[test]
+fn a_wrapper_and_what_it_wraps_are_one_command() {
+    let ran = |lines: &[&str]| Ran::of(&lines.iter().map(|line| line.split_whitespace().collect()).collect::<Vec<Vec<&str>>>());
+    for lines in [
+        &["npx jest src", "jest src"][..],
+        &["cd web", "env CI=1 nice -n 5 go test ./...", "nice -n 5 go test ./...", "go test ./..."],
+        &["timeout 60 npm test", "npm test"],
+    ] {
+        let ran = ran(lines).unwrap();
+        assert!(ran.exit_is_its_own && ran.kinds.len() == 1, "{lines:?}");
+    }
+    assert!(!ran(&["npx jest", "jest", "tail -5"]).unwrap().exit_is_its_own);
+    assert!(!ran(&["test -d web", "pytest"]).unwrap().exit_is_its_own);
+    assert!(!ran(&["mvn test -Dmaven.test.failure.ignore=true"]).unwrap().exit_is_its_own);
+}
+
+#[test]
+fn what_a_command_was_told_to_test_is_known() {
+    for (line, targets) in [
+        ("npx vitest run src --reporter=dot", &["src"][..]),
+        ("python -m pytest -q tests/test_a.py::test_b", &["tests/test_a.py::test_b"]),
+        ("pytest -k total", &[]),
+        ("go test ./a ./b", &["./a", "./b"]),
+        ("python -m unittest test_cart", &["test_cart"]),
+        ("docker compose exec web pytest unit", &["unit"]),
+        ("cargo test", &[]),
+        ("npm test", &[]),
+    ] {
+        let ran = Ran::of(&[line.split_whitespace().collect()]).unwrap();
+        assert_eq!(ran.targets, targets, "{line}");
+    }
 }

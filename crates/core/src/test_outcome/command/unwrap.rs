@@ -11,10 +11,12 @@ pub(super) fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [&'s str] {
         let first = args.iter().find(|arg| !arg.starts_with('-')).copied();
         let next: Option<&'w [&'s str]> = match base_name(program) {
             "!" | "command" | "exec" | "nohup" | "setsid" | "unbuffer" | "builtin" | "chronic" | "catchsegv" | "caffeinate"
-            | "cross-env" | "cross-env-shell" | "env-cmd" | "doas" | "then" | "do" | "else" | "c8" | "nyc" | "npx" | "bunx"
-            | "pnpx" | "uvx" | "dotenv" | "xvfb-run" | "fakeroot" | "winpty" | "arch" | "direnv-exec" | "dbus-run-session"
-            | "ionice" | "taskset" | "chrt" | "strace" | "env" | "sudo" | "nice" | "time" | "gtime" | "stdbuf" | "xargs"
-            | "retry" | "with-env" | "infisical" | "op" => Some(after_options(args)),
+            | "cross-env" | "cross-env-shell" | "env-cmd" | "doas" | "then" | "do" | "else" | "npx" | "bunx" | "pnpx" | "uvx"
+            | "dotenv" | "xvfb-run" | "fakeroot" | "winpty" | "arch" | "direnv-exec" | "dbus-run-session" | "ionice"
+            | "taskset" | "chrt" | "strace" | "env" | "sudo" | "nice" | "time" | "gtime" | "stdbuf" | "xargs" | "retry"
+            | "with-env" | "infisical" | "op" => Some(after_options(args)),
+            // Options with values of every kind: the runner itself ends them.
+            "c8" | "nyc" => args.iter().position(|arg| is_runner_word(arg)).and_then(|at| args.get(at..)),
             "timeout" | "gtimeout" => after_options(args).get(1..),
             "poetry" | "pipenv" | "pdm" | "rye" | "uv" | "pipx" | "conda" | "mamba" | "micromamba" | "pixi" | "flox"
                 if first == Some("run") =>

@@ -77,18 +77,22 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
+/// A reason may follow the name; only known ones are cut.
+const REASONS: [&str; 7] = [
+    " Error thrown in test",
+    " Test was expected to fail",
+    " Test timeout exceeded",
+    " Rejected promise returned by test",
+    " Planned for ",
+    " Test finished without running any assertions",
+    " Promise returned by test never resolved",
+];
+
 fn failed(line: &str) -> Option<&str> {
     let text = line.strip_prefix("  ")?;
     let rest = text.strip_prefix("✘ ").or_else(|| text.strip_prefix("✖ "))?;
     if let Some(name) = rest.strip_prefix("[fail]: ").or_else(|| rest.strip_prefix("[unexpected pass]: ")) {
-        // A reason may follow the name; only known ones are cut.
-        let reasons = [
-            " Error thrown in test",
-            " Test was expected to fail",
-            " Test timeout exceeded",
-            " Rejected promise returned by test",
-        ];
-        let end = reasons.iter().filter_map(|reason| name.find(reason)).min().unwrap_or(name.len());
+        let end = REASONS.iter().filter_map(|reason| name.find(reason)).min().unwrap_or(name.len());
         return Some(without_time(&name[..end]));
     }
     let report = ["No tests found in ", "Couldn’t find", "Timed out", "Exited because", "Internal error"];
@@ -100,9 +104,7 @@ fn failed(line: &str) -> Option<&str> {
         return None;
     }
     // AVA 4 and older, without a tag; the reason follows the name.
-    let reasons =
-        [" Error thrown in test", " Test was expected to fail", " Test timeout exceeded", " Rejected promise returned by test"];
-    let end = reasons.iter().filter_map(|reason| rest.find(reason)).min().unwrap_or(rest.len());
+    let end = REASONS.iter().filter_map(|reason| rest.find(reason)).min().unwrap_or(rest.len());
     Some(without_time(&rest[..end]))
 }
 

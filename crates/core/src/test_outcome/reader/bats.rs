@@ -2,10 +2,11 @@
 
 use super::super::failures::tell;
 use super::super::lines::Lines;
-use super::{Framework, Reading, counted, leading_number, without_time};
+use super::{Framework, Reading, Says, counted, leading_number, without_time};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
-    let (end, summary) = lines.iter().enumerate().rev().find(|(_, line)| is_summary(line))?;
+    let summary = lines.iter().enumerate().rev().find(|(_, line)| is_summary(line));
+    let end = summary.map_or(lines.len(), |(end, _)| end);
     let mut reading = Reading::new(Framework::Bats);
     let mut file: Option<&str> = None;
     for line in &lines[..end] {
@@ -28,6 +29,12 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             }
         }
     }
+    let Some((_, summary)) = summary else {
+        // The end is cut away; a mark with its place below it is no word of a test.
+        reading.says = Says::Failed;
+        let placed = reading.failures.iter().any(|failure| failure.line.is_some());
+        return placed.then_some(reading);
+    };
     let of = |word| counted(summary, word).unwrap_or(0);
     let failed = of("failure") + of("failures");
     let tests = of("tests") + of("test");

@@ -12,11 +12,24 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut progress = Failures::default();
     let mut reasons: Vec<Reason<'_>> = Vec::new();
     let (mut in_list, mut stopped, mut panic) = (false, None, None);
+    // Each binary has one result, its last: what a test printed before it does not count.
+    let (mut running, mut result) = (false, None);
     for (at, line) in lines.iter().enumerate() {
         if let Some(counts) = line.strip_prefix("test result: ").filter(|rest| rest.contains(" measured; ")) {
-            let of = |word| counted(counts, word).unwrap_or(0);
-            reading.count(of("passed"), of("failed"), of("ignored"));
+            if let Some(earlier) = result.replace(counts).filter(|_| !running) {
+                count(&mut reading, earlier);
+            }
             (reading.concluded, in_list) = (Some(at), false);
+        } else if line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test")) {
+            if let Some(earlier) = result.take() {
+                count(&mut reading, earlier);
+            }
+            running = true;
+        } else if let Some(event) =
+            line.strip_prefix("{ \"type\": \"test\", ").filter(|rest| rest.contains("\"event\": \"failed\""))
+        {
+            let name = event.split_once("\"name\": \"").and_then(|(_, rest)| rest.split('"').next());
+            progress.add(name.unwrap_or_default(), None, None, "");
         } else if **line == *"failures:" {
             in_list = true;
         } else if let Some(name) = in_list.then(|| line.strip_prefix("    ")).flatten().filter(|name| !name.starts_with(' ')) {
@@ -35,6 +48,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             progress.add(without_note(name), None, None, "");
         } else if line.starts_with("error: test failed") || line.starts_with("error: doctest failed") {
             stopped = Some(at);
+        } else if let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... error: test failed")) {
+            // The binary died in this test, before it could end the line.
+            progress.add(name, None, None, "");
+            stopped = Some(at);
         } else if let Some(last) = reasons.last_mut().filter(|(_, _, message)| message.is_empty()) {
             let said = panic.is_some_and(|seen| seen + 1 == at)
                 || line.starts_with("Error: ")
@@ -44,6 +61,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 last.1 = last.1.or_else(|| line.strip_prefix("note: test did not panic as expected at ").and_then(place));
             }
         }
+    }
+    if let Some(counts) = result {
+        count(&mut reading, counts);
     }
     if reading.failures.is_empty() {
         reading.failures = progress;
@@ -69,12 +89,18 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         // The binary died: no result line of its own.
         reading.reason =
             lines.iter().find(|line| line.contains("process didn't exit successfully")).map(|line| line.trim().to_owned());
-        let target =
-            lines[at].split_once("pass `").and_then(|(_, rest)| rest.split_once('`')).map_or("test binary", |(target, _)| target);
         let reason = reading.reason.clone().unwrap_or_default();
-        reading.failures.add(target, None, None, reason.rsplit(" (").next().unwrap_or("").trim_end_matches(')'));
+        let died = reason.rsplit(" (").next().unwrap_or("").trim_end_matches(')');
+        match reading.failures.last_mut() {
+            Some(failure) => tell(failure, None, Some(died)),
+            None => reading.failures.add(target(&lines[at]), None, None, died),
+        }
         (reading.concluded, reading.says) = (Some(at), Says::Failed);
         return Some(reading);
+    }
+    if let Some(at) = stopped.filter(|_| reading.failures.is_empty()) {
+        // The names are cut away: the target is left.
+        reading.failures.add(target(&lines[at]), None, None, "");
     }
     if reading.concluded.is_some() {
         reading.judge();
@@ -82,6 +108,16 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     reading.says = Says::Failed;
     (!reading.failures.is_empty()).then_some(reading)
+}
+
+fn count(reading: &mut Reading, result: &str) {
+    let of = |word| counted(result, word).unwrap_or(0);
+    reading.count(of("passed"), of("failed"), of("ignored"));
+}
+
+/// `--test flow` in "error: test failed, to rerun pass `--test flow`".
+fn target(line: &str) -> &str {
+    line.split_once("pass `").and_then(|(_, rest)| rest.split_once('`')).map_or("test binary", |(target, _)| target)
 }
 
 /// The first errors of the compiler, if it stopped there.
@@ -92,8 +128,14 @@ pub(super) fn compile_error(lines: &Lines<'_>, reading: &mut Reading) -> Option<
             || line.starts_with("error: could not find `Cargo.toml`")
     })?;
     let mut errors = 0;
-    for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("error")) {
-        let Some((_, message)) = line.split_once(": ") else { continue };
+    for (index, line) in lines.iter().enumerate() {
+        // `--message-format short` has the place in front.
+        let short = line.split_once(": error").and_then(|(head, rest)| Some((place(head)?, rest.split_once(": ")?.1)));
+        if let Some(((file, number), message)) = short {
+            reading.failures.add(&format!("{file}:{number}"), Some(file), Some(number), message);
+            errors += 1;
+        }
+        let Some((_, message)) = line.split_once(": ").filter(|_| line.starts_with("error")) else { continue };
         let found = lines.get(index + 1).and_then(|next| next.trim_start().strip_prefix("--> ")).and_then(place);
         if let Some((file, number)) = found {
             reading.failures.add(&format!("{file}:{number}"), Some(file), Some(number), message);
@@ -101,8 +143,10 @@ pub(super) fn compile_error(lines: &Lines<'_>, reading: &mut Reading) -> Option<
         }
     }
     if errors == 0 {
-        let target = end.split('`').nth(1).unwrap_or("build");
-        reading.failures.add(target, None, None, end.strip_prefix("error: ").unwrap_or(end));
+        // A package, and which of its targets: `shop (test "flow")`.
+        let target = end.split_once("could not compile ").map_or("Cargo.toml", |(_, rest)| rest);
+        let target = target.split(" due to ").next().unwrap_or(target).replace('`', "");
+        reading.failures.add(&target, None, None, end.strip_prefix("error: ").unwrap_or(end));
     }
     Some((at, end.strip_prefix("error: ").unwrap_or(end).to_owned()))
 }

@@ -16,6 +16,15 @@ struct Packages {
     without_tests: usize,
 }
 
+/// What was known when a test started.
+struct Start<'l> {
+    name: &'l str,
+    failures: usize,
+    failed: usize,
+    built_badly: usize,
+    concluded: Option<usize>,
+}
+
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if lines.iter().any(|line| line.starts_with('{') && line.contains("\"Action\":")) {
         return read_json(lines);
@@ -32,8 +41,14 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
     let mut logs: HashMap<&str, (&str, u32, &str)> = HashMap::new();
     let mut running = "";
     let (mut open, mut panicked, mut package) = (false, None, None);
+    // What a test prints while it runs may look like verdicts; if it passes, they were its own words.
+    let mut start: Option<Start<'_>> = None;
     for (at, line) in lines.iter().enumerate() {
-        let text = line.trim_start();
+        // The line of a package without tests may have no end, with coverage.
+        let text = line
+            .trim_start()
+            .rsplit_once("\t\t--- FAIL: ")
+            .map_or(line.trim_start(), |(head, _)| &line.trim_start()[head.len() + 2..]);
         if let Some(name) = text.strip_prefix("--- FAIL: ") {
             reading.failures.add(without_elapsed(name), None, None, "");
             open = true;
@@ -47,6 +62,13 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             reading.failures.add(name.split_once(' ').map_or(name, |(_, test)| test), None, None, "");
             open = true;
         } else if text.starts_with("--- PASS: ") || text.starts_with("--- SKIP: ") {
+            if let Some(start) =
+                start.take_if(|start| line.starts_with("--- PASS: ") && without_elapsed(&line[10..]) == start.name)
+            {
+                reading.failures.truncate(start.failures);
+                (packages.failed, packages.built_badly, reading.concluded, last) =
+                    (start.failed, start.built_badly, start.concluded, None);
+            }
             if indent(line) == 0 {
                 passed += u64::from(text.starts_with("--- PASS: "));
                 skipped += u64::from(text.starts_with("--- SKIP: "));
@@ -55,6 +77,13 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
         } else if line.starts_with("=== RUN ") || line.starts_with("=== NAME ") || line.starts_with("=== CONT ") {
             (verbose, log, open) = (true, None, false);
             running = line.split_whitespace().nth(2).unwrap_or_default();
+            start = (line.starts_with("=== RUN ") && !running.contains('/')).then(|| Start {
+                name: running,
+                failures: reading.failures.len(),
+                failed: packages.failed,
+                built_badly: packages.built_badly,
+                concluded: reading.concluded,
+            });
         } else if let Some(rest) = line.strip_prefix("FAIL\t") {
             packages.failed += 1;
             let name = rest.split(['\t', ' ']).next().unwrap_or(rest);
@@ -84,7 +113,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some(counts) = line.strip_prefix("DONE ").filter(|rest| rest.contains(" test")) {
             total = Some((at, counts));
         } else if let Some(name) = line.strip_prefix("# ") {
-            package = Some(name.split(' ').next().unwrap_or(name));
+            package = Some(name.split(' ').next().unwrap_or(name).trim_matches(['[', ']']));
         } else if let Some((file, number, message)) = located(text) {
             if line.starts_with([' ', '\t']) {
                 if open && let Some(failure) = reading.failures.last_mut() {
@@ -127,6 +156,8 @@ fn conclude(
         reading.concluded = Some(at);
         return Some(reading);
     }
+    // A lone word may be anybody's.
+    let last = last.filter(|(_, failed)| !failed || verbose || !reading.failures.is_empty() || packages.ok > 0);
     let no_package = packages.ok + packages.failed == 0;
     let failing = packages.failed > 0 || (no_package && last.is_some_and(|(_, failed)| failed));
     if reading.concluded.is_none() {
@@ -209,17 +240,21 @@ struct Event {
     failed_build: String,
 }
 
+/// The file, the line and the text of what a test logged.
+type Log = (String, u32, String);
+
 fn read_json(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Go);
-    let mut logs: HashMap<(String, String), (String, u32, String)> = HashMap::new();
+    let mut logs: HashMap<(String, String), Log> = HashMap::new();
     let mut packages = Packages::default();
     let (mut passed, mut skipped, mut last) = (0, 0, None);
     let mut builds: Vec<(String, String, u32, String)> = Vec::new();
+    let mut failed_tests: Vec<((String, String), Option<Log>)> = Vec::new();
     let mut heading = None;
     for (at, line) in lines.iter().enumerate() {
         let Some(event) = line.starts_with('{').then(|| serde_json::from_str::<Event>(line).ok()).flatten() else {
             if let Some(name) = line.strip_prefix("# ") {
-                heading = name.split(' ').next().map(str::to_owned);
+                heading = name.split(' ').next().map(|name| name.trim_matches(['[', ']']).to_owned());
             } else if let (Some(name), Some((file, number, message))) = (&heading, located(line)) {
                 builds.push((name.clone(), file.to_owned(), number, message.to_owned()));
             } else if line.starts_with("FAIL\t") && line.contains(" failed]") {
@@ -230,6 +265,10 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
             continue;
         };
         let key = (event.package.clone(), event.test.clone());
+        if event.test.is_empty() && event.action == "pass" {
+            // What a test of a package that passed printed may have been taken for a verdict.
+            failed_tests.retain(|((package, _), _)| *package != event.package);
+        }
         match event.action.as_str() {
             "output" | "build-output" => {
                 if let Some((file, number, message)) = located(event.output.trim()) {
@@ -251,9 +290,8 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
                 last = Some(at);
             }
             "fail" => {
-                let log = logs.get(&key);
-                let (file, number) = log.map(|(file, number, _)| (file.as_str(), *number)).unzip();
-                reading.failures.add(&event.test, file, number, log.map_or("", |(_, _, message)| message));
+                let log = logs.get(&key).cloned();
+                failed_tests.push((key, log));
             }
             "pass" if event.test.is_empty() => (packages.ok, last) = (packages.ok + 1, Some(at)),
             "skip" if event.test.is_empty() => {
@@ -263,6 +301,10 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
             "skip" if !event.test.contains('/') => skipped += 1,
             _ => {}
         }
+    }
+    for ((_, test), log) in &failed_tests {
+        let (file, number) = log.as_ref().map(|(file, number, _)| (file.as_str(), *number)).unzip();
+        reading.failures.add(test, file, number, log.as_ref().map_or("", |(_, _, message)| message));
     }
     reading.failures = std::mem::take(&mut reading.failures).without_groups('/');
     let failed = reading.failures.len() as u64;

@@ -7,6 +7,7 @@ use super::{Framework, Reading, Says, counted, indent, stack_place, without_time
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Jest);
     let mut marked = Failures::default();
+    let mut failed_files = Failures::default();
     let mut file: Option<&str> = None;
     let mut suites: Option<(usize, &str)> = None;
     let mut summaries: Vec<(&str, &str)> = Vec::new();
@@ -15,6 +16,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     for (at, line) in lines.iter().enumerate() {
         if let Some(path) = suite(line, "FAIL ") {
             (file, open) = (Some(path), false);
+            failed_files.add(path, file, None, "");
         } else if suite(line, "PASS ").is_some() {
             (file, open) = (None, false);
         } else if line.starts_with("Test Suites:") {
@@ -23,7 +25,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             match suites.take().filter(|(seen, _)| at - seen <= 2) {
                 Some((_, suites)) => {
                     summaries.push((suites, line));
-                    reading.concluded = Some(at);
+                    reading.conclude(at);
                 }
                 None => lone = Some((at, line)),
             }
@@ -40,6 +42,11 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             if open && title == "Test suite failed to run" {
                 broken += 1;
                 reading.failures.add(file.unwrap_or(title), file, None, "");
+            } else if open && title.starts_with("process.exit called with ") {
+                // It ends Jest at once, before the file's own heading: the stack tells the file.
+                let stack = lines[at..].iter().take(40).find_map(|line| stack_place(line));
+                let (found, number) = stack.unzip();
+                reading.failures.add(found.or(file).unwrap_or(title), found.or(file), number, title);
             } else if open {
                 reading.failures.add(title, file, None, "");
             }
@@ -75,6 +82,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         for (file, line) in lines.iter().filter_map(|line| stack_place(line)).filter(|(file, _)| is_test_file(file)) {
             reading.failures.add(file, Some(file), Some(line), "");
         }
+    }
+    if reading.failures.is_empty() {
+        reading.failures = failed_files;
     }
     let mut suites_failed = 0;
     for (suites, tests) in summaries {

@@ -52,8 +52,10 @@ fn jest(value: &Value) -> Option<Reading> {
             name.push(text(case, "title"));
             reading.failures.add(&name.join(" › "), Some(path), line.or(found), message.lines().next().unwrap_or_default());
         }
-        if text(file, "status") == "failed" && cases.is_empty() {
-            reading.failures.add(path, Some(path), None, text(file, "message").trim().lines().next().unwrap_or_default());
+        let message = text(file, "message");
+        // An old Vitest calls a file that did not load passed.
+        if cases.is_empty() && (text(file, "status") == "failed" || suites_failed > 0 && !message.is_empty()) {
+            reading.failures.add(path, Some(path), None, message.trim().lines().next().unwrap_or_default());
         }
     }
     reading.judge();

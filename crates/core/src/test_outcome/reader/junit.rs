@@ -139,7 +139,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
     }
 }
 
-fn decode(text: &str) -> String {
+pub(super) fn decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {

@@ -18,6 +18,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             reading.counts = super::TestCounts::default();
             reading.count(runs.saturating_sub(failed + skipped), failed, skipped);
             (reading.concluded, open) = (Some(at), false);
+        } else if let Some(name) = reported(line) {
+            reading.failures.add(name, None, None, "");
+            open = true;
         } else if is_heading(text) {
             expect = true;
         } else if expect && !text.is_empty() {
@@ -49,6 +52,14 @@ fn runs(line: &str) -> Option<u64> {
     let runs = counted(line, "runs").or_else(|| counted(line, "tests"))?;
     (starts && counted(line, "assertions").is_some() && counted(line, "failures").is_some() && counted(line, "errors").is_some())
         .then_some(runs)
+}
+
+/// The columns of minitest-reporters: `  test_total          FAIL (0.00s)`.
+fn reported(line: &str) -> Option<&str> {
+    let (head, time) = line.strip_prefix("  ")?.rsplit_once(" (")?;
+    time.strip_suffix("s)")?.parse::<f64>().ok()?;
+    let name = head.strip_suffix(" FAIL").or_else(|| head.strip_suffix(" ERROR"))?;
+    Some(name.trim())
 }
 
 fn is_heading(text: &str) -> bool {

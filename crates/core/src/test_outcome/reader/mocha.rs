@@ -1,17 +1,19 @@
 //! Mocha: every reporter that ends in its epilogue (spec, dot, list, min, nyan and others).
 
+use std::borrow::Cow;
+
 use super::super::failures::{Failures, cut, tell};
 use super::super::lines::Lines;
+use super::junit::decode;
 use super::{Framework, Reading, Says, indent, leading_number, stack_place};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Mocha);
-    let mut end: Option<usize> = None;
     let mut ends: Vec<usize> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if tally(line, "passing").is_some() && line.trim_end().ends_with(')') {
             ends.push(at);
-            end = Some(at);
+            reading.conclude(at);
         }
     }
     for at in ends {
@@ -28,8 +30,24 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             read_blocks(&lines[at..], &mut reading.failures);
         }
     }
-    if end.is_some() {
-        reading.concluded = end;
+    let failing = lines.iter().rev().find_map(|line| tally(line, "failing"));
+    if let (None, Some(failing)) = (reading.concluded, failing.filter(|failing| *failing > 0)) {
+        // A filter left the count of the failing ones alone; a lone line concludes nothing.
+        reading.count(0, failing, 0);
+        reading.counts.passed = None;
+        read_blocks(lines, &mut reading.failures);
+        reading.says = Says::Failed;
+        return Some(reading);
+    } else if let Some(at) = reading.concluded.filter(|at| failing.is_none() && reading.before.is_none() && lines.len() - at <= 3)
+    {
+        // The end may be cut right before that count: the marks above tell.
+        read_marks(&lines[..at], &mut reading.failures);
+        if !reading.failures.is_empty() {
+            (reading.says, reading.concluded) = (Says::Failed, None);
+            return Some(reading);
+        }
+    }
+    if reading.concluded.is_some() {
         reading.judge();
         return Some(reading);
     }
@@ -41,13 +59,61 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     read_blocks(lines, &mut reading.failures);
     reading.says = Says::Failed;
     if reading.failures.is_empty() {
+        read_doc(lines, &mut reading.failures);
+    }
+    if reading.failures.is_empty() {
+        read_marks(lines, &mut reading.failures);
+    }
+    if reading.failures.is_empty() {
+        last_stack(lines, &mut reading.failures);
+    }
+    if reading.failures.is_empty() {
         return broken(lines, reading);
     }
     Some(reading)
 }
 
+/// The reporter `doc`, an outline in HTML: `<dt class="error">name</dt>`, and the file in a second one.
+fn read_doc(lines: &[Cow<'_, str>], failures: &mut Failures) {
+    let text = |line: &str| line.trim().strip_prefix("<dt class=\"error\">")?.strip_suffix("</dt>").map(decode);
+    let mut at = 0;
+    while at < lines.len() {
+        let Some(name) = text(&lines[at]) else {
+            at += 1;
+            continue;
+        };
+        let file = lines.get(at + 1).and_then(|next| text(next));
+        let said = lines[at..].iter().take(4).filter_map(|line| line.trim().strip_prefix("<dd class=\"error\">"));
+        let message = said.filter(|rest| !rest.starts_with("<pre>")).map(|rest| decode(rest.trim_end_matches("</dd>"))).next();
+        failures.add(&name, file.as_deref(), None, message.as_deref().unwrap_or_default());
+        at += if file.is_some() { 2 } else { 1 };
+    }
+}
+
+/// The marks of `spec` where the report below them is cut: `  3) adds`, numbered from one, as deep as their suite.
+fn read_marks(lines: &[Cow<'_, str>], failures: &mut Failures) {
+    let mut next = 1;
+    for line in lines.iter().filter(|line| line.starts_with("  ")) {
+        let Some((number, name)) = line.trim_start().split_once(") ") else { continue };
+        if number.parse() == Ok(next) && !name.ends_with(':') {
+            failures.add(name, None, None, "");
+            next += 1;
+        }
+    }
+}
+
+/// A report that is cut to its end: a run that passed ends in its counts, never in a stack.
+fn last_stack(lines: &[Cow<'_, str>], failures: &mut Failures) {
+    let is_stack = |line: &&Cow<'_, str>| line.starts_with("      at ");
+    let stack = lines.iter().rev().skip_while(|line| line.trim().is_empty()).take_while(is_stack);
+    let found = stack.filter(|line| line.contains("at Context.<anonymous> (")).find_map(|line| stack_place(line));
+    if let Some((file, line)) = found {
+        failures.add(&format!("{file}:{line}"), Some(file), Some(line), "");
+    }
+}
+
 /// It stopped while loading: there is an error and its stack, but no report.
-fn broken(lines: &[std::borrow::Cow<'_, str>], mut reading: Reading) -> Option<Reading> {
+fn broken(lines: &[Cow<'_, str>], mut reading: Reading) -> Option<Reading> {
     let loader = lines.iter().any(|line| line.contains("mocha/lib/") && line.trim_start().starts_with("at "));
     if !loader {
         return None;
@@ -75,7 +141,7 @@ fn tally(line: &str, word: &str) -> Option<u64> {
 }
 
 /// `  1) suite`, deeper lines for inner suites, the last ending in a colon; then the error.
-fn read_blocks(lines: &[std::borrow::Cow<'_, str>], failures: &mut Failures) {
+fn read_blocks(lines: &[Cow<'_, str>], failures: &mut Failures) {
     let mut at = 0;
     let mut expected = None;
     while at < lines.len() {

@@ -10,7 +10,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut city = Failures::default();
     let mut verdict: Option<(usize, &str)> = None;
     let mut end: Option<(usize, Says)> = None;
-    let (mut in_failures, mut class, mut pest) = (false, "", None);
+    let (mut in_failures, mut class, mut pest, mut lone) = (false, "", None, None);
+    let mut entries = Failures::default();
     for (at, line) in lines.iter().enumerate() {
         let text = line.trim();
         if text.starts_with("There was ") || text.starts_with("There were ") {
@@ -32,16 +33,19 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 end = Some((at, if bad { Says::Failed } else { Says::Passed }));
             }
             verdict = None;
+        } else if line.starts_with("Tests: ") && line.contains(", Assertions: ") {
+            lone = Some((at, line));
+        } else if let Some(name) = numbered(line).filter(|name| !in_failures && name.contains("::")) {
+            entries.add(name, None, None, "");
         } else if let Some(rest) = line.strip_prefix("OK (").filter(|rest| rest.contains(" assertion")) {
             reading.counts = super::TestCounts::default();
             reading.count(counted(rest, "test").or_else(|| counted(rest, "tests")).unwrap_or(0), 0, 0);
             (end, in_failures) = (Some((at, Says::Passed)), false);
         } else if text == "No tests executed!" {
             end = Some((at, Says::NothingRan));
-        } else if let Some(counts) = text
-            .strip_prefix("Tests:    ")
-            .filter(|rest| rest.contains(" assertions)") || rest.contains("passed") || rest.contains("failed"))
-        {
+        } else if let Some(counts) = text.strip_prefix("Tests:    ").filter(|rest| {
+            (rest.contains(" assertions)") || rest.contains("passed") || rest.contains("failed")) && !rest.ends_with(" total")
+        }) {
             pest = Some((at, counts));
         } else if let Some(name) = in_failures.then(|| numbered(line)).flatten() {
             reading.failures.add(name, None, None, "");
@@ -61,6 +65,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 let found = place(rest).filter(|(path, _)| path.ends_with(".php"));
                 tell(failure, found, found.is_none().then_some(rest));
             }
+        } else if let Some(name) = text.strip_prefix("Test Failed (").or_else(|| text.strip_prefix("Test Errored (")) {
+            // The events of `--debug`; the message is on the next line.
+            city.add(name.trim_end_matches(')'), None, None, lines.get(at + 1).map_or("", |next| next.trim()));
         } else if let Some(event) = text.strip_prefix("##teamcity[testFailed ") {
             city.add(attribute(event, "name").unwrap_or("test"), None, None, attribute(event, "message").unwrap_or_default());
         } else if !line.is_empty()
@@ -72,6 +79,16 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     if reading.failures.is_empty() {
         reading.failures = if dox.is_empty() { city } else { dox };
+    }
+    // A filter took the verdict away: the counts tell as much.
+    if let (None, Some((at, line))) = (end, lone) {
+        let of = |label| labelled(line, label).unwrap_or(0);
+        let (failed, skipped) = (of("Failures:") + of("Errors:"), of("Skipped:") + of("Incomplete:"));
+        reading.count(of("Tests:").saturating_sub(failed + skipped), failed, skipped);
+        if reading.failures.is_empty() && failed > 0 {
+            reading.failures = entries;
+        }
+        end = Some((at, if failed > 0 { Says::Failed } else { Says::Passed }));
     }
     if let Some((at, says)) = end {
         reading.concluded = Some(at);
@@ -97,13 +114,22 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         (reading.concluded, reading.says) = (Some(at), Says::Broken);
         return lines.iter().any(|line| line.contains("PHPUnit")).then_some(reading);
     }
+    if lines.iter().any(|line| line.starts_with("An error occurred inside PHPUnit")) {
+        let after = |label: &str| lines.iter().find_map(|line| line.strip_prefix(label));
+        let (file, number) = after("Location:").and_then(place).unzip();
+        reading.failures.add(file.unwrap_or("loading"), file, number, after("Message:").unwrap_or_default());
+        reading.says = Says::Broken;
+        return Some(reading);
+    }
     reading.says = Says::Failed;
     (!reading.failures.is_empty() && lines.iter().any(|line| line.starts_with("PHPUnit ") || line.starts_with("##teamcity[")))
         .then_some(reading)
 }
 
 fn is_fatal(line: &str) -> bool {
-    line.starts_with("PHP Fatal error:")
+    // The mark of the test before it has no line end: `EPHP Fatal error:`.
+    line.trim_start_matches(['.', 'E', 'F', 'S', 'I', 'R', 'W', 'D', 'N']).starts_with("PHP Fatal error:")
+        || line.starts_with("PHP Fatal error:")
         || line.starts_with("PHP Parse error:")
         || line.starts_with("Fatal error:")
         || line.starts_with("Parse error:")

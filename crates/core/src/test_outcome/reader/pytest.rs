@@ -1,4 +1,6 @@
-//! pytest, from `-qq` to `-vv`, with xdist and sugar.
+//! pytest, from `-qq` to `-vv`, with xdist, subtests and sugar; `pytest/stopped.rs` has the runs without a report.
+
+mod stopped;
 
 use std::collections::HashMap;
 
@@ -20,6 +22,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut loose: Vec<(&str, &str)> = Vec::new();
     let mut progress = Failures::default();
     let mut sessions: Vec<Option<(usize, &str)>> = vec![None];
+    // What names a test only in part: a file with an `F` among its dots, a line of `--tb=line`.
+    let mut dotted = Failures::default();
+    let mut missing = Failures::default();
     let (mut in_list, mut in_section, mut collecting, mut broken, mut sugar) = (false, false, false, None, None);
     for (at, line) in lines.iter().enumerate() {
         if let Some(title) = ruled(line, '=') {
@@ -50,6 +55,14 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             broken.get_or_insert((at, line));
         } else if line.starts_with("FAIL Required test coverage") || line.starts_with("ERROR: Coverage failure") {
             reading.reason = Some(line.to_string());
+        } else if let Some(why) = line.starts_with("!!!").then(|| line.trim_matches(['!', ' '])) {
+            reading.reason = why.strip_prefix("_pytest.outcomes.Exit: ").map(|why| format!("pytest.exit: {why}"));
+        } else if let Some(path) = line.strip_prefix("ERROR: file or directory not found: ") {
+            missing.add(path, Some(path), None, "not found");
+        } else if let Some((file, line, message)) = in_section.then(|| traced(line)).flatten() {
+            dotted.add(&format!("{file}:{line}"), Some(file), Some(line), message);
+        } else if let Some(file) = dots(line) {
+            dotted.add(file, Some(file), None, "");
         } else if line.starts_with("Results (") && line.ends_with("s):") {
             sugar = Some(at);
         } else if let Some(name) = progress_name(line) {
@@ -62,7 +75,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         let of = |word| counted(text, word).unwrap_or(0);
         errors += of("error") + of("errors");
         reading.count(of("passed") + of("xpassed"), of("failed") + of("error") + of("errors"), of("skipped") + of("xfailed"));
-        (reading.concluded, seen) = (Some(at), true);
+        reading.conclude(at);
+        seen = true;
     }
     if let Some(at) = sugar.filter(|_| !seen) {
         let text = lines[at + 1..].iter().take(8).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
@@ -93,6 +107,13 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             reading.failures.add(bare(section.title), file, line, section.message);
         }
     }
+    if reading.failures.is_empty() && (!seen || reading.counts.failed > Some(0)) {
+        reading.failures = dotted;
+    }
+    if seen && !missing.is_empty() {
+        (reading.says, reading.failures) = (Says::Broken, missing);
+        return Some(reading);
+    }
     if seen {
         reading.judge();
         let failed = reading.counts.failed.unwrap_or(0);
@@ -107,8 +128,11 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         (reading.concluded, reading.says, reading.reason) = (Some(at), Says::Broken, Some(cut(line, 200)));
         return Some(reading);
     }
+    if reading.failures.is_empty() {
+        return stopped::read(lines, reading);
+    }
     reading.says = if collecting { Says::Broken } else { Says::Failed };
-    (!reading.failures.is_empty()).then_some(reading)
+    Some(reading)
 }
 
 fn set_last<'l>(sessions: &mut [Option<(usize, &'l str)>], at: usize, text: &'l str) {
@@ -139,11 +163,13 @@ fn is_summary(text: &str) -> bool {
             || (counts.len() < 200 && words.iter().any(|word| counted(counts, word).is_some()) && !counts.contains(':')))
 }
 
-/// `FAILED path::name - message`, `ERROR path::name`, `ERROR path - message`.
+/// `FAILED path::name - message`, `ERROR path::name`, `ERROR path - message`, `[case] (i=2) SUBFAIL path::name - message`.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")).or_else(|| {
-        let rest = line.strip_prefix("SUBFAIL").or_else(|| line.strip_prefix("SUBFAILED"))?;
-        rest.split_once(' ').map(|(_, name)| name)
+        let at = line.find("SUBFAIL").filter(|at| *at == 0 || line.starts_with(['(', '[']))?;
+        // What tells the subtests of one test apart stands before the path, on either side of the word.
+        let path = at + line[at..].find("::")?;
+        line[..path].rfind(' ').map(|blank| &line[blank + 1..])
     })?;
     let dash = match (rest.find('['), rest.find(" - ")) {
         (Some(open), Some(dash)) if open < dash => rest[open..].find("] - ").map(|close| open + close + 1),
@@ -172,6 +198,21 @@ fn progress_name(line: &str) -> Option<&str> {
     };
     let name = text.strip_suffix(" FAILED").or_else(|| text.strip_suffix(" ERROR"))?;
     (name.contains("::") && name.split("::").next()?.ends_with(".py")).then_some(name)
+}
+
+/// The file of a line of dots with a failure among them: `tests/test_cart.py .F.E    [ 50%]`.
+fn dots(line: &str) -> Option<&str> {
+    let (path, rest) = line.split_once(' ')?;
+    let rest = rest.split('[').next().unwrap_or(rest).trim();
+    let marks = |c: char| matches!(c, '.' | 'F' | 'E' | 's' | 'x' | 'X' | 'R' | 'r' | 'u' | ',' | '-');
+    (path.ends_with(".py") && rest.contains(['F', 'E', 'u']) && rest.chars().all(marks)).then_some(path)
+}
+
+/// What `--tb=line` says: `/project/test_cart.py:4: KeyError: 'sku'`.
+fn traced(line: &str) -> Option<(&str, u32, &str)> {
+    let (head, message) = line.split_once(": ")?;
+    let (file, number) = location(head)?;
+    Some((file, number, message))
 }
 
 fn location(line: &str) -> Option<(&str, u32)> {

@@ -2,6 +2,7 @@
 
 use super::super::failures::{Failures, cut, tell};
 use super::super::lines::Lines;
+use super::junit::decode;
 use super::{Framework, Reading, Says, counted, place};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
@@ -16,6 +17,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             (finished, in_failures) = (true, false);
         } else if let Some(examples) = summary(line) {
             if finished || reading.concluded.is_none() {
+                let line = line.trim_end_matches("\";</script>");
                 let of = |word| counted(line, word).unwrap_or(0);
                 let failed = of("failure") + of("failures");
                 // What tests print looks the same, but only the real one follows "Finished".
@@ -41,6 +43,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             let path = path.split(". - Did").next().unwrap_or(path).trim_end_matches('.');
             reading.failures.add(path, Some(path), None, "");
             loading = Some(at);
+        } else if let Some(hook) = line.strip_prefix("An error occurred in ") {
+            // Not an example's: `a `before(:suite)` hook.`
+            reading.failures.add(hook.trim_start_matches("a ").trim_start_matches("an ").trim_end_matches('.'), None, None, "");
+            loading = Some(at);
         } else if let Some(name) = in_failures.then(|| numbered(line)).flatten() {
             detailed.add(name.strip_suffix(" FIXED").unwrap_or(name), None, None, "");
         } else if in_failures && let Some(failure) = detailed.last_mut() {
@@ -59,6 +65,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     if listed.is_empty() && detailed.is_empty() && reading.concluded.is_none() {
         brief(lines, &mut reading.failures);
+    }
+    if detailed.is_empty() {
+        // Without its own list a failure still has its mark: `  has total 0 (FAILED - 1)`.
+        marked(lines, &mut detailed);
     }
     if listed.is_empty() {
         merge(&mut reading.failures, detailed);
@@ -94,6 +104,27 @@ fn brief(lines: &Lines<'_>, failures: &mut Failures) {
     }
 }
 
+/// Failures where they happened: the documentation format, `rspec-instafail`, and the report in HTML.
+fn marked(lines: &Lines<'_>, failures: &mut Failures) {
+    let mut next = 1;
+    for line in lines {
+        let text = line.trim();
+        if let Some((name, number)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" (FAILED - ")) {
+            if number.parse() == Ok(next) {
+                failures.add(name, None, None, "");
+                next += 1;
+            }
+        } else if let Some(name) = text.strip_prefix("<span class=\"failed_spec_name\">") {
+            failures.add(&decode(name.trim_end_matches("</span>")), None, None, "");
+        } else if let Some(name) = numbered(line).filter(|_| line.trim_start().starts_with(&format!("{next}) "))) {
+            failures.add(name.strip_suffix(" FIXED").unwrap_or(name), None, None, "");
+            next += 1;
+        } else if let Some(failure) = failures.last_mut().filter(|_| line.starts_with("     ")) {
+            describe(line, failure);
+        }
+    }
+}
+
 fn merge(into: &mut Failures, more: Failures) {
     for failure in more.into_list() {
         into.add(&failure.name, failure.file.as_deref(), failure.line, &failure.message);
@@ -105,6 +136,8 @@ fn is_real(lines: &Lines<'_>, at: usize) -> bool {
 }
 
 fn summary(line: &str) -> Option<u64> {
+    // The report in HTML writes its totals with a script.
+    let line = line.split_once(".innerHTML = \"").map_or(line, |(_, totals)| totals.trim_end_matches("\";</script>"));
     let examples = counted(line, "example").or_else(|| counted(line, "examples"))?;
     let failures = counted(line, "failure").or_else(|| counted(line, "failures"));
     (failures.is_some() && line.starts_with(|c: char| c.is_ascii_digit())).then_some(examples)

@@ -7,7 +7,9 @@ use super::{Framework, Reading, Says, labelled, leading_number};
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Surefire);
     let mut marked = Failures::default();
-    let (mut in_results, mut in_list, mut nothing, mut broken) = (false, false, None, None);
+    let any_results = lines.iter().any(|line| line.ends_with("Results:") || line.ends_with("Results :"));
+    let mut totals: Vec<(usize, bool, &str)> = Vec::new();
+    let (mut in_results, mut in_list, mut nothing, mut broken, mut crashed, mut module) = (false, false, None, None, None, None);
     for (at, line) in lines.iter().enumerate() {
         let (level, text) = level(line);
         let trimmed = text.trim();
@@ -18,15 +20,11 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             if text.contains("Time elapsed") {
                 in_list = false;
             } else if whole && (level.is_some() || in_results) {
-                let of = |label| labelled(text, label).unwrap_or(0);
-                let failed = of("Failures:") + of("Errors:");
-                let tests = leading_number(rest).unwrap_or(0);
-                reading.count(tests.saturating_sub(failed + of("Skipped:")), failed, of("Skipped:"));
-                reading.concluded = Some(at);
+                totals.push((at, in_results, rest));
                 (in_results, in_list) = (false, false);
             }
         } else if matches!(trimmed, "Failures:" | "Errors:" | "Failed tests:" | "Tests in error:") {
-            in_list = level == Some("ERROR") || in_results;
+            in_list = in_results || level == Some("ERROR") && !any_results;
         } else if let Some(entry) = text.strip_prefix("Failed tests:   ").or_else(|| text.strip_prefix("Tests in error:   ")) {
             in_list = in_results;
             if in_list {
@@ -42,6 +40,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             let name = name.split(" -- Time elapsed").next().unwrap_or(name);
             let message = lines.get(at + 1).map_or("", |next| next.trim());
             marked.add(name.trim(), None, None, message);
+        } else if trimmed == "Crashed tests:" {
+            crashed = lines.get(at + 1).map(|next| self::level(next).1.trim());
         } else if trimmed.starts_with("COMPILATION ERROR") {
             broken = Some((at, "compilation error".to_owned()));
         } else if let Some((file, number, message)) = broken.as_ref().and_then(|_| compiled(text)) {
@@ -57,10 +57,34 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 || trimmed.starts_with("Non-resolvable"))
         {
             reading.reason = Some(cut(trimmed, 200));
+            // With the report cut away the module is all that is named.
+            let project = trimmed.split_once(" on project ").and_then(|(_, rest)| rest.split_once(": There are test failures"));
+            module = project.map(|(project, _)| project).or(module);
         }
     }
     if reading.failures.is_empty() {
         reading.failures = marked;
+    }
+    // Under their heading the totals are Maven's own; without any heading, as a filter leaves them, others count too.
+    let headed = totals.iter().any(|(_, headed, _)| *headed);
+    for (at, _, text) in totals.into_iter().filter(|(_, own, _)| *own || !headed) {
+        let of = |label| labelled(text, label).unwrap_or(0);
+        let failed = of("Failures:") + of("Errors:");
+        if headed || failed == 0 || !reading.failures.is_empty() || reading.reason.is_some() {
+            let tests = leading_number(text).unwrap_or(0);
+            reading.count(tests.saturating_sub(failed + of("Skipped:")), failed, of("Skipped:"));
+            reading.concluded = Some(at);
+        }
+    }
+    if let Some(test) = crashed.filter(|_| reading.failures.is_empty()) {
+        reading.failures.add(test, None, None, "the JVM that ran the tests ended");
+        (reading.says, reading.concluded) = (Says::Failed, reading.concluded.or(Some(lines.len() - 1)));
+        return Some(reading);
+    }
+    if let Some(module) = module.filter(|_| reading.failures.is_empty() && reading.counts.failed.unwrap_or(0) == 0) {
+        reading.failures.add(module, None, None, "there are test failures");
+        (reading.says, reading.concluded) = (Says::Failed, reading.concluded.or(Some(lines.len() - 1)));
+        return Some(reading);
     }
     if let Some((at, what)) = broken {
         (reading.concluded, reading.says, reading.reason) = (Some(at), Says::Broken, Some(what));

@@ -11,16 +11,23 @@ struct Tally {
     skipped: u64,
 }
 
+/// One line of a verdict. A group's own line comes after those of its tests, or before them when it opens a brace.
+struct Point {
+    depth: usize,
+    name: String,
+    failed: bool,
+    braced: bool,
+}
+
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if let Some(reading) = read_prove(lines) {
         return Some(reading);
     }
     let mut reading = Reading::new(Framework::Tap);
     let mut tally = Tally::default();
-    // Failures by depth: a group's own line comes after those of its tests, or before them inside braces.
-    let mut points: Vec<(usize, String, bool)> = Vec::new();
+    let mut points: Vec<Point> = Vec::new();
     let (mut plan, mut version, mut bailed, mut in_yaml, mut open) = (None, false, None, None, false);
-    let mut printed = None;
+    let (mut printed, mut printed_bad) = (None, None);
     let mut loading = false;
     for (at, line) in lines.iter().enumerate() {
         let depth = indent(line);
@@ -49,13 +56,12 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             let excused = directive.is_some();
             let failed = !good && directive != Some(Directive::Skip) && directive != Some(Directive::Todo);
             open = failed;
+            let mut shown = String::new();
             if failed {
-                let name = if name.is_empty() { text.trim_end_matches(" {").to_owned() } else { name.to_owned() };
-                reading.failures.add(&name, None, None, "");
-                points.push((depth, name.clone(), true));
-            } else {
-                points.push((depth, String::new(), false));
+                shown = if name.is_empty() { text.trim_end_matches(" {").to_owned() } else { name.to_owned() };
+                reading.failures.add(&shown, None, None, "");
             }
+            points.push(Point { depth, name: shown, failed, braced: text.ends_with(" {") });
             if depth == 0 {
                 match (failed, excused) {
                     (true, _) => tally.failed += 1,
@@ -68,6 +74,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             if depth == 0 {
                 let number = |word: &str| leading_number(comment.strip_prefix(word)?.strip_prefix(' ')?.trim_start());
                 printed = number("pass").or(printed);
+                printed_bad = number("fail").or(printed_bad);
             }
             if open && let Some(failure) = reading.failures.last_mut() {
                 comment_of(comment, failure);
@@ -75,7 +82,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         }
     }
     if points.is_empty() && plan.is_none() && bailed.is_none() {
-        return read_terse(lines);
+        return read_terse(lines).or_else(|| read_listed(lines));
     }
     reading.framework = producer(lines);
     drop_groups(&mut reading.failures, &points);
@@ -83,6 +90,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     // Subtests are not counted here, but the producer may have done it.
     if let Some(passed) = printed.filter(|_| tally.failed > 0) {
         tally.passed = passed;
+    }
+    // The points are cut away: the producer's own counts stand below the plan.
+    if let (Some(passed), Some(failed), true) = (printed, printed_bad, points.is_empty()) {
+        (tally.passed, tally.failed) = (passed, failed);
     }
     reading.count(tally.passed, tally.failed, tally.skipped);
     reading.judge();
@@ -94,7 +105,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     } else if tally.failed == 0 && !reading.failures.is_empty() {
         reading.says = Says::Failed;
     } else if let Some((at, planned)) =
-        plan.filter(|(_, planned)| *planned > points.iter().filter(|point| point.0 == 0).count() as u64)
+        plan.filter(|(_, planned)| *planned > points.iter().filter(|point| point.depth == 0).count() as u64)
         && reading.says == Says::Passed
         && points.len() as u64 >= 1
         && at == 0
@@ -162,22 +173,22 @@ fn point(text: &str) -> Option<(bool, &str, Option<Directive>)> {
 }
 
 /// A group fails because a test in it failed: only the tests are named.
-fn drop_groups(failures: &mut Failures, points: &[(usize, String, bool)]) {
+fn drop_groups(failures: &mut Failures, points: &[Point]) {
     let deepest = |at: usize| {
-        let (depth, _, _) = &points[at];
-        let inside_before = at > 0 && points[..at].iter().rev().take_while(|point| point.0 > *depth).any(|point| point.2);
-        let inside_after = points[at + 1..].iter().take_while(|point| point.0 > *depth).any(|point| point.2);
-        !(inside_before || inside_after)
+        let Point { depth, braced, .. } = points[at];
+        let inside_before = at > 0 && points[..at].iter().rev().take_while(|point| point.depth > depth).any(|point| point.failed);
+        let inside_after = || points[at + 1..].iter().take_while(|point| point.depth > depth).any(|point| point.failed);
+        !(inside_before || braced && inside_after())
     };
     // The scan around a point is bounded: deep nesting is rare, and a hostile output must stay linear.
     if points.len() > 20_000 {
         return;
     }
     let leaves: std::collections::HashSet<&str> = (0..points.len())
-        .filter(|at| points[*at].2)
+        .filter(|at| points[*at].failed)
         .take(400)
         .filter(|at| deepest(*at))
-        .map(|at| points[at].1.as_str())
+        .map(|at| points[at].name.as_str())
         .collect();
     let mut kept = Failures::default();
     for failure in std::mem::take(failures).into_list() {
@@ -268,6 +279,21 @@ fn read_prove(lines: &Lines<'_>) -> Option<Reading> {
         _ => Says::Failed,
     };
     Some(reading)
+}
+
+/// The list that tap-spec and tap-dot put at the end: `Failed Tests: There were 2 failures`, then `✖ name` or `x name`.
+fn read_listed(lines: &Lines<'_>) -> Option<Reading> {
+    let is_title = |line: &str| line.trim_start().starts_with("Failed Tests:") && line.contains(" There w");
+    let at = lines.iter().rposition(|line| is_title(line))?;
+    let mut reading = Reading::new(Framework::Tap);
+    for line in &lines[at..] {
+        if let Some(name) = line.trim_start().strip_prefix("✖ ").or_else(|| line.trim_start().strip_prefix("x ")) {
+            reading.failures.add(name, None, None, "");
+        }
+    }
+    reading.concluded = Some(at);
+    reading.says = Says::Failed;
+    (!reading.failures.is_empty()).then_some(reading)
 }
 
 /// The reports that node-tap draws for people.

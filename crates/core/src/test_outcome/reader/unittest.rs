@@ -36,7 +36,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 reading.count(count.saturating_sub(skipped), 0, skipped);
                 (reading.concluded, ran, concluded) = (Some(at), None, true);
             }
-        } else if let Some(name) = line.strip_suffix(" ... FAIL").or_else(|| line.strip_suffix(" ... ERROR")) {
+        } else if let Some(name) = progressed(line) {
             progress.add(name, None, None, "");
         } else if open && let Some(failure) = reading.failures.last_mut() {
             if line.starts_with("Traceback (most recent call last)") {
@@ -54,8 +54,17 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     if failed && reading.failures.is_empty() {
         // A filter took the rules away: the headings still name the tests.
-        for name in lines.iter().filter_map(|line| heading(line)).filter(|name| name.ends_with(')')) {
+        let other = |line| ["Failure in ", "Error in "].iter().find_map(|start| str::strip_prefix(line, start));
+        let headings = lines.iter().filter_map(|line| other(line).or_else(|| heading(line).filter(|name| name.ends_with(')'))));
+        for name in headings {
             reading.failures.add(name, None, None, "");
+        }
+    }
+    if failed && reading.failures.is_empty() {
+        // The head is lost, and the names with it: the stacks still say where.
+        for (line, (file, number)) in lines.iter().filter_map(|line| Some((line, location(line)?))) {
+            let name = line.rsplit_once(", in ").map_or(file, |(_, name)| name);
+            reading.failures.add(name, Some(file), Some(number), "");
         }
     }
     if concluded {
@@ -67,7 +76,29 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return Some(reading);
     }
     reading.says = Says::Failed;
-    (!reading.failures.is_empty()).then_some(reading)
+    if reading.failures.is_empty() {
+        return unloaded(lines, reading);
+    }
+    Some(reading)
+}
+
+/// A module that is named on the command line and does not parse ends the runner itself.
+fn unloaded(lines: &Lines<'_>, mut reading: Reading) -> Option<Reading> {
+    let loader = lines.iter().any(|line| line.trim_start().starts_with("File \"") && line.contains("unittest/loader.py\""));
+    let (file, number) = lines.iter().rev().filter(|_| loader).find_map(|line| location(line))?;
+    let message = lines.iter().rev().find(|line| line.contains("Error: ") && !line.starts_with(' '))?;
+    reading.failures.add(file, Some(file), Some(number), message);
+    reading.says = Says::Broken;
+    Some(reading)
+}
+
+/// A test in the progress of `-v`, if it failed; trial has the verdict in brackets.
+fn progressed(line: &str) -> Option<&str> {
+    let bracketed = || {
+        let name = line.strip_suffix("[FAIL]").or_else(|| line.strip_suffix("[ERROR]"))?;
+        name.trim_end().strip_suffix(" ...")
+    };
+    line.strip_suffix(" ... FAIL").or_else(|| line.strip_suffix(" ... ERROR")).or_else(bracketed)
 }
 
 fn heading(line: &str) -> Option<&str> {

@@ -3,7 +3,7 @@
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
 use super::jest::is_test_file;
-use super::{Framework, Reading, Says, counted, own, place, without_time};
+use super::{Framework, Reading, Says, annotations, counted, own, place, without_time};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Vitest);
@@ -11,7 +11,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut files: Option<(usize, &str)> = None;
     let mut summaries: Vec<(&str, &str)> = Vec::new();
     let mut lone: Option<(usize, &str)> = None;
-    let (mut nothing, mut errors, mut open) = (None, 0_u64, 0_usize);
+    let (mut nothing, mut errors, mut open, mut stray) = (None, 0_u64, 0_usize, None);
     for (at, line) in lines.iter().enumerate() {
         let text = line.trim_start();
         if let Some(name) = text.strip_prefix("FAIL  ").filter(|_| line.len() - text.len() <= 2) {
@@ -24,7 +24,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             match files.take().filter(|(seen, _)| at - seen <= 2) {
                 Some((_, files)) => {
                     summaries.push((files, rest));
-                    reading.concluded = Some(at);
+                    reading.conclude(at);
                 }
                 None => lone = Some((at, rest)),
             }
@@ -40,6 +40,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if text.starts_with("⎯⎯") {
             if text.contains("Unhandled") || text.contains("Uncaught") {
                 reading.reason = Some(text.trim_matches(['⎯', ' ']).to_owned());
+                stray = Some(at);
+            } else if text.contains("Unexpected Exit") {
+                stray = Some(at);
             }
             open = 0;
         } else if open > 0
@@ -64,6 +67,12 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     if reading.failures.is_empty() {
         reading.failures = marked;
+    }
+    if let Some(at) = stray.filter(|_| reading.failures.is_empty()) {
+        outside(&lines[at..], &mut reading.failures);
+    }
+    if reading.failures.is_empty() && summaries.is_empty() {
+        annotations(lines, &mut reading.failures);
     }
     if summaries.is_empty() {
         if let Some(at) = nothing {
@@ -96,6 +105,17 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         reading.says = Says::Failed;
     }
     Some(reading)
+}
+
+/// An error outside of any test: the file that it came from, as the report or the stack tells.
+fn outside(lines: &[std::borrow::Cow<'_, str>], failures: &mut Failures) {
+    let origin = lines.iter().find_map(|line| line.trim_start().strip_prefix("This error originated in \"")?.split('"').next());
+    let stack = lines.iter().find_map(|line| place(line.trim_start().strip_prefix("❯ ")?.rsplit(' ').next()?).and_then(own));
+    let message = lines.iter().map(|line| line.trim()).find(|line| line.contains("Error: ")).unwrap_or_default();
+    let (file, line) = stack.unzip();
+    if let Some(name) = origin.or(file) {
+        failures.add(name, origin.or(file), line.filter(|_| origin.is_none() || origin == file), message);
+    }
 }
 
 /// The file and the name in `|project| path > suite > test`, `path [ path ]`.
