@@ -23,7 +23,7 @@ use crate::verdict::RedPolicy;
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
-pub use policy::{alone, rule_lines};
+pub use policy::{alone, for_hook, rule_lines};
 pub use problem::ConfigProblem;
 pub use shape::{Choice, Field, Shape};
 pub use suggest::nearest;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use verdone_core::config::Config;
-use verdone_core::policy::{Mode, PlanFile, PolicyContext, ToolCall, normalise, paths_to_resolve};
+use verdone_core::policy::{Mode, PlanFile, PolicyContext, ToolCall, ToolKind, kind_of, normalise, paths_to_resolve};
 
 use crate::plan_file::{self, PlanRequest};
 
@@ -27,7 +27,7 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
     let mut context = PolicyContext {
         mode: asked.mode,
         root: text(&home.top),
-        cwd: text(&fs::canonicalize(asked.cwd).unwrap_or_else(|_| PathBuf::from(asked.cwd))),
+        cwd: text(&real_cwd(&home.top, Path::new(asked.cwd))),
         home: std::env::var_os("HOME").filter(|home| !home.is_empty()).map(|home| text(&real(Path::new(&home)))),
         temp: temp_dirs(),
         on_unknown: config.policy.unknown,
@@ -40,20 +40,26 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
         return context;
     }
     context.ignore_case = home.root.join(".VERDONE").exists();
-    context.resolved = paths.into_iter().map(|path| (path.clone(), text(&real(Path::new(&path))))).collect::<BTreeMap<_, _>>();
+    let real_of = |path: &String| real_in(&home.top, Path::new(path)).unwrap_or_else(|| real(Path::new(path)));
+    context.resolved = paths.into_iter().map(|path| (path.clone(), text(&real_of(&path)))).collect::<BTreeMap<_, _>>();
     let places: BTreeSet<String> = context.resolved.keys().map(|path| normalise(path, &context)).collect();
     let is_env = |path: &&String| path.rsplit('/').next().is_some_and(|name| name.to_lowercase().starts_with(".env"));
     context.env_files = places.iter().filter(is_env).filter(|path| Path::new(path).exists()).cloned().collect();
     match asked.mode {
-        Mode::Run => context.plans = plan(home, config, &places).into_iter().collect(),
+        Mode::Run => context.plans = plan(home, config, call, &places).into_iter().collect(),
         // In a session of their own, users change their plans with the agent.
         Mode::Interactive => {}
     }
     context
 }
 
-/// The plan, if one of the places is it or holds it. It can be large, and few calls touch it.
-fn plan(home: &Home, config: &Config, places: &BTreeSet<String>) -> Option<PlanFile> {
+/// The plan, if one of the places is it or holds it. It can be large, and few calls touch it: a command is judged by the path alone.
+fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>) -> Option<PlanFile> {
+    let kind = kind_of(&call.tool);
+    match kind {
+        ToolKind::Shell | ToolKind::Write => {}
+        ToolKind::Read | ToolKind::Agent | ToolKind::Other => return None,
+    }
     let looks_like_one = |place: &String| place.ends_with(".md") || place.ends_with(".json") || Path::new(place).is_dir();
     if config.plan.is_none() && !places.iter().any(looks_like_one) {
         return None;
@@ -65,13 +71,21 @@ fn plan(home: &Home, config: &Config, places: &BTreeSet<String>) -> Option<PlanF
         ..PlanRequest::default()
     };
     let location = plan_file::find(&request).ok()?;
-    let path = text(&real(&home.root.join(&location.plan)));
+    let found = home.root.join(&location.plan);
+    let path = text(&real_in(&home.top, &found).unwrap_or_else(|| real(&found)));
     let touched = places.iter().any(|place| path == *place || path.starts_with(&format!("{}/", place.trim_end_matches('/'))));
     if !touched {
         return None;
     }
+    if kind == ToolKind::Shell {
+        return Some(PlanFile { path, ..PlanFile::default() });
+    }
     let opened = plan_file::PlanFile::open(location).ok()?;
     Some(PlanFile::of(path, opened.document()))
+}
+
+fn real_cwd(top: &Path, cwd: &Path) -> PathBuf {
+    real_in(top, cwd).or_else(|| fs::canonicalize(cwd).ok()).unwrap_or_else(|| cwd.to_owned())
 }
 
 fn temp_dirs() -> Vec<String> {
@@ -79,6 +93,20 @@ fn temp_dirs() -> Vec<String> {
     let dirs = named.into_iter().chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
     // The root as a temporary directory would let everything through.
     dirs.map(|dir| text(&real(&dir))).filter(|dir| dir.len() > 1).collect()
+}
+
+/// Where a path below a real folder leads, without a look at what is above it. Nothing where it is not plainly below, or not there.
+fn real_in(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let below = path.strip_prefix(folder).ok()?;
+    let mut at = folder.to_owned();
+    for part in below.components() {
+        let Component::Normal(name) = part else { return None };
+        at.push(name);
+        if fs::symlink_metadata(&at).ok()?.is_symlink() {
+            return None;
+        }
+    }
+    Some(at)
 }
 
 /// Where a path leads, also where its end does not exist: a link that points to nothing is followed, because a write would be.
@@ -117,6 +145,22 @@ fn text(path: &Path) -> String {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn below_a_real_folder_only_plain_ways_are_short() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(temp.path()).unwrap();
+        fs::create_dir(root.join("dir")).unwrap();
+        fs::write(root.join("dir/a"), "").unwrap();
+        symlink("dir", root.join("link")).unwrap();
+        symlink("a", root.join("dir/b")).unwrap();
+        assert_eq!(real_in(&root, &root.join("dir/a")), fs::canonicalize(root.join("dir/a")).ok());
+        assert_eq!(real_in(&root, &root), Some(root.clone()));
+        for other in ["link/a", "dir/b", "dir/../dir/a", "..", "dir/new", "dir/a/x"] {
+            assert_eq!(real_in(&root, &root.join(other)), None, "{other}");
+        }
+        assert_eq!(real_in(&root, Path::new("/etc")), None);
+    }
 
     #[test]
     fn links_are_followed_also_where_they_lead_to_nothing() {

@@ -1,14 +1,14 @@
 //! The project of a hook: found by the client's variable, never by where the agent stands; its settings and its guardrails.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use verdone_core::config::{Config, alone, rule_lines};
+use verdone_core::config::{Config, ConfigProblem, alone, for_hook, rule_lines};
 use verdone_core::policy::{Mode, Rule, rules};
 
 use crate::config_file::{SettingsError, read_text};
-use crate::project::{HOME, Project, find_git_top};
+use crate::project::{HOME, Project};
 
 /// The client's name for the project.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
@@ -38,8 +38,7 @@ impl Home {
     pub(super) fn find(mode: Mode) -> Option<Self> {
         let named = std::env::var_os(PROJECT).filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let start = named.or_else(|| std::env::current_dir().ok())?;
-        let top = find_git_top(&start).or_else(|_| fs::canonicalize(&start)).ok()?;
-        let project = Project::find(&start, &top).ok()?;
+        let project = Project::around(&start).ok()?;
         let ours = project.root.join(HOME).is_dir();
         match mode {
             Mode::Interactive if !ours => None,
@@ -52,9 +51,13 @@ impl Home {
     }
 
     pub(super) fn settings(&self) -> Result<FileSettings, SettingsError> {
+        self.settings_by(for_hook)
+    }
+
+    fn settings_by(&self, read: fn(&str, &str) -> Result<Config, ConfigProblem>) -> Result<FileSettings, SettingsError> {
         let name = format!("{HOME}/config.toml");
         let text = read_text(&self.root.join(&name), &name)?.unwrap_or_default();
-        let config = alone(&name, &text)?;
+        let config = read(&name, &text)?;
         let rule_lines = if config.policy.rule.is_empty() { Vec::new() } else { rule_lines(&text) };
         Ok(FileSettings { config, name, rule_lines })
     }
@@ -87,7 +90,7 @@ pub struct PolicyInForce {
 /// The policy of a project, as its hooks see it.
 pub fn policy_of(root: &Path, top: &Path) -> Result<PolicyInForce, SettingsError> {
     let home = Home { root: root.to_owned(), top: top.to_owned() };
-    let settings = home.settings()?;
+    let settings = home.settings_by(alone)?;
     let line = |n: usize| settings.rule_lines.get(n).copied().unwrap_or_default();
     let (rules, _) = rules(&settings.config.policy, &settings.name, line);
     Ok(PolicyInForce { home, config: settings.config, rules })
@@ -99,6 +102,6 @@ fn read_start(path: &Path) -> Option<String> {
         return None;
     }
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(LONGEST_GUARDRAILS).read_to_end(&mut bytes).ok()?;
+    fs::File::open(path).ok()?.take(LONGEST_GUARDRAILS).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
