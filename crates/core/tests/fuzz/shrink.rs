@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// A person reads the rest.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn shrink(mut bytes: Vec<u8>, mut breaks: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
     let begun = Instant::now();
