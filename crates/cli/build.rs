@@ -3,8 +3,6 @@
 //! A hook is started for every tool call. At a changing address the loader would write some 17,000 pointers into 80 pages each time,
 //! which costs more than everything that the hook does. Stack, heap and libraries stay at random addresses.
 
-#![expect(clippy::print_stdout, reason = "that is how a build script talks to cargo")]
-
 fn main() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
     println!("cargo::rerun-if-changed=Cargo.toml");
