@@ -28,7 +28,7 @@ pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
-pub use policy::{alone, rule_lines};
+pub use policy::{alone, for_hook, rule_lines};
 pub use problem::ConfigProblem;
 pub use shape::{Choice, Field, Shape};
 pub use suggest::nearest;

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::verdict::PolicyVerdict;
 
-pub use act::{Access, paths_and_changes, paths_to_resolve, reads, writes};
+pub use act::{Access, ReadCommand, paths_and_changes, paths_to_resolve, reads, writes};
 pub use builtin::built_in;
 pub use config::{
     OnFailure, OnGitState, OnScope, OnTestFailure, PolicyConfig, READ_BEFORE_EDIT, RuleConfig, RuleProblem, STORY_SCOPE,
@@ -57,8 +57,31 @@ pub struct Rule {
 /// Calls that a rule must and must not match: a Bash command, or `Tool: input`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Examples {
-    pub matches: Vec<Cow<'static, str>>,
-    pub not_matches: Vec<Cow<'static, str>>,
+    pub matches: Texts,
+    pub not_matches: Texts,
+}
+
+/// Texts of a table, or of a config file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Texts {
+    BuiltIn(&'static [&'static str]),
+    Own(Vec<String>),
+}
+
+impl Texts {
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let (built_in, own): (&[&str], &[String]) = match self {
+            Self::BuiltIn(texts) => (texts, &[]),
+            Self::Own(texts) => (&[], texts),
+        };
+        built_in.iter().copied().chain(own.iter().map(String::as_str))
+    }
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self::BuiltIn(&[])
+    }
 }
 
 /// What a rule is about. Unknown words count against the first of them only, unless config says otherwise.
@@ -120,6 +143,8 @@ pub struct PolicyContext {
     pub on_unknown: OnUnknown,
     /// The user's own verdicts on tools, by glob.
     pub tools: BTreeMap<String, PolicyVerdict>,
+    /// Filled by the first question about a command.
+    pub read: ReadCommand,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

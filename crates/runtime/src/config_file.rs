@@ -118,7 +118,8 @@ pub(crate) fn read_text(path: &Path, place: &str) -> Result<Option<String>, Sett
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
-    let mut bytes = Vec::new();
+    // Nearly every file fits, and is read at once.
+    let mut bytes = Vec::with_capacity(4 * 1024);
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         return Err(ConfigProblem::new(place, "larger than 1 MiB: this cannot be a config file").into());

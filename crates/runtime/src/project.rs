@@ -44,13 +44,22 @@ pub enum ProjectError {
 impl Project {
     /// Finds the project around a folder. Looks upward for `.verdone/`, but not beyond the top of the work tree.
     pub fn find(start: &Path, git_top: &Path) -> Result<Self, ProjectError> {
+        Ok(Self::of(canonical(start)?, canonical(git_top)?))
+    }
+
+    /// The project around a folder, in a repository or not.
+    pub(crate) fn around(start: &Path) -> Result<Self, ProjectError> {
         let start = canonical(start)?;
-        let git_top = canonical(git_top)?;
+        let git_top = git_top_of(&start).unwrap_or_else(|_| start.clone());
+        Ok(Self::of(start, git_top))
+    }
+
+    fn of(start: PathBuf, git_top: PathBuf) -> Self {
         let nearest = |name: &str| levels(&start, &git_top).find(|dir| dir.join(name).is_dir()).map(Path::to_path_buf);
         let root = nearest(HOME).or_else(|| nearest(FRESHER)).unwrap_or_else(|| start.clone());
         let ralph_root = nearest(".ralph");
         let config_path = root.join(HOME).join("config.toml");
-        Ok(Self { root, git_top, start, config_path, ralph_root })
+        Self { root, git_top, start, config_path, ralph_root }
     }
 
     /// The config file as the user would name it: relative to where the command was started, if it is below.
@@ -75,7 +84,10 @@ impl Project {
 
 /// The top of the git work tree around a folder, found by looking: no process is started.
 pub fn find_git_top(start: &Path) -> Result<PathBuf, ProjectError> {
-    let start = canonical(start)?;
+    git_top_of(&canonical(start)?)
+}
+
+fn git_top_of(start: &Path) -> Result<PathBuf, ProjectError> {
     for dir in start.ancestors() {
         let git = dir.join(".git");
         if git.join("HEAD").is_file() || is_git_file(&git) {
@@ -85,7 +97,7 @@ pub fn find_git_top(start: &Path) -> Result<PathBuf, ProjectError> {
             return Err(ProjectError::Bare { dir: dir.to_path_buf() });
         }
     }
-    Err(ProjectError::NotARepository { dir: start })
+    Err(ProjectError::NotARepository { dir: start.to_path_buf() })
 }
 
 /// In linked worktrees and submodules `.git` is a file that names the real one.

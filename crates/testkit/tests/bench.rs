@@ -89,3 +89,80 @@ fn a_program_that_fails_is_not_a_result() {
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("broken"), "{output:?}");
 }
+
+/// Does what the harness asks of `verdone hook`, in shell.
+const HOOK: &str = r#"#!/bin/sh
+input=$(cat)
+session=$(printf '%s' "$input" | sed 's/.*"session_id":"\([^"]*\)".*/\1/')
+mkdir -p "$CLAUDE_PROJECT_DIR/.verdone/sessions/$session/known"
+case $input in
+  *PreToolUse*) echo '{"permissionDecision":"allow"}' ;;
+  *SessionStart*) echo '{"additionalContext":"x"}' ;;
+esac
+"#;
+const PYTHON: &str = r#"#!/bin/sh
+case $1 in
+  -c) echo "$0" ;;
+  --version) echo "Python 0" ;;
+  *) case $(cat) in *PreToolUse*) echo '{"decision":"allow"}' ;; esac ;;
+esac
+"#;
+
+/// Measures hook calls with stand-ins for all the others, in a world without anything else of the machine's.
+fn hooks(sandbox: &Sandbox, hook: &str, jq: Option<&str>) -> Output {
+    let hook = sandbox.add_script("stand-in-hook", hook);
+    let python = sandbox.add_script("python3", PYTHON);
+    if let Some(jq) = jq {
+        sandbox.add_script("jq", jq);
+    }
+    let own = python.parent().expect("a script lies in a folder");
+    // What the scripts of the comparison are made of, and no jq.
+    for name in ["bash", "sh", "env", "cat", "sed", "mkdir", "dirname", "grep", "date"] {
+        let found = ["/usr/bin", "/bin"].map(|dir| Path::new(dir).join(name)).into_iter().find(|path| path.exists());
+        let link = own.join(name);
+        if !link.exists() {
+            std::os::unix::fs::symlink(found.expect("every system has it"), link).expect("a link can be made");
+        }
+    }
+    Command::new(env!("CARGO_BIN_EXE_verdone-bench"))
+        .args(["hooks", "--rounds", "5", "--reads", "2,5", "--stories", "2,5", "--transcript", "1,9", "--verdone"])
+        .arg(hook)
+        .args(["--empty", env!("CARGO_BIN_EXE_verdone-empty"), "--hook-scripts"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/bench.d/hooks"))
+        .env("PATH", own)
+        .output()
+        .expect("the harness can be started")
+}
+
+#[test]
+fn hook_calls_are_measured_beside_scripts_and_what_can_grow() {
+    let output = hooks(&Sandbox::new(), HOOK, Some("#!/bin/sh\necho jq-0\n"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    for row in [
+        "empty process, linked the same way",
+        "PreToolUse Read ",
+        "PreToolUse Bash, complex",
+        "PostToolUse Bash, tests",
+        "SessionStart ",
+        "an unknown event",
+        "PreToolUse Edit, 5 files read before",
+        "Stop, a transcript of 9 bytes",
+        "PreToolUse Bash, complex, a plan of 5 stories",
+        "PreToolUse Edit in Bash and jq",
+        "Stop in Python",
+        "Compared with: jq-0, Python 0",
+    ] {
+        assert!(text.contains(row), "no row {row:?} in\n{text}");
+    }
+}
+
+#[test]
+fn a_hook_call_without_its_answer_is_not_a_result_and_a_missing_program_is_named() {
+    let sandbox = Sandbox::new();
+    let missing = hooks(&sandbox, HOOK, None);
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("jq is missing: install it"), "{missing:?}");
+    let wrong = hooks(&sandbox, &HOOK.replace("additionalContext", "nothing"), Some("#!/bin/sh\necho jq-0\n"));
+    assert!(!wrong.status.success());
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("Hook(SessionStart): it answered"), "{wrong:?}");
+}

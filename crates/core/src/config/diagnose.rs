@@ -37,6 +37,11 @@ pub(super) fn refused(table: &Table) -> Option<Finding> {
 
 /// The first fault in settings that have the right shape.
 pub(super) fn unusable(config: &Config) -> Option<Finding> {
+    but_examples(config).or_else(|| super::policy::broken_example(&config.policy))
+}
+
+/// The same, without a try of the examples of rules.
+pub(super) fn but_examples(config: &Config) -> Option<Finding> {
     let key = |text: &str| Step::Key(text.to_owned());
     if !AGENTS.contains(&config.agent.name.as_str()) {
         let hint = nearest(&config.agent.name, AGENTS).map(|name| format!("did you mean {name:?}?"));

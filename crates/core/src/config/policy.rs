@@ -2,7 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::diagnose::{Finding, Step};
+use super::diagnose::{Finding, Step, but_examples};
 use super::layer::Layer;
 use super::{Config, ConfigProblem};
 use crate::policy::{ExampleProblem, PolicyConfig, RuleProblem, check_examples, rules};
@@ -10,6 +10,15 @@ use crate::policy::{ExampleProblem, PolicyConfig, RuleProblem, check_examples, r
 /// The settings of one file, over the defaults and without other layers.
 pub fn alone(place: &str, text: &str) -> Result<Config, ConfigProblem> {
     Layer::alone(place, text)
+}
+
+/// The same for a hook, which is started for every tool call: examples of rules are not tried again, and where all is well the text
+/// is read once.
+pub fn for_hook(place: &str, text: &str) -> Result<Config, ConfigProblem> {
+    match toml::from_str::<Config>(text.trim_start_matches('\u{feff}')) {
+        Ok(config) if but_examples(&config).is_none() => Ok(config),
+        Ok(_) | Err(_) => alone(place, text),
+    }
 }
 
 /// The lines of the rules in a config file, from 1.
@@ -24,19 +33,13 @@ pub fn rule_lines(text: &str) -> Vec<usize> {
     rules.iter().map(|rule| line(rule.span().start)).collect()
 }
 
-/// The first fault of rules that have the right shape, their examples included.
+/// The first fault of rules that have the right shape; that they keep their examples is another question.
 pub(super) fn unusable(config: &PolicyConfig) -> Option<Finding> {
-    let key = |text: &str| Step::Key(text.to_owned());
     if config.rule.is_empty() && config.off.is_empty() {
         return None;
     }
-    let (all, problems) = rules(config, "", |_| 0);
-    let place = |name: &str| config.rule.iter().rposition(|rule| rule.name == name).unwrap_or_default();
-    let in_rule = |name: &str, field: Option<&str>| {
-        let mut path = vec![key("policy"), key("rule"), Step::Index(place(name))];
-        path.extend(field.map(key));
-        path
-    };
+    let (_, problems) = rules(config, "", |_| 0);
+    let in_rule = |name: &str, field| in_rule(config, name, field);
     if let Some(problem) = problems.first() {
         let path = match problem {
             RuleProblem::NoSuchRule { name, .. } => {
@@ -49,13 +52,33 @@ pub(super) fn unusable(config: &PolicyConfig) -> Option<Finding> {
         };
         return Some(Finding { path, on_key: false, message: problem.to_string(), hint: None });
     }
+    None
+}
+
+/// The first rule that does not keep one of its examples.
+pub(super) fn broken_example(config: &PolicyConfig) -> Option<Finding> {
+    if config.rule.is_empty() {
+        return None;
+    }
+    let (all, _) = rules(config, "", |_| 0);
     // The built-in rules come last, and their examples are checked by tests.
     let problem = check_examples(all.get(..config.rule.len())?).into_iter().next()?;
     let path = match &problem {
-        ExampleProblem::DoesNotMatch { rule, .. } => in_rule(rule, Some("matches")),
-        ExampleProblem::Matches { rule, .. } => in_rule(rule, Some("not_matches")),
+        ExampleProblem::DoesNotMatch { rule, .. } => in_rule(config, rule, Some("matches")),
+        ExampleProblem::Matches { rule, .. } => in_rule(config, rule, Some("not_matches")),
     };
     Some(Finding { path, on_key: false, message: problem.to_string(), hint: None })
+}
+
+fn in_rule(config: &PolicyConfig, name: &str, field: Option<&str>) -> Vec<Step> {
+    let place = config.rule.iter().rposition(|rule| rule.name == name).unwrap_or_default();
+    let mut path = vec![key("policy"), key("rule"), Step::Index(place)];
+    path.extend(field.map(key));
+    path
+}
+
+fn key(text: &str) -> Step {
+    Step::Key(text.to_owned())
 }
 
 #[cfg(test)]
@@ -73,6 +96,21 @@ mod tests {
         assert!(!config.policy.read_before_edit());
         assert_eq!(rule_lines(RULE), [6]);
         assert_eq!(rule_lines("plan = 1\n"), [0; 0]);
+    }
+
+    #[test]
+    fn a_hook_reads_the_same_and_does_not_try_the_examples() {
+        for text in ["", RULE, "\u{feff}plan = \"a.md\"\n[limits]\nturns = 4\n[[gate]]\nname = \"t\"\ncommand = \"make\"\n"] {
+            assert_eq!(for_hook("c.toml", text).unwrap(), alone("c.toml", text).unwrap());
+        }
+        let broken = RULE.replace("deploy it", "delpoy it");
+        assert!(alone("c.toml", &broken).is_err());
+        assert_eq!(for_hook("c.toml", &broken).unwrap().policy.rule.len(), 1);
+        for text in ["plan = 7\n", "plna = \"x\"\n", "[policy]\noff = [\"x\"]\n", "[[gate]]\nname = \"\"\ncommand = \"x\"\n", "["]
+        {
+            let problem = alone("c.toml", text).unwrap_err().to_string();
+            assert_eq!(for_hook("c.toml", text).unwrap_err().to_string(), problem);
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What a call does, whatever the tool: simple commands, and files read, written and deleted.
 
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
 use super::path::{Place, absolute, normalise};
 use super::tool::{ToolKind, kind_of};
 use super::write::targets;
@@ -27,31 +30,57 @@ pub(super) struct FileAct {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Acts {
-    pub(super) script: Script,
+    pub(super) script: Arc<Script>,
     pub(super) files: Vec<FileAct>,
+}
+
+/// The command of a call as it was read the first time: several questions are asked about a call, and reading costs more than any
+/// answer.
+#[derive(Debug, Clone, Default)]
+pub struct ReadCommand(OnceLock<(String, Variables, Arc<Script>)>);
+
+impl ReadCommand {
+    fn get(&self, command: &str, variables: Variables) -> Arc<Script> {
+        let read = || Arc::new(shell::parse(command, &variables));
+        match self.0.get() {
+            Some((known, with, script)) if known == command && *with == variables => Arc::clone(script),
+            // Another call in the same context.
+            Some(_) => read(),
+            None => {
+                let script = read();
+                let _ = self.0.set((command.to_owned(), variables, Arc::clone(&script)));
+                script
+            }
+        }
+    }
 }
 
 impl Acts {
     /// Without commands in a repository of the agent's own below a temporary directory: its history and settings are nobody's.
-    pub(super) fn on_the_users_repository(&self, context: &PolicyContext) -> Self {
-        let mut acts = self.clone();
+    pub(super) fn on_the_users_repository(&self, context: &PolicyContext) -> Cow<'_, Self> {
         let points_git = |simple: &Simple| simple.assignments.iter().any(|set| set.name.starts_with("GIT_"));
-        if self.script.commands.iter().any(points_git) {
-            return acts;
+        let commands = &self.script.commands;
+        if commands.iter().any(points_git) || !commands.iter().any(|simple| is_elsewhere(simple, context)) {
+            return Cow::Borrowed(self);
         }
-        acts.script.commands.retain(|simple| !is_elsewhere(simple, context));
-        acts
+        let mut acts = self.clone();
+        Arc::make_mut(&mut acts.script).commands.retain(|simple| !is_elsewhere(simple, context));
+        Cow::Owned(acts)
     }
 }
 
 fn is_elsewhere(simple: &Simple, context: &PolicyContext) -> bool {
     const POINTING: &[&str] = &["-C", "--git-dir", "--work-tree", "--global", "--system", "-f", "--file"];
     let points = |word: &Word| word.literal().is_none_or(|text| POINTING.contains(&text.split('=').next().unwrap_or_default()));
-    let here = Directory::Known(String::new());
-    let known = simple.directory != here && simple.directory != Directory::Unknown;
+    let moved = match &simple.directory {
+        Directory::Known(path) => !path.is_empty(),
+        Directory::Unknown => false,
+    };
+    if !moved {
+        return false;
+    }
     let place = absolute(&Word::text(""), &simple.directory, context).map(|path| Place { path: normalise(&path, context) });
-    known
-        && simple.certain
+    simple.certain
         && !simple.words.iter().any(points)
         && place.is_some_and(|place| place.in_temp(context) && place.in_tree(context).is_none())
 }
@@ -129,10 +158,10 @@ fn of_command(simple: &Simple, context: &PolicyContext) -> Vec<Target> {
         .collect()
 }
 
-fn script(call: &ToolCall, context: &PolicyContext) -> Script {
+fn script(call: &ToolCall, context: &PolicyContext) -> Arc<Script> {
     match (kind_of(&call.tool), call.text("command").or_else(|| call.text("cmd"))) {
-        (ToolKind::Shell, Some(command)) => shell::parse(command, &variables(context)),
-        (ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent | ToolKind::Other, _) => Script::default(),
+        (ToolKind::Shell, Some(command)) => context.read.get(command, variables(context)),
+        (ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent | ToolKind::Other, _) => Arc::default(),
     }
 }
 

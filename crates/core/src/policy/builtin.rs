@@ -10,8 +10,7 @@ mod tools;
 
 use std::borrow::Cow;
 
-use super::matcher::borrowed;
-use super::{Examples, Family, Matcher, Rule, Source};
+use super::{Examples, Family, Matcher, Rule, Source, Texts};
 use crate::verdict::PolicyVerdict;
 
 /// All of them, those whose names explain best first.
@@ -47,7 +46,7 @@ fn deny(family: Family, entries: Vec<Entry>) -> Vec<Rule> {
         verdict: PolicyVerdict::Deny,
         reason: Cow::Borrowed(entry.reason),
         alternative: Cow::Borrowed(entry.alternative),
-        examples: Examples { matches: borrowed(entry.matches), not_matches: borrowed(entry.not_matches) },
+        examples: Examples { matches: Texts::BuiltIn(entry.matches), not_matches: Texts::BuiltIn(entry.not_matches) },
         source: Source::BuiltIn,
     };
     entries.into_iter().map(rule).collect()

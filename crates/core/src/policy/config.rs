@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::act::Access;
-use super::{CommandPattern, Examples, Family, Matcher, OnUnknown, Rule, Source, built_in};
+use super::{CommandPattern, Examples, Family, Matcher, OnUnknown, Rule, Source, Texts, built_in};
 use crate::config::nearest;
 use crate::verdict::PolicyVerdict;
 
@@ -235,7 +235,7 @@ fn own(given: &RuleConfig, source: Source) -> Result<Rule, RuleProblem> {
         verdict: given.verdict,
         reason: Cow::Owned(given.reason.clone()),
         alternative: Cow::Owned(given.alternative.clone()),
-        examples: Examples { matches: texts(&given.matches), not_matches: texts(&given.not_matches) },
+        examples: Examples { matches: Texts::Own(given.matches.clone()), not_matches: Texts::Own(given.not_matches.clone()) },
         source,
     })
 }

@@ -1,7 +1,5 @@
 //! A rule's own examples, checked: a rule that does not do what its author believes is found when it is loaded.
 
-use std::borrow::Cow;
-
 use super::act::gather;
 use super::matcher::Matcher;
 use super::{PlanFile, PolicyContext, Protected, ProtectedRange, Rule, ToolCall, evaluate_prompt};
@@ -22,11 +20,11 @@ pub fn check_examples(rules: &[Rule]) -> Vec<ExampleProblem> {
     let mut problems = Vec::new();
     for rule in rules {
         let name = || rule.name.to_string();
-        let fits = |example: &Cow<'static, str>| fits_example(rule, example, &context);
+        let fits = |example: &&str| fits_example(rule, example, &context);
         let missed = rule.examples.matches.iter().filter(|example| !fits(example));
-        problems.extend(missed.map(|example| ExampleProblem::DoesNotMatch { rule: name(), example: example.to_string() }));
+        problems.extend(missed.map(|example| ExampleProblem::DoesNotMatch { rule: name(), example: example.to_owned() }));
         let wrong = rule.examples.not_matches.iter().filter(|example| fits(example));
-        problems.extend(wrong.map(|example| ExampleProblem::Matches { rule: name(), example: example.to_string() }));
+        problems.extend(wrong.map(|example| ExampleProblem::Matches { rule: name(), example: example.to_owned() }));
     }
     problems
 }

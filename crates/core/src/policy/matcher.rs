@@ -1,7 +1,5 @@
 //! What a rule looks at, and how surely it fits.
 
-use std::borrow::Cow;
-
 use super::act::{Access, Acts, FileAct};
 use super::arguments::Arguments;
 use super::glob::fits;
@@ -87,9 +85,7 @@ impl Matcher {
         };
         match self {
             Self::Git { commands: names, when } => commands(&|simple| git(simple, names, *when)),
-            Self::Programs(table) => {
-                commands(&|simple| table.iter().map(|words| program(simple, words)).max().unwrap_or(Certainty::No))
-            }
+            Self::Programs(table) => commands(&|simple| programs(simple, table)),
             Self::Command(pattern) => commands(&|simple| pattern.fits(simple)),
             Self::Simple(test) => commands(&|simple| test(simple)),
             Self::Path { access, globs } => files(access, &|place| globs.iter().any(|glob| path_fits(glob, place, context))),
@@ -168,20 +164,27 @@ fn is_only_help(arguments: &[Word]) -> bool {
     matches!(arguments, [only] if only.literal() == Some("-h"))
 }
 
-fn program(simple: &Simple, words: &[&str]) -> Certainty {
-    let (Some((program, rest)), Some((name, follow))) = (simple.words.split_first(), words.split_first()) else {
+fn programs(simple: &Simple, table: &[&[&str]]) -> Certainty {
+    let Some((program, rest)) = simple.words.split_first() else { return Certainty::No };
+    let program = program.base();
+    table.iter().map(|words| program_is(&program, rest, words)).max().unwrap_or(Certainty::No)
+}
+
+fn program_is(program: &Word, rest: &[Word], words: &[&str]) -> Certainty {
+    let Some((name, follow)) = words.split_first() else { return Certainty::No };
+    let is_program = word_is(program, name);
+    if is_program == Certainty::No {
         return Certainty::No;
-    };
-    let is_program = word_is(&program.base(), name);
-    let operands = Arguments::new(rest).operands(&["-R", "--repo", "--repository", "-C", "--cwd"]);
-    let is_rest = operands
-        .windows(follow.len().max(1))
-        .take(1)
-        .any(|window| window.iter().zip(follow).all(|(word, name)| word.literal() == Some(name)));
+    }
     // A name alone fits with any arguments.
     if follow.is_empty() {
         return if is_program == Certainty::Yes { Certainty::Yes } else { Certainty::No };
     }
+    let operands = Arguments::new(rest).operands(&["-R", "--repo", "--repository", "-C", "--cwd"]);
+    let is_rest = operands
+        .windows(follow.len())
+        .take(1)
+        .any(|window| window.iter().zip(follow).all(|(word, name)| word.literal() == Some(name)));
     if is_rest { is_program } else { Certainty::No }
 }
 
@@ -213,9 +216,4 @@ fn path_fits(glob: &str, place: &Place, context: &PolicyContext) -> bool {
         (false, Some(glob)) => fits(&glob, &place.folded(context)),
         (false, None) => place.in_tree(context).is_some_and(|path| fits(&glob, &path)),
     }
-}
-
-/// For tables.
-pub(super) fn borrowed(texts: &'static [&'static str]) -> Vec<Cow<'static, str>> {
-    texts.iter().map(|text| Cow::Borrowed(*text)).collect()
 }

@@ -43,7 +43,7 @@ static HINTS_AT_ONCE: LazyLock<AhoCorasick> = LazyLock::new(|| AhoCorasick::new(
 /// To build the automaton costs more than everything else that a hook does; a short text is searched without it.
 const SHORT: usize = 2_048;
 
-fn has_hint(text: &str) -> bool {
+pub(super) fn has_hint(text: &str) -> bool {
     if text.len() <= SHORT { HINTS.iter().any(|hint| text.contains(hint)) } else { HINTS_AT_ONCE.is_match(text) }
 }
 

@@ -8,12 +8,15 @@ use tree_sitter::Node;
 use super::bit::Bit;
 use super::lexer::Substituted;
 use super::scope::{Scope, Value};
-use super::tree::{is_broken, named, segments, trimmed};
+use super::tree::{fields, is_broken, named, segments, trimmed};
 use super::unwrap::Call;
 use super::walk::{Frame, MAX_DEPTH, Walker, lexer};
+use super::word::Word;
 
 /// Commands guessed in one part that does not parse.
 const MAX_GUESSES: usize = 200;
+/// Words after which another command begins.
+const OPENING: [&str; 10] = ["{", "}", "!", "if", "then", "elif", "else", "while", "until", "do"];
 
 impl Walker {
     pub(super) fn all_substitutions(&mut self, frame: &Frame<'_>, nodes: &[Node<'_>], scope: &Scope) -> Vec<Substituted> {
@@ -73,7 +76,11 @@ impl Walker {
             }
             for range in segments(source, trimmed(source, node)).into_iter().take(MAX_GUESSES) {
                 let frame = Frame { source, outer: outer.cloned(), certain: false };
-                let words = lexer(&frame, &[], scope, &HashMap::new()).words(range.clone());
+                let fields = fields(source, range.clone()).into_iter();
+                let words = fields.flat_map(|field| lexer(&frame, &[], scope, &HashMap::new()).words(field));
+                // `{ {git,push}; }` is a group for bash, and none for the parser.
+                let opens = |word: &Word| word.literal().is_some_and(|text| OPENING.contains(&text));
+                let words = words.skip_while(opens).collect();
                 let call = Call {
                     words,
                     assignments: Vec::new(),

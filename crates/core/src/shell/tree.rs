@@ -48,6 +48,20 @@ pub(super) fn is_broken(source: &str, node: Node<'_>) -> bool {
 
 /// Pieces of a text between the operators that separate commands.
 pub(super) fn segments(source: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let mut out = split(source, range, |c| matches!(c, ';' | '|' | '&' | '(' | ')' | '\n' | '`' | '<' | '>'));
+    out.retain(|range| !source[range.clone()].trim().is_empty());
+    out
+}
+
+/// The words of such a piece, as they are written. Braces reach no further than a word.
+pub(super) fn fields(source: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let mut out = split(source, range, |c| matches!(c, ' ' | '\t'));
+    out.retain(|range| !range.is_empty());
+    out
+}
+
+/// Cuts a text where a character is neither quoted nor escaped.
+fn split(source: &str, range: Range<usize>, cuts: fn(char) -> bool) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let (mut start, mut quote, mut escaped) = (range.start, None, false);
     for (at, c) in source[range.clone()].char_indices().map(|(at, c)| (range.start + at, c)) {
@@ -56,15 +70,14 @@ pub(super) fn segments(source: &str, range: Range<usize>) -> Vec<Range<usize>> {
             (None | Some('"'), '\\') => escaped = true,
             (Some(open), _) if open == c => quote = None,
             (None, '\'' | '"') => quote = Some(c),
-            (None, ';' | '|' | '&' | '(' | ')' | '\n' | '`' | '<' | '>') => {
+            (None, c) if cuts(c) => {
                 out.push(start..at);
-                start = at + 1;
+                start = at + c.len_utf8();
             }
             _ => {}
         }
     }
     out.push(start..range.end);
-    out.retain(|range| !source[range.clone()].trim().is_empty());
     out
 }
 

@@ -468,6 +468,8 @@ pub(crate) const COMPUTED: &[(Option<&str>, &str)] = &[
     (Some("git-push"), "eval \"git $x\""),
     (Some("git-push"), "ls | xargs git"),
     (Some("git-push"), "case x in x) git push;& esac"),
+    (Some("git-push"), "{ {git,push}; }"),
+    (Some("git-push"), "if {git,push}; then :; fi"),
     (Some("git-merge"), "$g merge main"),
     (Some("remote-programs"), "$tool pr merge 3"),
     (None, "$x"),

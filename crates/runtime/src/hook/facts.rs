@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use verdone_core::config::Config;
 use verdone_core::hook::Briefing;
-use verdone_core::policy::{Mode, OnScope, PlanFile, PolicyContext, ToolCall, normalise, paths_and_changes};
+use verdone_core::policy::{Mode, OnScope, PlanFile, PolicyContext, ToolCall, ToolKind, kind_of, normalise, paths_and_changes};
 
 use crate::plan_file::{self, PlanLocation, PlanRequest};
 
@@ -32,7 +32,7 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
     let mut context = PolicyContext {
         mode: asked.mode,
         root: text(&home.top),
-        cwd: text(&fs::canonicalize(asked.cwd).unwrap_or_else(|_| PathBuf::from(asked.cwd))),
+        cwd: text(&real_cwd(&home.top, Path::new(asked.cwd))),
         home: std::env::var_os("HOME").filter(|home| !home.is_empty()).map(|home| text(&real(Path::new(&home)))),
         temp: temp_dirs(),
         on_unknown: config.policy.unknown,
@@ -45,14 +45,15 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
         return context;
     }
     context.ignore_case = home.root.join(".VERDONE").exists();
-    context.resolved = paths.into_iter().map(|path| (path.clone(), text(&real(Path::new(&path))))).collect::<BTreeMap<_, _>>();
+    let real_of = |path: &String| real_in(&home.top, Path::new(path)).unwrap_or_else(|| real(Path::new(path)));
+    context.resolved = paths.into_iter().map(|path| (path.clone(), text(&real_of(&path)))).collect::<BTreeMap<_, _>>();
     let places: BTreeSet<String> = context.resolved.keys().map(|path| normalise(path, &context)).collect();
     let is_env = |path: &&String| path.rsplit('/').next().is_some_and(|name| name.to_lowercase().starts_with(".env"));
     context.env_files = places.iter().filter(is_env).filter(|path| Path::new(path).exists()).cloned().collect();
     match asked.mode {
         Mode::Run if asked.deciding && changes => {
             let story = asked.story.get();
-            context.plans = plan(home, config, &places, story).into_iter().collect();
+            context.plans = plan(home, config, call, &places, story).into_iter().collect();
             let enforced = config.policy.on_scope() == OnScope::Enforced;
             context.scope = story.filter(|_| enforced).and_then(|story| story.scope(true));
         }
@@ -62,14 +63,15 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
     context
 }
 
-/// The plan, if one of the places is it or holds it. It can be large, and few calls touch it.
-fn plan(home: &Home, config: &Config, places: &BTreeSet<String>, story: Option<&Briefing>) -> Option<PlanFile> {
+/// The plan, if one of the places is it or holds it. It can be large, and few calls touch it: a command is judged by the path alone.
+fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>, story: Option<&Briefing>) -> Option<PlanFile> {
     let touches =
         |path: &str| places.iter().any(|place| path == place || path.starts_with(&format!("{}/", place.trim_end_matches('/'))));
+    let shell = kind_of(&call.tool) == ToolKind::Shell;
     // A run says which plan it works on; only without its word is the plan looked for.
     if let Some(story) = story {
         return if touches(&story.plan) {
-            opened(PlanLocation::of(PathBuf::from(&story.plan)), story.plan.clone())
+            opened(PlanLocation::of(PathBuf::from(&story.plan)), story.plan.clone(), shell)
         } else {
             None
         };
@@ -85,13 +87,21 @@ fn plan(home: &Home, config: &Config, places: &BTreeSet<String>, story: Option<&
         ..PlanRequest::default()
     };
     let location = plan_file::find(&request).ok()?;
-    let path = text(&real(&home.root.join(&location.plan)));
-    if touches(&path) { opened(location, path) } else { None }
+    let found = home.root.join(&location.plan);
+    let path = text(&real_in(&home.top, &found).unwrap_or_else(|| real(&found)));
+    if touches(&path) { opened(location, path, shell) } else { None }
 }
 
-fn opened(location: PlanLocation, path: String) -> Option<PlanFile> {
+fn opened(location: PlanLocation, path: String, shell: bool) -> Option<PlanFile> {
+    if shell {
+        return Some(PlanFile { path, ..PlanFile::default() });
+    }
     let opened = plan_file::PlanFile::open(location).ok()?;
     Some(PlanFile::of(path, opened.document()))
+}
+
+fn real_cwd(top: &Path, cwd: &Path) -> PathBuf {
+    real_in(top, cwd).or_else(|| fs::canonicalize(cwd).ok()).unwrap_or_else(|| cwd.to_owned())
 }
 
 fn temp_dirs() -> Vec<String> {
@@ -99,6 +109,20 @@ fn temp_dirs() -> Vec<String> {
     let dirs = named.into_iter().chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
     // The root as a temporary directory would let everything through.
     dirs.map(|dir| text(&real(&dir))).filter(|dir| dir.len() > 1).collect()
+}
+
+/// Where a path below a real folder leads, without a look at what is above it. Nothing where it is not plainly below, or not there.
+fn real_in(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let below = path.strip_prefix(folder).ok()?;
+    let mut at = folder.to_owned();
+    for part in below.components() {
+        let Component::Normal(name) = part else { return None };
+        at.push(name);
+        if fs::symlink_metadata(&at).ok()?.is_symlink() {
+            return None;
+        }
+    }
+    Some(at)
 }
 
 /// Where a path leads, also where its end does not exist: a link that points to nothing is followed, because a write would be.
@@ -137,6 +161,22 @@ fn text(path: &Path) -> String {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn below_a_real_folder_only_plain_ways_are_short() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(temp.path()).unwrap();
+        fs::create_dir(root.join("dir")).unwrap();
+        fs::write(root.join("dir/a"), "").unwrap();
+        symlink("dir", root.join("link")).unwrap();
+        symlink("a", root.join("dir/b")).unwrap();
+        assert_eq!(real_in(&root, &root.join("dir/a")), fs::canonicalize(root.join("dir/a")).ok());
+        assert_eq!(real_in(&root, &root), Some(root.clone()));
+        for other in ["link/a", "dir/b", "dir/../dir/a", "..", "dir/new", "dir/a/x"] {
+            assert_eq!(real_in(&root, &root.join(other)), None, "{other}");
+        }
+        assert_eq!(real_in(&root, Path::new("/etc")), None);
+    }
 
     #[test]
     fn links_are_followed_also_where_they_lead_to_nothing() {

@@ -1,10 +1,10 @@
 //! The project of a hook: found by the client's variable, never by where the agent stands; its settings and its guardrails.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use verdone_core::config::{Config, alone, rule_lines};
+use verdone_core::config::{Config, ConfigProblem, alone, for_hook, rule_lines};
 use verdone_core::hook::{Briefing, TestRuns};
 use verdone_core::id::encode_component;
 use verdone_core::policy::{Mode, PolicyConfig, Rule, rules};
@@ -12,7 +12,7 @@ use verdone_core::policy::{Mode, PolicyConfig, Rule, rules};
 use super::attempt::{TurnOf, failing};
 use crate::config_file::{SettingsError, read_text};
 use crate::process::RUN_VARIABLE;
-use crate::project::{HOME, Project, find_git_top};
+use crate::project::{HOME, Project};
 use crate::store::Store;
 
 use super::story::StoryFile;
@@ -57,8 +57,7 @@ impl Home {
     pub(super) fn find(mode: Mode) -> Option<Self> {
         let named = std::env::var_os(PROJECT).filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let start = named.or_else(|| std::env::current_dir().ok())?;
-        let top = find_git_top(&start).or_else(|_| fs::canonicalize(&start)).ok()?;
-        let project = Project::find(&start, &top).ok()?;
+        let project = Project::around(&start).ok()?;
         let ours = project.root.join(HOME).is_dir();
         match mode {
             Mode::Interactive if !ours => None,
@@ -89,9 +88,13 @@ impl Home {
     }
 
     pub(super) fn settings(&self) -> Result<FileSettings, SettingsError> {
+        self.settings_by(for_hook)
+    }
+
+    fn settings_by(&self, read: fn(&str, &str) -> Result<Config, ConfigProblem>) -> Result<FileSettings, SettingsError> {
         let name = format!("{HOME}/config.toml");
         let text = read_text(&self.root.join(&name), &name)?.unwrap_or_default();
-        let config = alone(&name, &text)?;
+        let config = read(&name, &text)?;
         let rule_lines = if config.policy.rule.is_empty() { Vec::new() } else { rule_lines(&text) };
         Ok(FileSettings { config, name, rule_lines })
     }
@@ -131,7 +134,7 @@ pub struct PolicyInForce {
 /// The policy of a project, as its hooks see it.
 pub fn policy_of(root: &Path, top: &Path) -> Result<PolicyInForce, SettingsError> {
     let home = Home::at(root.to_owned(), top.to_owned());
-    let settings = home.settings()?;
+    let settings = home.settings_by(alone)?;
     let rules = settings.rules();
     Ok(PolicyInForce { home, config: settings.config, rules })
 }
@@ -149,6 +152,6 @@ fn read_start(path: &Path) -> Option<String> {
         return None;
     }
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(LONGEST_GUARDRAILS).read_to_end(&mut bytes).ok()?;
+    fs::File::open(path).ok()?.take(LONGEST_GUARDRAILS).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

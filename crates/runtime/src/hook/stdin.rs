@@ -31,7 +31,8 @@ impl StdinError {
 pub(super) fn read_value(input: &mut impl Read) -> Result<Vec<u8>, StdinError> {
     let mut bytes = Vec::new();
     let mut end = ValueEnd::default();
-    let mut chunk = vec![0; 64 * 1024];
+    // Nearly every input fits; memory that is not touched costs nothing.
+    let mut chunk = vec![0; 8 * 1024];
     loop {
         let read = match input.read(&mut chunk) {
             Ok(read) => read,
@@ -47,6 +48,7 @@ pub(super) fn read_value(input: &mut impl Read) -> Result<Vec<u8>, StdinError> {
             0 if bytes.trim_ascii().is_empty() => return Err(StdinError::Empty),
             0 => return Ok(bytes),
             _ if bytes.len() > LARGEST => return Err(StdinError::TooLarge { event: event_in(&bytes) }),
+            _ if read == chunk.len() => chunk.resize(64 * 1024, 0),
             _ => {}
         }
     }

@@ -12,7 +12,8 @@ pub(super) fn run(context: &Context) -> Outcome {
     if let Some(problem) = check_examples(&policy.rules).first() {
         return Err(CliError::new(Kind::Usage, problem.to_string()));
     }
-    let examples = policy.rules.iter().map(|rule| rule.examples.matches.len() + rule.examples.not_matches.len()).sum();
+    let examples =
+        policy.rules.iter().map(|rule| rule.examples.matches.iter().chain(rule.examples.not_matches.iter()).count()).sum();
     let rules = plural(policy.rules.len(), "rule", "rules");
     print(&format!("{rules}, {}: all as they should be\n", plural(examples, "example", "examples")))?;
     Ok(0)

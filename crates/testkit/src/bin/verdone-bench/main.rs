@@ -7,6 +7,7 @@
 mod bench;
 mod case;
 mod hooks;
+mod instructions;
 mod journal;
 mod memory;
 mod random;
@@ -24,12 +25,12 @@ use settings::Settings;
 
 fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = match args.iter().position(|arg| arg == "hooks") {
-        Some(at) => {
-            args.remove(at);
-            hooks::measure(args.into_iter())
-        }
-        None => Settings::parse(args.into_iter()).and_then(|settings| measure(&settings)),
+    let what = args.iter().position(|arg| arg == "hooks" || arg == "instructions").map(|at| args.remove(at));
+    let args = args.into_iter();
+    let outcome = match what.as_deref() {
+        Some("hooks") => hooks::measure(args),
+        Some(_) => instructions::check(args),
+        None => Settings::parse(args).and_then(|settings| measure(&settings)),
     };
     // Either reader may have closed its pipe, which is no error of a benchmark.
     match outcome {
