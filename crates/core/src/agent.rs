@@ -51,6 +51,23 @@ pub enum TurnOutcome {
 }
 
 impl TurnOutcome {
+    /// The same with another reason, where there is one.
+    #[must_use]
+    pub fn with_reason(self, change: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Self::Ended | Self::TimedOut { .. } | Self::Idle { .. } | Self::Interrupted => self,
+            Self::Crashed { reason } => Self::Crashed { reason: change(&reason) },
+            Self::NotRunnable { reason } => Self::NotRunnable { reason: change(&reason) },
+            Self::ApiError { reason, status, retryable } => Self::ApiError { reason: change(&reason), status, retryable },
+            Self::UsageLimit { reason, resets_at } => Self::UsageLimit { reason: change(&reason), resets_at },
+            Self::Auth { reason } => Self::Auth { reason: change(&reason) },
+            Self::MaxTurns { reason } => Self::MaxTurns { reason: change(&reason) },
+            Self::Budget { reason } => Self::Budget { reason: change(&reason) },
+            Self::Refused { reason } => Self::Refused { reason: change(&reason) },
+            Self::GuardDead { reason } => Self::GuardDead { reason: change(&reason) },
+        }
+    }
+
     pub fn words(&self) -> String {
         use crate::span::Span;
         match self {

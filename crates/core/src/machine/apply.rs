@@ -14,7 +14,7 @@ use crate::verdict::StoryVerdict;
 const EXIT_CONFIG: u8 = 2;
 
 pub fn apply(state: &mut State, recorded: &Recorded) {
-    let standing = state.paused || matches!(state.phase, Phase::Stopped { .. });
+    let standing = state.paused || matches!(state.phase, Phase::Waiting { .. } | Phase::Stopped { .. });
     state.active.advance(recorded, standing);
     match &recorded.event {
         Event::RunStarted { run, .. } => {
@@ -229,6 +229,8 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     }
     let reason = match &tests.ended_turn {
         Some(reason) => Some(reason.clone()),
+        // A turn that is made again says what it was to say.
+        None if waited_out(outcome) => return,
         None if *outcome == TurnOutcome::Ended => None,
         None => Some(format!("the last turn {}", outcome.words())),
     };
@@ -238,6 +240,10 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
             attempt.feedback = Some(Feedback { tests: tests.failing.clone(), ..Feedback::plain(reason) });
         }
     });
+}
+
+fn waited_out(outcome: &TurnOutcome) -> bool {
+    matches!(outcome, TurnOutcome::UsageLimit { .. } | TurnOutcome::ApiError { retryable: true, .. })
 }
 
 fn fatal(finish: Finish, outcome: &TurnOutcome, exit_code: u8) -> Fatal {

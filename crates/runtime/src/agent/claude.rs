@@ -17,6 +17,7 @@ use verdone_core::agent::claude::{
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::config::{ClaudeAgent, HookWay};
+use verdone_core::sanitise::sanitise_line;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
 use super::{TurnRequest, TurnResult, environment};
@@ -98,12 +99,16 @@ impl Claude {
         result.said = capture.finish(&mut |_, _| {}).text;
         result.output_file = Some(output_file);
         (result.duration, result.leftovers) = (turn.duration, turn.leftovers);
-        self.context =
-            if turn.cut.is_none() { client.measure(signals).or(client.session.context()) } else { client.session.context() };
+        self.context = turn.context;
         if client.hooks == Hooks::Exec {
             guard.judged_in(client.session.id()).iter().for_each(|call| client.session.judged(call));
         }
-        let nonce = if guard.saw_the_start_of(client.session.id()) { Nonce::Seen } else { Nonce::Missing };
+        let nonce = match &turn.end {
+            Some(end) if end.results > 0 && !guard.saw_the_start_of(client.session.id()) => Nonce::Missing,
+            Some(end) if end.results > 0 => Nonce::Seen,
+            // It may have ended before it had begun.
+            Some(_) | None => Nonce::NotExpected,
+        };
         self.spent = turn.end.as_ref().is_none_or(|end| end.spent);
         result.usage = turn.end.as_ref().map_or_else(Default::default, |end| end.usage.usage());
         result.session = Some(SessionUse {
@@ -117,7 +122,9 @@ impl Claude {
         if client.is_gone() {
             self.end(grace, signals);
         }
-        result.outcome = outcome(turn, liveness, request);
+        // The client's words may quote anything.
+        let clean = |reason: &str| sanitise_line(&request.redactor.redact(reason)).into_owned();
+        result.outcome = outcome(turn, liveness, request).with_reason(clean);
         if matches!(result.outcome, TurnOutcome::GuardDead { .. }) {
             self.end(grace, signals);
         }
@@ -199,7 +206,7 @@ impl Claude {
 /// A cleared session may spend everything again that the process was given: that has to be about what is left.
 fn may_spend(client: &Client, budget: Option<f64>) -> bool {
     match (client.budget, budget) {
-        (Some(given), Some(left)) => left >= given / 2.0,
+        (Some(given), Some(left)) => left >= given * 0.9,
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,
     }

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use verdone_core::hook::{Answer, Cause, HookInput, Response, event_in, fail};
+use verdone_core::hook::{Answer, Cause, HookEvent, HookInput, Response, event_in, fail};
 use verdone_core::policy::{Mode, OnFailure, Rule};
 
 use super::Fault;
@@ -82,7 +82,11 @@ impl Guard {
         let story = StoryFile::at(run_dir);
         let court = Court { home: &self.home, mode: Mode::Run, config: &self.settings.config, rules: &self.rules, story: &story };
         let response = court.answer(&input, || signals.clone())?;
-        let call = input.call().and_then(|call| call.id.as_deref().map(str::to_owned));
+        // Only what was asked about before it ran is judged.
+        let call = match &input.event {
+            HookEvent::PreToolUse(call) => call.id.as_deref().map(str::to_owned),
+            _ => None,
+        };
         Ok((response, call))
     }
 

@@ -51,9 +51,11 @@ impl Session {
 
     /// Whether a hook of ours saw the session begin: among the first things that happen in one.
     pub(super) fn has_started(&self) -> bool {
-        let mut beginning = String::new();
+        let mut beginning = Vec::new();
         let file = open_regular(&self.dir.join("events.jsonl"), OpenOptions::new().read(true));
-        file.and_then(|file| file.take(BEGINNING).read_to_string(&mut beginning)).is_ok_and(|_| beginning.contains(STARTED))
+        let read = file.and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+        // The end may be in the middle of a letter.
+        read.is_ok_and(|_| String::from_utf8_lossy(&beginning).contains(STARTED))
     }
 
     /// The calls that were decided about.

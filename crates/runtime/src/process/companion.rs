@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TrySendError, channel, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
@@ -24,6 +24,7 @@ use crate::signal::{Signals, Stop, Subscription};
 /// A longer line is no message; what comes of it is cut, so that the rest can be understood again.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
 const POLL: Duration = Duration::from_millis(20);
+const ALIVE: &str = "still there";
 /// A killed process that is still there after this is stuck in the kernel.
 const STUCK: Duration = Duration::from_secs(5);
 
@@ -36,6 +37,7 @@ pub struct Companion {
     lines: [PartLine; 2],
     heard: VecDeque<Heard>,
     exited: bool,
+    killed: bool,
     /// Processes of its own, which no turn started.
     household: Vec<Process>,
     /// Processes that are none of its.
@@ -57,6 +59,7 @@ impl Companion {
     /// Starts it. Of the spawn's limits none counts.
     pub fn start(spawn: &Spawn<'_>, signals: &Signals) -> Result<Self, SpawnError> {
         tree::adopt_orphans();
+        let strangers = tree::descendants();
         let mut command = command(spawn)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = super::supervise::spawn(&mut command)?;
@@ -97,8 +100,9 @@ impl Companion {
             lines: Default::default(),
             heard: VecDeque::new(),
             exited: false,
+            killed: false,
             household: Vec::new(),
-            strangers: Vec::new(),
+            strangers,
             _subscription: signals.subscribe(wake),
         })
     }
@@ -116,11 +120,17 @@ impl Companion {
 
     /// The next thing that it says.
     pub fn hear(&mut self, patience: Duration) -> Heard {
+        let until = Instant::now() + patience;
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return heard;
             }
-            match self.reports.recv_timeout(patience) {
+            // Output without an end of a line is no reason to forget the time.
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() && !patience.is_zero() {
+                return Heard::Nothing;
+            }
+            match self.reports.recv_timeout(left) {
                 Ok(Report::Output(stream, bytes)) => {
                     let heard = &mut self.heard;
                     self.lines[stream as usize].push(&bytes, &mut |line| heard.push_back(Heard::Line(stream, line)));
@@ -158,7 +168,7 @@ impl Companion {
         self.heard.push_back(Heard::Exited);
     }
 
-    /// To be called when a turn begins: what runs beside the companion now is not of the turn.
+    /// What runs beside the companion now is not of it: to be called when a turn begins.
     pub fn begin_turn(&mut self) {
         let all = tree::all();
         let own: Vec<Process> = all.iter().filter(|process| process.pid == self.pid()).copied().collect();
@@ -180,6 +190,10 @@ impl Companion {
     /// Lets it end by itself, then asks, then kills. How it ended, and how many processes it left behind.
     pub fn end(mut self, grace: Duration, signals: &Signals) -> (Option<ExitStatus>, u32) {
         self.to = None;
+        // While it lives, what is not below it is not its. Afterwards its orphans are ours, and only those from before are known.
+        if !self.killed && !self.exited && self.exit_words() == ALIVE {
+            self.begin_turn();
+        }
         let insisted = || matches!(signals.stop(), Some(Stop::Insisted(_)));
         for (signal, patience) in [(None, grace), (Some(Signal::TERM), grace), (Some(Signal::KILL), STUCK)] {
             if let Some(signal) = signal {
@@ -219,12 +233,14 @@ impl Companion {
                 (None, Some(signal)) => format!("signal {signal}"),
                 (None, None) => "gone".to_owned(),
             },
-            Ok(None) | Err(_) => "gone".to_owned(),
+            Ok(None) => ALIVE.to_owned(),
+            Err(_) => "gone".to_owned(),
         }
     }
 
     /// Kills it at once; [`Companion::end`] then finds it gone.
-    pub fn kill(&self) {
+    pub fn kill(&mut self) {
+        self.killed = true;
         let _ = kill_process_group(self.group, Signal::KILL);
     }
 }
@@ -323,6 +339,14 @@ mod tests {
         let deaf = companion("trap '' TERM; while :; do sleep 0.05; done");
         deaf.say(vec![b'x'; 4 * 1024 * 1024]);
         let (status, _) = deaf.end(Duration::from_millis(100), &Signals::none());
+        assert!(!status.unwrap().success());
+    }
+
+    #[test]
+    fn a_line_without_an_end_keeps_nobody_from_looking_at_the_clock() {
+        let mut flood = companion("while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done");
+        assert_eq!(flood.hear(Duration::from_millis(100)), Heard::Nothing);
+        let (status, _) = flood.end(Duration::from_millis(100), &Signals::none());
         assert!(!status.unwrap().success());
     }
 

@@ -84,6 +84,9 @@ impl Journal {
 
     /// Writes the events in one go and waits until they are on disk.
     pub fn append(&mut self, events: Vec<Event>, when: impl Into<When>) -> Result<Vec<Recorded>, JournalError> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
         let When { at, active_ms } = when.into();
         let mut lines = Vec::new();
         let mut recorded = Vec::with_capacity(events.len());

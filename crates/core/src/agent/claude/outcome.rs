@@ -39,8 +39,9 @@ pub fn map(result: &ResultLine<'_>, facts: &Facts<'_>) -> Ended {
     match (result.subtype.as_deref().unwrap_or_default(), result.terminal_reason.as_deref().unwrap_or_default()) {
         ("error_max_turns", _) | (_, "max_turns") => ended(TurnOutcome::MaxTurns { reason: reason() }),
         ("error_max_budget_usd", _) | (_, "budget_exhausted") => ended(TurnOutcome::Budget { reason: reason() }),
-        (_, "aborted_tools" | "aborted_streaming") => ended(TurnOutcome::Interrupted),
         _ if facts.interrupting => ended(TurnOutcome::Interrupted),
+        // Nobody asked for it, so it has to count: a story that is interrupted for ever would never end.
+        (_, "aborted_tools" | "aborted_streaming") => ended(TurnOutcome::Crashed { reason: reason() }),
         // A hook or a message of ours can end a turn in ways that are no error; an empty answer is one of them.
         _ if !result.is_error => ended(TurnOutcome::Ended),
         (_, "prompt_too_long" | "image_error" | "blocking_limit" | "rapid_refill_breaker" | "malformed_tool_use_exhausted") => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::attempt::reject;
-use super::{out_of_time, stopped_by, then};
+use super::{out_of_time, over_budget, stopped_by, then};
 use crate::event::{Event, Rejection, WaitCause};
 use crate::machine::{Attempt, Decision, Effect, Rules, State};
 
@@ -33,7 +33,9 @@ pub(super) fn usage_limit(
     }
     let until = resets.unwrap_or_else(|| at.saturating_add(UNKNOWN_RESET).unwrap_or(at));
     let until = until.saturating_add(AFTER_RESET).unwrap_or(until);
-    wait(state, attempt, events, WaitCause::UsageLimit, until, reason)
+    // A time that is over already, by whoever's clock, is no reason to ask again and again.
+    let soonest = at.saturating_add(backoff(state, state.usage_waits)).unwrap_or(at);
+    wait(state, attempt, events, WaitCause::UsageLimit, until.max(soonest), reason)
 }
 
 /// The service could not do its work at `at`.
@@ -48,7 +50,7 @@ pub(super) fn service_error(
     if state.service_errors >= rules.limits.api_errors {
         return reject(events, &attempt.place, Rejection::ServiceError, reason);
     }
-    let until = at.saturating_add(backoff(state)).unwrap_or(at);
+    let until = at.saturating_add(backoff(state, state.service_errors)).unwrap_or(at);
     wait(state, attempt, events, WaitCause::ServiceError, until, reason)
 }
 
@@ -61,8 +63,8 @@ fn wait(state: &State, attempt: &Attempt, mut events: Vec<Event>, why: WaitCause
 }
 
 /// Twice as long each time, and not the same for everybody: runs that failed together should not come back together.
-fn backoff(state: &State) -> SignedDuration {
-    let doubled = FIRST.saturating_mul(1 << state.service_errors.min(16)).min(LONGEST);
+fn backoff(state: &State, times: u32) -> SignedDuration {
+    let doubled = FIRST.saturating_mul(1 << times.min(16)).min(LONGEST);
     let seed = crate::id::digest(format!("{:?} {}", state.run, state.active.ms()).as_bytes());
     let part = u32::from_str_radix(&seed[..4], 16).unwrap_or(0);
     let whole = doubled.mul_f64(0.75 + 0.5 * f64::from(part) / 65_536.0);
@@ -84,6 +86,9 @@ pub(super) fn waited(state: &State, rules: &Rules, now: Duration, attempt: &Atte
     }
     if !over {
         return then(Vec::new(), Effect::Wait);
+    }
+    if let Some(reason) = over_budget(state, rules, state.cost_usd) {
+        return give_up(reason);
     }
     let mut events = ended();
     events.push(Event::TurnStarted { place: attempt.place.clone() });

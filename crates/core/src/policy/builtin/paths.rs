@@ -52,6 +52,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 matches: &[
                     "Write: .claude/settings.json",
                     "Write: ~/.claude/settings.local.json",
+                    "Write: .mcp.json",
                     "tee .codex/config.toml",
                     "mv x .gemini/settings.json",
                 ],
@@ -146,6 +147,7 @@ fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {
         "/**/.claude/settings*.json",
         "/**/.claude/hooks/**",
         "/**/.claude.json",
+        "/**/.mcp.json",
         "/**/.codex/config.toml",
         "/**/.codex/hooks.json",
         "/**/.gemini/settings.json",

@@ -50,6 +50,7 @@ pub(super) struct Turn {
     pub(super) cut: Option<Cut>,
     pub(super) duration: Duration,
     pub(super) leftovers: u32,
+    pub(super) context: Option<ContextUse>,
 }
 
 #[derive(Debug)]
@@ -71,7 +72,7 @@ pub(super) struct Client {
 enum Heeded {
     Nothing,
     TurnOver(Box<TurnEnd>),
-    Answered { request: String, ok: bool, context: Option<ContextUse>, hooks_applied: bool },
+    Answered { request: String, ok: bool, context: Option<ContextUse>, guarded: bool },
 }
 
 /// What a turn's lines go through.
@@ -154,10 +155,10 @@ impl Client {
             }
             match self.companion.hear(TICK) {
                 Heard::Line(Stream::Stdout, bytes) => {
-                    if let Heeded::Answered { request: of, ok, hooks_applied, .. } = self.heed(&bytes, None)
+                    if let Heeded::Answered { request: of, ok, guarded, .. } = self.heed(&bytes, None)
                         && of == request
                     {
-                        return if ok && hooks_applied { Ok(()) } else { Err(ClientError::NoCallbacks) };
+                        return if ok && guarded { Ok(()) } else { Err(ClientError::NoCallbacks) };
                     }
                 }
                 Heard::Line(Stream::Stderr, bytes) => self.remember(&bytes),
@@ -180,10 +181,26 @@ impl Client {
         self.say(&ToClient::Prompt { uuid, text: prompt });
         let clock = Stopwatch::start();
         let (end, cut) = self.until_over(&clock, limits, signals, ears);
+        let duration = clock.elapsed();
+        // Before anything is ended: what ends in the background wakes the agent.
+        let context = if cut.is_none() { self.measure(signals) } else { None }.or(self.session.context());
         self.freeze();
-        let leftovers =
-            if self.gone { 0 } else { self.companion.end_leftovers(limits.grace.min(Duration::from_secs(1)), signals) };
-        Turn { end, cut, duration: clock.elapsed(), leftovers }
+        Turn { end, cut, duration, leftovers: self.end_leftovers(limits.grace.min(Duration::from_secs(1)), signals), context }
+    }
+
+    /// Ends what the turn left running. Without a tool call it has started nothing: whoever is there belongs to the client.
+    fn end_leftovers(&mut self, grace: Duration, signals: &Signals) -> u32 {
+        if self.gone || !self.settled {
+            return 0;
+        }
+        self.companion.end_leftovers(grace, signals)
+    }
+
+    fn settle(&mut self) {
+        if !self.settled {
+            self.settled = true;
+            self.companion.settle();
+        }
     }
 
     fn until_over(
@@ -236,7 +253,8 @@ impl Client {
                     let why = why.clone();
                     self.companion.kill();
                     self.gone = true;
-                    return (self.session.settle(), Some(why));
+                    let exit = ClientExit { how: "ended by us".to_owned(), last_words: String::new() };
+                    return (self.session.exited(&exit), Some(why));
                 }
                 (Some(_), _) | (None, None) => {}
             }
@@ -263,9 +281,8 @@ impl Client {
         let Some(line) = parse(bytes) else { return Heeded::Nothing };
         match (&line, ears) {
             (ClientLine::HookCallback(callback), Some((ears, asked))) => {
-                if callback.callback == "PreToolUse" && !self.settled {
-                    self.settled = true;
-                    self.companion.settle();
+                if callback.callback == "PreToolUse" {
+                    self.settle();
                 }
                 let judged = (ears.judge)(callback.input.get().as_bytes());
                 if let Some(call) = &judged.call {
@@ -286,10 +303,14 @@ impl Client {
                     request: answer.request.as_deref().unwrap_or_default().to_owned(),
                     ok: answer.succeeded(),
                     context: ContextUse::answered(&answer.context()).inspect(|_| self.session.measured(&answer.context())),
-                    hooks_applied: answer.initialize().hooks_applied,
+                    // Without the second, a callback that fails lets the call through.
+                    guarded: answer.initialize().hooks_applied && answer.initialize().hook_on_failure_supported,
                 };
             }
             (line, Some((ears, _))) => {
+                if uses_a_tool(line) {
+                    self.settle();
+                }
                 for said in line.said().iter().flat_map(|said| said.lines()) {
                     let text = ears.redactor.redact(said);
                     ears.flow.line(Stream::Stdout, &text, &mut |stream, text| (ears.on)(Moment::Line { stream, text }));
@@ -304,11 +325,10 @@ impl Client {
     }
 
     /// How full the context is now; the last thing of a turn.
-    pub(super) fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
+    fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
         if self.gone {
             return None;
         }
-        self.thaw();
         let request = self.request();
         self.say(&ToClient::ContextUsage { request: &request });
         let begin = Stopwatch::start();
@@ -331,7 +351,6 @@ impl Client {
                 Heard::Nothing => {}
             }
         }
-        self.freeze();
         measured
     }
 
@@ -412,6 +431,11 @@ impl Client {
         let line = self.last_words.lines().map(str::trim).rfind(|line| !line.is_empty());
         line.map_or_else(|| self.companion.exit_words(), str::to_owned)
     }
+}
+
+fn uses_a_tool(line: &ClientLine<'_>) -> bool {
+    let ClientLine::Assistant(assistant) = line else { return false };
+    assistant.message.content.iter().any(|block| block.kind.as_deref() == Some("tool_use"))
 }
 
 /// Where the client is started, and with what.
