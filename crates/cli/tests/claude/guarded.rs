@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use verdone_testkit::Output;
-use verdone_testkit::model_server::{Kind, Script, Times, ToolResult, Turn, When};
+use verdone_testkit::model_server::{Kind, Script, Stall, Times, ToolResult, Turn, When};
 
-use crate::world::{ONE, PATIENCE, World};
+use crate::world::{ONE, PATIENCE, VERDONE, World};
 
 const AGENT: &str = "[agent]\nname = \"claude\"\n";
 /// For an agent that never gets there.
@@ -44,8 +44,8 @@ fn an_agent_that_says_done_and_did_nothing_is_not_believed() {
     let script = steps([Turn::say("I wrote the file a. Everything is done."), Turn::say("It really is done.")]);
     let config = "[agent]\nname = \"claude\"\n[limits]\nattempts = 1\nturns = 2\n";
     let Some(world) = World::with(&[(".verdone/config.toml", config), ("PLAN.md", ONE)], script) else { return };
-    let output = not_done(&world, 3);
-    assert!(output.stderr.contains("2 false claims"), "{}", output.transcript());
+    let output = not_done(&world, 4);
+    assert!(output.stdout.contains("2 false claims"), "{}", output.transcript());
     assert_eq!(claims(&world), 2);
     assert_eq!(of(&world.journal(), "story_failed").len(), 1);
     assert_eq!(world.sandbox.read("PLAN.md"), ONE);
@@ -64,7 +64,7 @@ fn a_box_that_the_agent_ticks_itself_is_put_back_and_nothing_is_done_by_it() {
         Turn::say("US-001 is ticked."),
     ]);
     let Some(world) = World::with(&[(".verdone/config.toml", ONCE), ("PLAN.md", ONE)], script) else { return };
-    not_done(&world, 3);
+    not_done(&world, 4);
     assert_denied(&results(&world, 2), "plan-status");
     assert!(results(&world, 4)[0].text.contains("- [x] Write"), "{:?}", results(&world, 4));
     assert_eq!(world.sandbox.read("PLAN.md"), ONE);
@@ -85,29 +85,24 @@ fn neither_the_judges_files_nor_the_clients_settings_can_be_changed_and_the_guar
         .and_call("Bash", bash(&format!("sh -c \"mkdir .claude; echo '{off}' > .claude/settings.json\"")))
         .and_call("Bash", bash("sed -i 's/\\[ \\]/[x]/' PLAN.md"))
         .and_call("Bash", bash("sh -c 'echo > .verdone/config.toml'"));
-    // A program that nobody can look into gets through; then it is undone, and the hooks are still there.
+    // A program that nobody can look into gets through. It is undone after the turn, and no hook was lost.
     let hidden = format!(
-        "d=claude; mkdir -p .$d; echo '{off}' > .$d/settings.json; echo '{off}' > .$d/settings.local.json\nv=verdone; echo > .$v/config.toml\n"
+        "d=claude; mkdir -p .$d; echo '{off}' > .$d/settings.json; echo '{off}' > .$d/settings.local.json\n\
+         v=verdone; echo > .$v/config.toml\n"
     );
     let script = steps([
         first,
         Turn::write("hidden.sh", hidden.as_str()),
-        Turn::bash("sh ./hidden.sh; rm hidden.sh; cat .claude/settings.json"),
+        Turn::bash("sh ./hidden.sh && cat .claude/settings.json"),
         Turn::bash("git push"),
-        Turn::write("a", "one\n"),
         Turn::say("Done."),
-        Turn::say("Still done."),
-        Turn::say("Still done."),
-        Turn::say("Still done."),
-        Turn::say("Still done."),
+        Turn::bash("git push"),
+        Turn::bash("rm hidden.sh").and_call("Write", json!({ "file_path": "a", "content": "one\n" })),
+        Turn::say("Done."),
     ]);
     let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
-    let output = world.verdone(&["run"]);
-    let journal = world.journal();
-    let denied = results(&world, 1);
-    assert_eq!(denied.len(), 8);
-    assert!(denied.iter().all(|result| result.is_error), "{denied:#?}");
-    for (result, rule) in denied.iter().zip([
+    done(&world);
+    let rules = [
         "verdone-dir",
         "plan-checks",
         "agent-settings",
@@ -116,18 +111,34 @@ fn neither_the_judges_files_nor_the_clients_settings_can_be_changed_and_the_guar
         "agent-settings",
         "plan-status",
         "verdone-dir",
-    ]) {
-        assert!(result.text.contains(rule), "{rule}: {result:?}");
+    ];
+    let denied = results(&world, 1);
+    assert_eq!(denied.len(), rules.len());
+    for (result, rule) in denied.iter().zip(rules) {
+        assert!(result.is_error && result.text.contains(rule), "{rule}: {result:?}");
     }
-    assert!(results(&world, 3)[0].text.contains("disableAllHooks"), "{:?}", results(&world, 3));
+    assert!(results(&world, 3)[0].text.contains(off), "{:?}", results(&world, 3));
     assert_denied(&results(&world, 4), "git-push");
-    panic!("{}\n{journal:#?}", output.transcript());
+    assert_denied(&results(&world, 6), "git-push");
+
+    let journal = world.journal();
+    let restored = [".claude/settings.json", ".claude/settings.local.json", ".verdone/config.toml"];
+    assert_eq!(of(&journal, "verified")[0]["restored"], json!(restored));
+    assert!(!world.has(".claude/settings.json") && !world.has(".claude/settings.local.json"));
+    assert_eq!(world.sandbox.read(".verdone/config.toml"), AGENT);
+    let committed = world.sandbox.git(["show", "--name-only", "--format=", "HEAD"]);
+    assert_eq!(committed, "PLAN.md\na");
 }
 
 #[test]
 fn a_push_in_any_of_five_disguises_is_denied_with_the_reason_and_the_remote_stays_as_it_was() {
-    let disguises =
-        ["git -C . push origin main", "sh -c 'git push origin main'", "env X=1 git push origin main", "g=git; $g push origin main", "echo push origin main | xargs git"];
+    let disguises = [
+        "git -C . push origin main",
+        "sh -c 'git push origin main'",
+        "env X=1 git push origin main",
+        "g=git; $g push origin main",
+        "echo push origin main | xargs git",
+    ];
     let pushes = disguises.iter().map(|disguise| Turn::bash(disguise));
     let script = steps(pushes.chain([Turn::write("a", "one\n"), Turn::say("Done, not pushed.")]));
     let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
@@ -186,35 +197,90 @@ fn settings_cannot_take_the_guard_away() {
     assert!(world.model.requests().is_empty());
 }
 
-/// Whatever lies between us and the client: the user's own rules would let these calls through.
+/// Something on the PATH that adds an option behind our back.
+const BARE: &str = "exec \"$REAL\" --bare \"$@\"\n";
+
 #[test]
-fn a_client_that_runs_no_hooks_of_ours_stops_the_run_before_anything_is_committed() {
-    let ways = [
-        ("bare", EXEC, "exec \"$REAL\" --bare \"$@\"\n"),
-        ("bare", AGENT, "exec \"$REAL\" --bare \"$@\"\n"),
-        (
-            "stripped",
-            EXEC,
-            "n=$#\nwhile [ $n -gt 0 ]; do\n  case $1 in\n    --settings) shift; n=$((n - 1));;\n    *) set -- \"$@\" \"$1\";;\n  esac\n  shift; n=$((n - 1))\ndone\nexec \"$REAL\" \"$@\"\n",
-        ),
-    ];
-    for (name, config, wrapper) in ways {
-        let script = steps([Turn::bash("touch a").and_call("Write", json!({ "file_path": "a", "content": "x" })), Turn::say("Done.")]);
-        let Some(mut world) = World::with(&[(".verdone/config.toml", config), ("PLAN.md", ONE)], script) else { return };
-        let home = world.sandbox.home().join(".claude");
-        fs::create_dir_all(&home).unwrap();
-        fs::write(home.join("settings.json"), "{\"permissions\":{\"allow\":[\"Bash\",\"Write\"]}}").unwrap();
-        let real = fs::canonicalize(world.sandbox.root().join("bin/claude")).unwrap();
-        world.sandbox.set("REAL", real.as_os_str());
-        fs::remove_file(world.sandbox.root().join("bin/claude")).unwrap();
-        world.sandbox.add_script("claude", &format!("#!/bin/sh\n{wrapper}"));
-        let output = world.verdone(&["run"]);
-        eprintln!("{name}: {}\n{}", output.transcript(), world.model.overview());
-        output.assert_code(1);
-        assert_eq!(world.subjects().len(), 1, "{:?}", world.subjects());
-        world.sandbox.assert_no_survivors(PATIENCE);
-    }
-    panic!();
+fn a_client_that_runs_no_hooks_is_ended_before_it_does_anything() {
+    without_a_guard(AGENT, BARE, never_answered(), UNSEEN);
+}
+
+#[test]
+fn a_client_that_starts_no_hook_processes_is_ended_before_it_does_anything() {
+    without_a_guard(EXEC, BARE, never_answered(), UNSEEN);
+}
+
+#[test]
+fn a_client_that_never_gets_our_settings_is_ended_before_it_does_anything() {
+    let strip = each_argument("--settings) shift; n=$((n - 1)) ;;");
+    without_a_guard(EXEC, &strip, never_answered(), UNSEEN);
+}
+
+#[test]
+fn a_call_that_ran_without_being_judged_stops_the_run_and_is_rolled_back() {
+    // The session's start is seen; then the hooks are lost.
+    let lose = each_argument(
+        "*'\"PreToolUse\":'*) set -- \"$@\" \"$(printf %s \"$1\" | sed 's/\"PreToolUse\":/\"X\":/; s/\"PermissionRequest\":/\"Y\":/')\" ;;",
+    );
+    let call = Turn::bash("touch a").and_call("Write", json!({ "file_path": "b", "content": "x" }));
+    let script = steps([call, Turn::say("Done.")]);
+    let Some(world) = without_a_guard(EXEC, &lose, script, "ran without being judged") else { return };
+    assert_eq!(of(&world.journal(), "rolled_back")[0]["files"], 2, "both calls ran, and nothing is left of them");
+}
+
+#[test]
+fn a_hook_that_takes_its_time_at_the_start_of_a_session_is_waited_for() {
+    let slow = each_argument(
+        "*'\"SessionStart\":'*) set -- \"$@\" \"$(printf %s \"$1\" | sed 's:\"command\"\\:\"[^\"]*\":\"command\"\\:\"slow\":')\" ;;",
+    );
+    let script = steps([Turn::write("a", "one\n"), Turn::say("Done.")]);
+    let Some(mut world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
+    wrap(&mut world, &slow);
+    world.sandbox.set("VERDONE", VERDONE);
+    world.sandbox.add_script("slow", "#!/bin/sh\nsleep 1\n: > ../slow-was-here\nexec \"$VERDONE\" \"$@\"\n");
+    done(&world);
+    assert!(world.sandbox.root().join("slow-was-here").exists());
+    assert_eq!(world.sandbox.git(["show", "HEAD:a"]), "one");
+}
+
+/// What a run says of a session whose start no hook of ours has seen.
+const UNSEEN: &str = "the session's start never reached Verdone's hook";
+
+/// The run can end only by itself.
+fn never_answered() -> Script {
+    Script::new().rule(When::default(), Times::Always, Turn::bash("touch a").stall(Stall::UntilReleased))
+}
+
+/// A run whose client is started by a wrapper. The user's own rules would let every call through.
+#[track_caller]
+fn without_a_guard(config: &str, wrapper: &str, script: Script, said: &str) -> Option<World> {
+    let mut world = World::with(&[(".verdone/config.toml", config), ("PLAN.md", ONE)], script)?;
+    let home = world.sandbox.home().join(".claude");
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("settings.json"), "{\"permissions\":{\"allow\":[\"Bash\",\"Write\"]}}").unwrap();
+    wrap(&mut world, wrapper);
+    let output = not_done(&world, 1);
+    assert!(output.stdout.contains("worked without a guard"), "{}", output.transcript());
+    let turn = of(&world.journal(), "turn_ended")[0].to_string();
+    assert!(turn.contains("guard_dead") && turn.contains(said), "{turn}");
+    assert!(!world.has("a") && !world.has("b"));
+    Some(world)
+}
+
+/// Puts a shell script in the client's place, for which `$REAL` is the client.
+fn wrap(world: &mut World, script: &str) {
+    let client = world.sandbox.root().join("bin/claude");
+    world.sandbox.set("REAL", fs::canonicalize(&client).unwrap());
+    fs::remove_file(&client).unwrap();
+    world.sandbox.add_script("claude", &format!("#!/bin/sh\n{script}"));
+}
+
+/// A wrapper that does something about one argument and passes the others on.
+fn each_argument(case: &str) -> String {
+    format!(
+        "n=$#\nwhile [ $n -gt 0 ]; do\n  case $1 in\n    {case}\n    *) set -- \"$@\" \"$1\" ;;\n  esac\n  shift\n  n=$((n - 1))\ndone\n\
+         exec \"$REAL\" \"$@\"\n"
+    )
 }
 
 #[test]
@@ -241,14 +307,8 @@ fn calls_of_a_subagent_are_judged_and_the_turn_waits_for_its_end() {
 fn a_server_that_the_user_configured_works_in_every_turn_of_the_run() {
     let plan = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `grep two a`\n";
     let call = || Turn::call("mcp__probe__count", json!({}));
-    let script = steps([
-        call(),
-        Turn::write("a", "one\n"),
-        Turn::say("Done."),
-        call(),
-        Turn::write("a", "two\n"),
-        Turn::say("Done."),
-    ]);
+    let script =
+        steps([call(), Turn::write("a", "one\n"), Turn::say("Done."), call(), Turn::write("a", "two\n"), Turn::say("Done.")]);
     let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", plan)], script) else { return };
     let server = world.sandbox.add_script("probe", SERVER);
     let path = world.sandbox.home().join(".claude.json");
@@ -322,6 +382,7 @@ fn bash(command: &str) -> Value {
 fn done(world: &World) -> Output {
     let output = world.verdone(&["run"]);
     output.assert_code(0);
+    assert!(!output.stderr.contains("no watchdog"), "{}", output.transcript());
     settled(world);
     output
 }

@@ -77,6 +77,8 @@ enum Heeded {
 /// What a turn's lines go through.
 pub(super) struct Ears<'a> {
     pub(super) judge: &'a dyn Fn(&[u8]) -> Judgement,
+    /// Whether the start of a session reached us.
+    pub(super) saw_start: &'a dyn Fn(&str) -> bool,
     pub(super) on: &'a mut dyn FnMut(Moment<'_>),
     pub(super) capture: Capture<'a>,
     pub(super) flow: Flow,
@@ -261,6 +263,13 @@ impl Client {
 
     fn heed(&mut self, bytes: &[u8], ears: Option<(&mut Ears<'_>, &mut Option<String>)>) -> Heeded {
         let Some(line) = parse(bytes) else { return Heeded::Nothing };
+        if let (ClientLine::Init(init), Some((ears, _))) = (&line, &ears) {
+            // Hooks of a session's start come before this, and the model is asked after it.
+            let unguarded = init.session_id.as_deref().is_some_and(|session| !(ears.saw_start)(session));
+            if unguarded {
+                self.companion.kill();
+            }
+        }
         match (&line, ears) {
             (ClientLine::HookCallback(callback), Some((ears, asked))) => {
                 if callback.callback == "PreToolUse" && !self.settled {
