@@ -185,7 +185,11 @@ impl Protected {
                 write(&self.dir.join(path), held)?;
             }
         }
-        Ok(changed.iter().map(|path| Path::new(self.scope.name()).join(path).display().to_string()).collect())
+        let shown = |path: &PathBuf| match path.as_os_str().is_empty() {
+            true => self.scope.name().to_owned(),
+            false => Path::new(self.scope.name()).join(path).display().to_string(),
+        };
+        Ok(changed.iter().map(shown).collect())
     }
 }
 
@@ -418,5 +422,43 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
         assert_eq!(protected.put_back(&dir.path().join("aside")).unwrap(), [".verdone/guardrails.md"]);
         assert!(fs::symlink_metadata(&pipe).is_err());
+    }
+
+    #[test]
+    fn settings_of_the_client_are_put_back_and_its_other_files_are_the_agents() {
+        let dir = tempfile::tempdir().unwrap();
+        let client = dir.path().join(".claude");
+        fs::create_dir_all(&client).unwrap();
+        fs::write(client.join("settings.json"), "{}").unwrap();
+        let protected = Protected::client_settings(dir.path()).unwrap().unwrap();
+        fs::write(client.join("settings.json"), "{\"disableAllHooks\":true}").unwrap();
+        fs::write(client.join("settings.local.json"), "{\"disableAllHooks\":true}").unwrap();
+        fs::create_dir_all(client.join("agents")).unwrap();
+        fs::write(client.join("agents/reviewer.md"), "Review.").unwrap();
+        let changed = protected.put_back(&dir.path().join("aside")).unwrap();
+        assert_eq!(changed, [".claude/settings.json", ".claude/settings.local.json"]);
+        assert_eq!(fs::read(client.join("settings.json")).unwrap(), b"{}");
+        assert!(!client.join("settings.local.json").exists() && client.join("agents/reviewer.md").exists());
+        assert!(dir.path().join("aside/settings.local.json").exists());
+    }
+
+    #[test]
+    fn what_a_link_in_place_of_the_clients_folder_leads_to_is_not_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, users) = (dir.path().join("project"), dir.path().join("users"));
+        fs::create_dir_all(root.join(".claude")).unwrap();
+        fs::create_dir_all(&users).unwrap();
+        fs::write(root.join(".claude/settings.json"), "ours").unwrap();
+        fs::write(users.join("settings.json"), "theirs").unwrap();
+        let protected = Protected::client_settings(&root).unwrap().unwrap();
+        fs::remove_dir_all(root.join(".claude")).unwrap();
+        std::os::unix::fs::symlink(&users, root.join(".claude")).unwrap();
+        assert_eq!(protected.put_back(&dir.path().join("aside")).unwrap(), [".claude", ".claude/settings.json"]);
+        assert_eq!(fs::read(users.join("settings.json")).unwrap(), b"theirs");
+        assert_eq!(fs::read(root.join(".claude/settings.json")).unwrap(), b"ours");
+
+        // A link of the user's own is left as it is.
+        std::os::unix::fs::symlink(&users, users.join(".claude")).unwrap();
+        assert!(Protected::client_settings(&users).unwrap().is_none());
     }
 }

@@ -230,17 +230,30 @@ fn a_call_that_ran_without_being_judged_stops_the_run_and_is_rolled_back() {
 
 #[test]
 fn a_hook_that_takes_its_time_at_the_start_of_a_session_is_waited_for() {
-    let slow = each_argument(
-        "*'\"SessionStart\":'*) set -- \"$@\" \"$(printf %s \"$1\" | sed 's:\"command\"\\:\"[^\"]*\":\"command\"\\:\"slow\":')\" ;;",
-    );
     let script = steps([Turn::write("a", "one\n"), Turn::say("Done.")]);
     let Some(mut world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
-    wrap(&mut world, &slow);
-    world.sandbox.set("VERDONE", VERDONE);
-    world.sandbox.add_script("slow", "#!/bin/sh\nsleep 1\n: > ../slow-was-here\nexec \"$VERDONE\" \"$@\"\n");
+    let waited = world.sandbox.root().join("waited");
+    hooks_go_through(&mut world, &format!("[ $2 = SessionStart ] && sleep 1 && : > {}\n", waited.display()));
     done(&world);
-    assert!(world.sandbox.root().join("slow-was-here").exists());
+    assert!(waited.exists());
     assert_eq!(world.sandbox.git(["show", "HEAD:a"]), "one");
+}
+
+#[test]
+fn calls_are_denied_when_the_hooks_program_is_missing_or_crashes_whatever_the_user_allows() {
+    for trouble in ["exec /nowhere/verdone", "kill -9 $$"] {
+        let call = Turn::bash("touch a").and_call("Write", json!({ "file_path": "a", "content": "x" }));
+        let script = steps([call, Turn::say("Done.")]);
+        let config = format!("{EXEC}[limits]\nattempts = 1\nturns = 1\n");
+        let Some(mut world) = World::with(&[(".verdone/config.toml", &config), ("PLAN.md", ONE)], script) else { return };
+        allow_everything(&world);
+        hooks_go_through(&mut world, &format!("[ $2 = PreToolUse ] && {trouble}\n"));
+        not_done(&world, 4);
+        let denied = results(&world, 1);
+        assert!(denied.len() == 2 && denied.iter().all(|result| result.is_error), "{trouble}: {denied:?}");
+        assert_eq!(of(&world.journal(), "verified")[0]["changed"], 0);
+        assert!(!world.has("a"));
+    }
 }
 
 /// What a run says of a session whose start no hook of ours has seen.
@@ -255,9 +268,7 @@ fn never_answered() -> Script {
 #[track_caller]
 fn without_a_guard(config: &str, wrapper: &str, script: Script, said: &str) -> Option<World> {
     let mut world = World::with(&[(".verdone/config.toml", config), ("PLAN.md", ONE)], script)?;
-    let home = world.sandbox.home().join(".claude");
-    fs::create_dir_all(&home).unwrap();
-    fs::write(home.join("settings.json"), "{\"permissions\":{\"allow\":[\"Bash\",\"Write\"]}}").unwrap();
+    allow_everything(&world);
     wrap(&mut world, wrapper);
     let output = not_done(&world, 1);
     assert!(output.stdout.contains("worked without a guard"), "{}", output.transcript());
@@ -267,12 +278,26 @@ fn without_a_guard(config: &str, wrapper: &str, script: Script, said: &str) -> O
     Some(world)
 }
 
+fn allow_everything(world: &World) {
+    let home = world.sandbox.home().join(".claude");
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("settings.json"), "{\"permissions\":{\"allow\":[\"Bash\",\"Write\"]}}").unwrap();
+}
+
 /// Puts a shell script in the client's place, for which `$REAL` is the client.
 fn wrap(world: &mut World, script: &str) {
     let client = world.sandbox.root().join("bin/claude");
     world.sandbox.set("REAL", fs::canonicalize(&client).unwrap());
     fs::remove_file(&client).unwrap();
     world.sandbox.add_script("claude", &format!("#!/bin/sh\n{script}"));
+}
+
+/// Puts a shell script before every hook that the client starts as a process.
+fn hooks_go_through(world: &mut World, script: &str) {
+    let replace = "sed 's:\"command\"\\:\"[^\"]*\":\"command\"\\:\"before\":g'";
+    let case = format!("*'\"SessionStart\":'*) set -- \"$@\" \"$(printf %s \"$1\" | {replace})\" ;;");
+    wrap(world, &each_argument(&case));
+    world.sandbox.add_script("before", &format!("#!/bin/sh\n{script}exec {VERDONE} \"$@\"\n"));
 }
 
 /// A wrapper that does something about one argument and passes the others on.
@@ -285,42 +310,73 @@ fn each_argument(case: &str) -> String {
 
 #[test]
 fn calls_of_a_subagent_are_judged_and_the_turn_waits_for_its_end() {
-    // In the background, as the client does by itself: the first answer is over long before the subagent is.
+    // In the background, as the client does by itself: the agent's own answer is over while the subagent has not begun.
     let agent = json!({ "description": "Helps", "prompt": "Do the part", "subagent_type": "general-purpose" });
     let push = Turn::write("a", "by the subagent\n").and_call("Bash", bash("git push origin main"));
     let script = steps([Turn::call("Agent", agent), Turn::say("It is on its way."), Turn::say("The part is done.")])
-        .rule(When::kind(Kind::Subagent), Times::Once, push)
+        .rule(When::kind(Kind::Subagent), Times::Once, push.stall(Stall::UntilReleased))
         .rule(When::kind(Kind::Subagent), Times::Once, Turn::say("The part is done."));
     let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
     let remote = remote_of(&world);
     let before = tree(&remote);
-    done(&world);
+    let running = world.start(&["run"]);
+    running.wait_for("It is on its way.", PATIENCE);
+    world.model.wait_for_stall(PATIENCE);
+    world.model.release();
+    running.wait(PATIENCE).assert_code(0);
+    settled(&world);
     let errors: Vec<bool> = world.model.of(Kind::Subagent)[1].tool_results().iter().map(|result| result.is_error).collect();
     assert_eq!(errors, [false, true]);
     assert_eq!(tree(&remote), before);
+    assert_eq!(world.model.turns().len(), 3, "{}", world.model.overview());
     let journal = world.journal();
-    assert_eq!(of(&journal, "turn_ended").len(), 1, "{}", world.model.overview());
+    assert_eq!(of(&journal, "turn_ended").len(), 1);
+    assert_eq!(of(&journal, "turn_ended")[0]["leftovers"], 0);
     assert_eq!(world.sandbox.git(["show", "HEAD:a"]), "by the subagent");
 }
 
 #[test]
-fn a_server_that_the_user_configured_works_in_every_turn_of_the_run() {
+fn a_server_that_the_user_configured_works_in_every_turn_of_a_session() {
+    let Some(world) = with_a_server("") else { return };
+    let asked = world.model.turns();
+    assert_eq!(asked[0].session(), asked[3].session());
+}
+
+#[test]
+fn a_server_that_the_user_configured_and_the_guard_outlive_a_session() {
+    let Some(world) = with_a_server("[limits]\nturns = 1\n") else { return };
+    let asked = world.model.turns();
+    assert_ne!(asked[0].session(), asked[3].session());
+    assert_eq!(asked[3].prompts().len(), 1, "nothing of the first session is left");
+}
+
+/// A run of two turns, in both of which a server of the user's is used and a push is tried.
+#[track_caller]
+fn with_a_server(limits: &str) -> Option<World> {
     let plan = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `grep two a`\n";
-    let call = || Turn::call("mcp__probe__count", json!({}));
-    let script =
-        steps([call(), Turn::write("a", "one\n"), Turn::say("Done."), call(), Turn::write("a", "two\n"), Turn::say("Done.")]);
-    let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", plan)], script) else { return };
+    let turn = |text: &str| {
+        let calls = Turn::call("mcp__probe__count", json!({})).and_call("Bash", bash("git push"));
+        [calls, Turn::bash(&format!("echo {text} > a")), Turn::say("Done.")]
+    };
+    let script = steps(turn("one").into_iter().chain(turn("two")));
+    let config = format!("{AGENT}{limits}");
+    let world = World::with(&[(".verdone/config.toml", &config), ("PLAN.md", plan)], script)?;
     let server = world.sandbox.add_script("probe", SERVER);
     let path = world.sandbox.home().join(".claude.json");
     let mut state: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     state["mcpServers"] = json!({ "probe": { "type": "stdio", "command": server, "args": [] } });
     fs::write(&path, state.to_string()).unwrap();
     done(&world);
-    // One process of it counts on from turn to turn.
-    let counted = [results(&world, 1)[0].text.clone(), results(&world, 4)[0].text.clone()];
-    assert_eq!(counted, ["called 1", "called 2"], "{}", world.model.overview());
-    let leftovers: Vec<Value> = of(&world.journal(), "turn_ended").iter().map(|turn| turn["leftovers"].clone()).collect();
+    for (request, counted) in [(1, "called 1"), (4, "called 2")] {
+        let given = results(&world, request);
+        // One process of it counts on from turn to turn.
+        assert_eq!((given[0].is_error, given[0].text.as_str()), (false, counted), "{}", world.model.overview());
+        assert_denied(&given[1..], "git-push");
+    }
+    let journal = world.journal();
+    let leftovers: Vec<&Value> = of(&journal, "turn_ended").into_iter().map(|turn| &turn["leftovers"]).collect();
     assert_eq!(leftovers, [0, 0]);
+    Some(world)
 }
 
 #[test]
