@@ -279,9 +279,13 @@ fn without_a_guard(config: &str, wrapper: &str, script: Script, said: &str) -> O
 }
 
 fn allow_everything(world: &World) {
+    user_settings(world, "{\"permissions\":{\"allow\":[\"Bash\",\"Write\"]}}");
+}
+
+fn user_settings(world: &World, text: &str) {
     let home = world.sandbox.home().join(".claude");
     fs::create_dir_all(&home).unwrap();
-    fs::write(home.join("settings.json"), "{\"permissions\":{\"allow\":[\"Bash\",\"Write\"]}}").unwrap();
+    fs::write(home.join("settings.json"), text).unwrap();
 }
 
 /// Puts a shell script in the client's place, for which `$REAL` is the client.
@@ -337,9 +341,11 @@ fn calls_of_a_subagent_are_judged_and_the_turn_waits_for_its_end() {
 
 #[test]
 fn a_server_that_the_user_configured_works_in_every_turn_of_a_session() {
-    let Some(world) = with_a_server("") else { return };
-    let asked = world.model.turns();
-    assert_eq!(asked[0].session(), asked[3].session());
+    for hooks in ["", "[agent.claude]\nhooks = \"exec\"\n"] {
+        let Some(world) = with_a_server(hooks) else { return };
+        let asked = world.model.turns();
+        assert_eq!(asked[0].session(), asked[3].session());
+    }
 }
 
 #[test]
@@ -352,14 +358,14 @@ fn a_server_that_the_user_configured_and_the_guard_outlive_a_session() {
 
 /// A run of two turns, in both of which a server of the user's is used and a push is tried.
 #[track_caller]
-fn with_a_server(limits: &str) -> Option<World> {
+fn with_a_server(settings: &str) -> Option<World> {
     let plan = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `grep two a`\n";
     let turn = |text: &str| {
         let calls = Turn::call("mcp__probe__count", json!({})).and_call("Bash", bash("git push"));
         [calls, Turn::bash(&format!("echo {text} > a")), Turn::say("Done.")]
     };
     let script = steps(turn("one").into_iter().chain(turn("two")));
-    let config = format!("{AGENT}{limits}");
+    let config = format!("{AGENT}{settings}");
     let world = World::with(&[(".verdone/config.toml", &config), ("PLAN.md", plan)], script)?;
     let server = world.sandbox.add_script("probe", SERVER);
     let path = world.sandbox.home().join(".claude.json");
@@ -380,14 +386,30 @@ fn with_a_server(limits: &str) -> Option<World> {
 }
 
 #[test]
+fn hooks_that_the_user_and_the_project_have_switched_off_guard_a_run_all_the_same() {
+    for config in [AGENT, EXEC] {
+        let off = "{\"disableAllHooks\":true}";
+        let script = steps([Turn::bash("git push"), Turn::write("a", "one\n"), Turn::say("Done.")]);
+        let files = [(".verdone/config.toml", config), ("PLAN.md", ONE), (".claude/settings.json", off)];
+        let Some(world) = World::with(&files, script) else { return };
+        user_settings(&world, off);
+        done(&world);
+        assert_denied(&results(&world, 1), "git-push");
+    }
+}
+
+#[test]
 fn nothing_is_written_into_the_users_or_the_projects_client_settings() {
-    let script = steps([Turn::write("a", "one\n"), Turn::say("Done.")]);
+    let look = Turn::bash("cat PLAN.md").and_call("Bash", bash("head -1 PLAN.md"));
+    let script = steps([look, Turn::write("a", "one\n"), Turn::say("Done.")]);
     let project = "{\"env\":{\"FROM_PROJECT\":\"1\"}}\n";
     let files = [(".verdone/config.toml", AGENT), ("PLAN.md", ONE), (".claude/settings.json", project)];
     let Some(world) = World::with(&files, script) else { return };
+    let ran = world.sandbox.root().join("own-hook-ran");
+    let hook = json!([{ "matcher": "Write", "hooks": [{ "type": "command", "command": format!(": > {}", ran.display()) }] }]);
+    let own = json!({ "permissions": { "deny": ["Bash(cat *)"] }, "hooks": { "PostToolUse": hook } });
+    user_settings(&world, &own.to_string());
     let home = world.sandbox.home().join(".claude");
-    fs::create_dir_all(&home).unwrap();
-    fs::write(home.join("settings.json"), "{\"permissions\":{\"allow\":[\"Bash(ls *)\"]}}\n").unwrap();
     fs::write(home.join("CLAUDE.md"), "Always say please.\n").unwrap();
     let settings = || -> BTreeMap<PathBuf, Vec<u8>> {
         let all = tree(&world.sandbox.home()).into_iter().chain(tree(&world.sandbox.work().join(".claude")));
@@ -401,6 +423,9 @@ fn nothing_is_written_into_the_users_or_the_projects_client_settings() {
     assert!(!state.to_string().contains("verdone hook") && state["hooks"].is_null(), "{state}");
     // And they apply.
     assert!(world.model.turns()[0].contains("Always say please."));
+    assert!(ran.exists());
+    let denied: Vec<bool> = results(&world, 1).iter().map(|result| result.is_error).collect();
+    assert_eq!(denied, [true, false], "{:?}", results(&world, 1));
     assert_eq!(world.sandbox.git(["show", "--stat", "--format=", "HEAD", "--", ".claude"]), "");
 }
 

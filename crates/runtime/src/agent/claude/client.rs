@@ -61,8 +61,10 @@ pub(super) struct Client {
     last_words: String,
     gone: bool,
     frozen: bool,
-    /// Whether it has done a turn: its own servers are up.
+    /// Whether a call was made: its own servers were up by then.
     settled: bool,
+    /// Whether the model was asked in this turn.
+    begun: bool,
     /// What it was told that it may spend.
     pub(super) budget: Option<f64>,
 }
@@ -134,6 +136,7 @@ impl Client {
             gone: false,
             frozen: false,
             settled: false,
+            begun: false,
             budget,
         };
         if hooks == Hooks::Callbacks
@@ -178,6 +181,7 @@ impl Client {
     pub(super) fn turn(&mut self, prompt: &str, uuid: &Uuid, limits: TurnLimits, signals: &Signals, ears: &mut Ears<'_>) -> Turn {
         self.thaw();
         self.companion.begin_turn();
+        self.begun = false;
         self.session.sent(uuid);
         self.say(&ToClient::Prompt { uuid, text: prompt });
         let clock = Stopwatch::start();
@@ -269,6 +273,11 @@ impl Client {
             if unguarded {
                 self.companion.kill();
             }
+            // Calls that processes judge are not seen in time, and a turn may have none. A turn can begin again within itself.
+            if !self.settled && !self.begun {
+                self.companion.settle();
+            }
+            self.begun = true;
         }
         match (&line, ears) {
             (ClientLine::HookCallback(callback), Some((ears, asked))) => {
