@@ -185,10 +185,9 @@ impl Protected {
                 write(&self.dir.join(path), held)?;
             }
         }
-        let shown = |path: &PathBuf| match path.as_os_str().is_empty() {
-            true => self.scope.name().to_owned(),
-            false => Path::new(self.scope.name()).join(path).display().to_string(),
-        };
+        let name = self.scope.name();
+        let below = |path: &PathBuf| Path::new(name).join(path).display().to_string();
+        let shown = |path: &PathBuf| if path.as_os_str().is_empty() { name.to_owned() } else { below(path) };
         Ok(changed.iter().map(shown).collect())
     }
 }
