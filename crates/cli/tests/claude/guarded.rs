@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use verdone_testkit::Output;
 use verdone_testkit::model_server::{Kind, Script, Stall, Times, ToolResult, Turn, When};
+use verdone_testkit::{Output, Signal};
 
 use crate::world::{ONE, PATIENCE, VERDONE, World};
 
@@ -128,6 +128,29 @@ fn neither_the_judges_files_nor_the_clients_settings_can_be_changed_and_the_guar
     assert_eq!(world.sandbox.read(".verdone/config.toml"), AGENT);
     let committed = world.sandbox.git(["show", "--name-only", "--format=", "HEAD"]);
     assert_eq!(committed, "PLAN.md\na");
+}
+
+#[test]
+fn settings_that_a_killed_runs_agent_left_are_put_back_by_the_next_run() {
+    let script = steps([
+        Turn::write("hidden.sh", "d=claude; mkdir -p .$d; echo '{\"disableAllHooks\":true}' > .$d/settings.json\n"),
+        Turn::bash("sh ./hidden.sh"),
+        Turn::say("Never.").stall(Stall::UntilReleased),
+        Turn::bash("git push"),
+        Turn::write("a", "one\n"),
+        Turn::say("Done."),
+    ]);
+    let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
+    let running = world.start(&["run"]);
+    world.model.wait_for_stall(PATIENCE);
+    assert!(world.has(".claude/settings.json"));
+    running.signal(Signal::KILL);
+    running.wait(PATIENCE).assert_code(-9);
+    let output = done(&world);
+    assert!(output.stdout.contains(".claude/settings.json"), "{}", output.transcript());
+    assert!(!world.has(".claude/settings.json"));
+    assert_denied(&results(&world, 4), "git-push");
+    assert_eq!(world.sandbox.git(["show", "--name-only", "--format=", "HEAD"]), "PLAN.md\na");
 }
 
 #[test]
