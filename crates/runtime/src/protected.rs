@@ -1,5 +1,5 @@
 //! The judge's own files: `.verdone/` without its runs and sessions, and what tells git how to see and commit files (its settings, attributes,
-//! ignore rules and hooks). They are held in memory from the start of a run; what a turn or a check did to them is kept aside,
+//! ignore rules and hooks), and the settings of the agent's client in the project. They are held in memory from the start of a run; what a turn or a check did to them is kept aside,
 //! told, and put back before anything is committed.
 
 use std::collections::BTreeMap;
@@ -45,6 +45,8 @@ enum Scope {
     WorkTreeSettings,
     /// `.fresher/`: its scripts and settings count like ours.
     Fresher,
+    /// `.claude/`: its settings and hooks, which could switch guards off, in the user's own sessions too.
+    Client,
 }
 
 /// One directory as it was when the run began.
@@ -77,6 +79,15 @@ impl Protected {
     /// Scripts and settings of a project that was set up for fresher.
     pub fn scripts_of_fresher(project_root: &Path) -> io::Result<Self> {
         Self::of(project_root.join(".fresher"), Scope::Fresher)
+    }
+
+    /// Settings of the agent's client in a project. A link of the user's leads to files that are none of the project's.
+    pub fn client_settings(project_root: &Path) -> io::Result<Option<Self>> {
+        let dir = project_root.join(".claude");
+        if fs::symlink_metadata(&dir).is_ok_and(|meta| !meta.is_dir()) {
+            return Ok(None);
+        }
+        Self::of(dir, Scope::Client).map(Some)
     }
 
     fn of(dir: PathBuf, scope: Scope) -> io::Result<Self> {
@@ -128,6 +139,7 @@ impl Protected {
     /// what was saved of another directory than that is none of this project's.
     pub(crate) fn saved(project_root: &Path, git_top: &Path, dirs: Option<&GitDirs>, run_dir: &Path) -> io::Result<Vec<Self>> {
         let mut places = vec![(Scope::Home, project_root.join(".verdone")), (Scope::Fresher, project_root.join(".fresher"))];
+        places.push((Scope::Client, project_root.join(".claude")));
         if let Some(dirs) = dirs {
             places.push((Scope::GitSettings, dirs.common.clone()));
             places.extend((dirs.own != dirs.common).then(|| (Scope::WorkTreeSettings, dirs.own.clone())));
@@ -148,8 +160,14 @@ impl Protected {
 
     /// Undoes every change since the snapshot; the changed versions go into `aside`. Answers with what was changed.
     pub fn put_back(&self, aside: &Path) -> io::Result<Vec<String>> {
-        let now = read_all(&self.dir, self.scope)?;
         let mut changed = Vec::new();
+        if self.scope == Scope::Client && fs::symlink_metadata(&self.dir).is_ok_and(|meta| !meta.is_dir()) {
+            // What such a link leads to must not be touched.
+            fs::create_dir_all(aside)?;
+            fs::rename(&self.dir, aside.join("in-its-place"))?;
+            changed.push(PathBuf::new());
+        }
+        let now = read_all(&self.dir, self.scope)?;
         for (path, found) in &now {
             if !self.scope.is_same(path, self.files.get(path), found) {
                 keep(aside, path, found)?;
@@ -167,7 +185,10 @@ impl Protected {
                 write(&self.dir.join(path), held)?;
             }
         }
-        Ok(changed.iter().map(|path| Path::new(self.scope.name()).join(path).display().to_string()).collect())
+        let name = self.scope.name();
+        let below = |path: &PathBuf| Path::new(name).join(path).display().to_string();
+        let shown = |path: &PathBuf| if path.as_os_str().is_empty() { name.to_owned() } else { below(path) };
+        Ok(changed.iter().map(shown).collect())
     }
 }
 
@@ -178,6 +199,7 @@ impl Scope {
             Self::GitSettings => "git",
             Self::WorkTreeSettings => "git-of-the-work-tree",
             Self::Fresher => "fresher",
+            Self::Client => "claude",
         }
     }
 
@@ -186,6 +208,7 @@ impl Scope {
             Self::Home => ".verdone",
             Self::GitSettings | Self::WorkTreeSettings => ".git",
             Self::Fresher => ".fresher",
+            Self::Client => ".claude",
         }
     }
 
@@ -194,6 +217,10 @@ impl Scope {
         match self {
             Self::Home => path != Path::new("runs") && path != Path::new("sessions"),
             Self::Fresher => below("hooks").is_some() || ["config.toml", "config.sh"].iter().any(|name| path == Path::new(name)),
+            Self::Client => {
+                let name = path.to_string_lossy();
+                below("hooks").is_some() || (name.starts_with("settings") && name.ends_with(".json") && !name.contains('/'))
+            }
             Self::GitSettings | Self::WorkTreeSettings => {
                 let info = ["", "attributes", "exclude", "grafts", "sparse-checkout"];
                 ["config", "config.worktree"].iter().any(|name| path == Path::new(name))
@@ -211,7 +238,9 @@ impl Scope {
             {
                 settings_that_count(old) == settings_that_count(new)
             }
-            (Self::Home | Self::GitSettings | Self::WorkTreeSettings | Self::Fresher, held, found) => held == Some(found),
+            (Self::Home | Self::GitSettings | Self::WorkTreeSettings | Self::Fresher | Self::Client, held, found) => {
+                held == Some(found)
+            }
         }
     }
 }
@@ -392,5 +421,43 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
         assert_eq!(protected.put_back(&dir.path().join("aside")).unwrap(), [".verdone/guardrails.md"]);
         assert!(fs::symlink_metadata(&pipe).is_err());
+    }
+
+    #[test]
+    fn settings_of_the_client_are_put_back_and_its_other_files_are_the_agents() {
+        let dir = tempfile::tempdir().unwrap();
+        let client = dir.path().join(".claude");
+        fs::create_dir_all(&client).unwrap();
+        fs::write(client.join("settings.json"), "{}").unwrap();
+        let protected = Protected::client_settings(dir.path()).unwrap().unwrap();
+        fs::write(client.join("settings.json"), "{\"disableAllHooks\":true}").unwrap();
+        fs::write(client.join("settings.local.json"), "{\"disableAllHooks\":true}").unwrap();
+        fs::create_dir_all(client.join("agents")).unwrap();
+        fs::write(client.join("agents/reviewer.md"), "Review.").unwrap();
+        let changed = protected.put_back(&dir.path().join("aside")).unwrap();
+        assert_eq!(changed, [".claude/settings.json", ".claude/settings.local.json"]);
+        assert_eq!(fs::read(client.join("settings.json")).unwrap(), b"{}");
+        assert!(!client.join("settings.local.json").exists() && client.join("agents/reviewer.md").exists());
+        assert!(dir.path().join("aside/settings.local.json").exists());
+    }
+
+    #[test]
+    fn what_a_link_in_place_of_the_clients_folder_leads_to_is_not_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, users) = (dir.path().join("project"), dir.path().join("users"));
+        fs::create_dir_all(root.join(".claude")).unwrap();
+        fs::create_dir_all(&users).unwrap();
+        fs::write(root.join(".claude/settings.json"), "ours").unwrap();
+        fs::write(users.join("settings.json"), "theirs").unwrap();
+        let protected = Protected::client_settings(&root).unwrap().unwrap();
+        fs::remove_dir_all(root.join(".claude")).unwrap();
+        std::os::unix::fs::symlink(&users, root.join(".claude")).unwrap();
+        assert_eq!(protected.put_back(&dir.path().join("aside")).unwrap(), [".claude", ".claude/settings.json"]);
+        assert_eq!(fs::read(users.join("settings.json")).unwrap(), b"theirs");
+        assert_eq!(fs::read(root.join(".claude/settings.json")).unwrap(), b"ours");
+
+        // A link of the user's own is left as it is.
+        std::os::unix::fs::symlink(&users, users.join(".claude")).unwrap();
+        assert!(Protected::client_settings(&users).unwrap().is_none());
     }
 }

@@ -39,6 +39,9 @@ use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, owe
 use crate::template::read_template;
 use crate::watchdog::{Starting, Watchdog};
 
+/// Where a user has switched this rule off, an agent may write its client's settings.
+const AGENT_SETTINGS: &str = "agent-settings";
+
 /// What the user asked for, settings already merged.
 #[derive(Debug)]
 pub struct RunRequest {
@@ -239,6 +242,10 @@ impl Ready {
         let settings = Protected::all_git_settings(self.git.common_dir(), self.git.git_dir());
         let mut settings = settings.map_err(io_error("reading git's settings"))?;
         settings.push(Protected::scripts_of_fresher(&root).map_err(io_error("reading .fresher/"))?);
+        let agent_settings = self.request.config.policy.off.iter().all(|rule| rule != AGENT_SETTINGS);
+        if self.request.config.agent.name == "claude" && agent_settings {
+            settings.extend(Protected::client_settings(&root).map_err(io_error("reading .claude/"))?);
+        }
         let rules = Rules {
             limits: self.request.config.limits.clone(),
             red_check: self.request.config.red_check,
@@ -294,7 +301,6 @@ impl Ready {
     pub fn run(self, ours: WorkTree, signals: Signals, reporter: &mut dyn Reporter) -> Result<u8, RunError> {
         let WorkTree { mut lock } = ours;
         let store = Store::of(&self.request.project.root);
-        let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
         for text in &self.request.warnings {
             reporter.report(Update::Notice { text });
         }
@@ -305,6 +311,8 @@ impl Ready {
                 Health::Good => {}
             }
         }
+        // What was examined ran programs, and ended whatever they left: a watchdog in its start would have been taken for that.
+        let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
         self.tell_claims(&store, reporter)?;
         self.tell_owed(&store, reporter)?;
         let now = Timestamp::now();

@@ -6,6 +6,7 @@
 
 mod agent;
 mod api;
+mod guarded;
 mod hooks;
 mod long_lived;
 mod runs;

@@ -87,6 +87,7 @@ impl Claude {
         let limits = request.limits;
         let mut ears = Ears {
             judge: &|input| guard.judge(input, request.run_dir, signals),
+            saw_start: &|session| guard.saw_the_start_of(session),
             on,
             capture: Capture::new(request.redactor, limits.output_bytes, Some(file)),
             flow: Flow::new(),

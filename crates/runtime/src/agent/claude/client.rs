@@ -62,8 +62,10 @@ pub(super) struct Client {
     last_words: String,
     gone: bool,
     frozen: bool,
-    /// Whether it has done a turn: its own servers are up.
+    /// Whether a call was made: its own servers were up by then.
     settled: bool,
+    /// Whether the model was asked in this turn.
+    begun: bool,
     /// What it was told that it may spend.
     pub(super) budget: Option<f64>,
 }
@@ -78,6 +80,8 @@ enum Heeded {
 /// What a turn's lines go through.
 pub(super) struct Ears<'a> {
     pub(super) judge: &'a dyn Fn(&[u8]) -> Judgement,
+    /// Whether the start of a session reached us.
+    pub(super) saw_start: &'a dyn Fn(&str) -> bool,
     pub(super) on: &'a mut dyn FnMut(Moment<'_>),
     pub(super) capture: Capture<'a>,
     pub(super) flow: Flow,
@@ -133,6 +137,7 @@ impl Client {
             gone: false,
             frozen: false,
             settled: false,
+            begun: false,
             budget,
         };
         if hooks == Hooks::Callbacks
@@ -177,6 +182,7 @@ impl Client {
     pub(super) fn turn(&mut self, prompt: &str, uuid: &Uuid, limits: TurnLimits, signals: &Signals, ears: &mut Ears<'_>) -> Turn {
         self.thaw();
         self.companion.begin_turn();
+        self.begun = false;
         self.session.sent(uuid);
         self.say(&ToClient::Prompt { uuid, text: prompt });
         let clock = Stopwatch::start();
@@ -279,6 +285,18 @@ impl Client {
 
     fn heed(&mut self, bytes: &[u8], ears: Option<(&mut Ears<'_>, &mut Option<String>)>) -> Heeded {
         let Some(line) = parse(bytes) else { return Heeded::Nothing };
+        if let (ClientLine::Init(init), Some((ears, _))) = (&line, &ears) {
+            // Hooks of a session's start come before this, and the model is asked after it.
+            let unguarded = init.session_id.as_deref().is_some_and(|session| !(ears.saw_start)(session));
+            if unguarded {
+                self.companion.kill();
+            }
+            // Calls that processes judge are not seen in time, and a turn may have none. A turn can begin again within itself.
+            if !self.settled && !self.begun {
+                self.companion.settle();
+            }
+            self.begun = true;
+        }
         match (&line, ears) {
             (ClientLine::HookCallback(callback), Some((ears, asked))) => {
                 if callback.callback == "PreToolUse" {
