@@ -142,7 +142,7 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
             let script = script.ok_or("no script: set agent.scripted.script in .verdone/config.toml")?;
             scripted::start(&request.cwd.join(script), request.prompt)
         }
-        other => Err(format!("no agent is named {other:?}: there are command and scripted")),
+        other => Err(format!("no agent is named {other:?}: there are claude, command and scripted")),
     }
 }
 

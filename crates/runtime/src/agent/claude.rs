@@ -105,6 +105,7 @@ impl Claude {
             guard.judged_in(client.session.id()).iter().for_each(|call| client.session.judged(call));
         }
         let nonce = match &turn.end {
+            _ if client.unguarded => Nonce::Missing,
             Some(end) if end.results > 0 && !guard.saw_the_start_of(client.session.id()) => Nonce::Missing,
             Some(end) if end.results > 0 => Nonce::Seen,
             // It may have ended before it had begun.

@@ -66,6 +66,8 @@ pub(super) struct Client {
     settled: bool,
     /// Whether the model was asked in this turn.
     begun: bool,
+    /// No hook saw its session begin.
+    pub(super) unguarded: bool,
     /// What it was told that it may spend.
     pub(super) budget: Option<f64>,
 }
@@ -137,6 +139,7 @@ impl Client {
             gone: false,
             frozen: false,
             settled: false,
+            unguarded: false,
             begun: false,
             budget,
         };
@@ -289,6 +292,7 @@ impl Client {
             // Hooks of a session's start come before this, and the model is asked after it.
             let unguarded = init.session_id.as_deref().is_some_and(|session| !(ears.saw_start)(session));
             if unguarded {
+                self.unguarded = true;
                 self.companion.kill();
             }
             // Calls that processes judge are not seen in time, and a turn may have none. A turn can begin again within itself.
