@@ -10,4 +10,5 @@ mod hooks;
 mod long_lived;
 mod runs;
 mod skipping;
+mod trouble;
 mod world;

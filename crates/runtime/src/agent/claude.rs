@@ -98,8 +98,10 @@ impl Claude {
         result.said = capture.finish(&mut |_, _| {}).text;
         result.output_file = Some(output_file);
         (result.duration, result.leftovers) = (turn.duration, turn.leftovers);
-        self.context =
-            if turn.cut.is_none() { client.measure(signals).or(client.session.context()) } else { client.session.context() };
+        self.context = match turn.cut {
+            Some(Cut::Stopped) => client.session.context(),
+            Some(Cut::Wall | Cut::Idle | Cut::Asked(_)) | None => client.measure(signals).or(client.session.context()),
+        };
         if client.hooks == Hooks::Exec {
             guard.judged_in(client.session.id()).iter().for_each(|call| client.session.judged(call));
         }
