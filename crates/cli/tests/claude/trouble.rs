@@ -76,7 +76,7 @@ fn outcomes(journal: &[Value]) -> Vec<String> {
 }
 
 /// The client's own process.
-fn client(world: &World) -> Option<u32> {
+pub(crate) fn client(world: &World) -> Option<u32> {
     let is_client = |command: &str| command.contains("--input-format") && command.contains("stream-json");
     world.sandbox.survivors().into_iter().find(|process| is_client(&process.command)).map(|process| process.pid)
 }
@@ -103,7 +103,7 @@ fn state(pid: u32) -> Option<char> {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?.rsplit_once(") ")?.1.chars().next()
 }
 
-fn send(pid: u32, signal: &str) {
+pub(crate) fn send(pid: u32, signal: &str) {
     assert!(std::process::Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
