@@ -209,6 +209,8 @@ fn a_client_that_dies_in_a_turn_is_replaced_and_the_story_is_done() {
         let turns = events(&journal, "turn_ended");
         assert!(turns[0]["outcome"]["crashed"]["reason"].as_str().unwrap().contains("signal 9"), "{place:?}: {}", turns[0]);
         assert_ne!(turns[0]["session"]["id"], turns[1]["session"]["id"], "{place:?}");
+        let left = turns[0]["leftovers"].as_u64();
+        assert!(matches!(place, At::Answer) || left >= Some(2), "its commands do not outlive it: {}", turns[0]);
     }
 }
 

@@ -116,8 +116,10 @@ impl Claude {
             compactions: turn.end.as_ref().map_or(0, |end| end.compactions),
         });
         let liveness = client.session.liveness(nonce);
-        if client.is_gone() {
-            self.end(grace, signals);
+        if client.is_gone()
+            && let Some(client) = self.client.take()
+        {
+            result.leftovers += client.end(grace, signals);
         }
         result.outcome = outcome(turn, liveness, request);
         if matches!(result.outcome, TurnOutcome::GuardDead { .. }) {

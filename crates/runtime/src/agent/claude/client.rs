@@ -363,13 +363,13 @@ impl Client {
         false
     }
 
-    /// Ends the process in order.
-    pub(super) fn end(mut self, grace: Duration, signals: &Signals) {
+    /// Ends the process in order. How many others it left behind, which are ended too.
+    pub(super) fn end(mut self, grace: Duration, signals: &Signals) -> u32 {
         self.thaw();
         if self.gone {
             self.companion.kill();
         }
-        self.companion.end(grace, signals);
+        self.companion.end(grace, signals).1
     }
 
     fn exited(&mut self) -> Option<TurnEnd> {
