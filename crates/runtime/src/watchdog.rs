@@ -43,7 +43,9 @@ impl Watchdog {
         // It needs nothing, and with our environment it would look like something that the run left behind.
         command.current_dir("/").env_clear().envs(std::env::var_os(PROFILE).map(|file| (PROFILE, file)));
         command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Starting { child: command.spawn()?, pipe })
+        let child = command.spawn()?;
+        process::let_orphans_go_of(&child);
+        Ok(Starting { child, pipe })
     }
 
     /// The run has ended in order.

@@ -11,4 +11,6 @@ mod hooks;
 mod long_lived;
 mod runs;
 mod skipping;
+mod soak;
+mod trouble;
 mod world;

@@ -121,8 +121,10 @@ impl Claude {
             compactions: turn.end.as_ref().map_or(0, |end| end.compactions),
         });
         let liveness = client.session.liveness(nonce);
-        if client.is_gone() {
-            self.end(grace, signals);
+        if client.is_gone()
+            && let Some(client) = self.client.take()
+        {
+            result.leftovers += client.end(grace, signals);
         }
         // The client's words may quote anything.
         let clean = |reason: &str| sanitise_line(&request.redactor.redact(reason)).into_owned();

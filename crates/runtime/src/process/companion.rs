@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::standstill;
 use super::supervise::{QUEUE, Report, command, read, wait_without_reaping};
 use super::tree::{self, Process, Spared};
 use super::{Spawn, SpawnError};
@@ -215,12 +216,15 @@ impl Companion {
         (status, tree::end_leftovers(&spared, grace, signals))
     }
 
-    /// Stops its group; [`Companion::go_on`] lets it go on.
+    /// Stops its group; [`Companion::go_on`] lets it go on. Neither while everything stands: who is stopped now would be taken for
+    /// one that the standstill stopped, and who goes on now would run alone.
     pub fn stop(&self) {
+        let _gate = standstill::gate();
         let _ = kill_process_group(self.group, Signal::STOP);
     }
 
     pub fn go_on(&self) {
+        let _gate = standstill::gate();
         let _ = kill_process_group(self.group, Signal::CONT);
     }
 

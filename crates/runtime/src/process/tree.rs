@@ -41,10 +41,20 @@ pub(super) struct Spared {
     pub(super) families: Vec<Process>,
 }
 
+/// A child of ours whose children are to be nobody's.
+#[cfg(target_os = "linux")]
+static LETS_LOOSE: std::sync::Mutex<Option<rustix::process::Pid>> = std::sync::Mutex::new(None);
+
 /// Makes orphans of our children our own children instead of init's. Costs nothing when done again.
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let child = LETS_LOOSE.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if let Some(child) = child {
+            // Its own waiter reaps it; one that is reaped already is an error, and nothing to wait for.
+            let _ = waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        }
         // Only kernels before 3.4 refuse; the group is still ended there.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
@@ -56,6 +66,16 @@ pub fn let_orphans_go() {
     {
         let _ = rustix::process::set_child_subreaper(None);
     }
+}
+
+/// Nobody adopts what this child of ours starts: whoever wants to adopt orphans waits until it is gone, which has to be soon.
+pub fn let_orphans_go_of(child: &std::process::Child) {
+    #[cfg(target_os = "linux")]
+    {
+        *LETS_LOOSE.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(rustix::process::Pid::from_child(child));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = child;
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -192,7 +192,7 @@ impl Client {
         let (end, cut) = self.until_over(&clock, limits, signals, ears);
         let duration = clock.elapsed();
         // Before anything is ended: what ends in the background wakes the agent.
-        let context = if cut.is_none() { self.measure(signals) } else { None }.or(self.session.context());
+        let context = if cut == Some(Cut::Stopped) { None } else { self.measure(signals) }.or(self.session.context());
         self.freeze();
         Turn { end, cut, duration, leftovers: self.end_leftovers(limits.grace.min(Duration::from_secs(1)), signals), context }
     }
@@ -404,13 +404,13 @@ impl Client {
         false
     }
 
-    /// Ends the process in order.
-    pub(super) fn end(mut self, grace: Duration, signals: &Signals) {
+    /// Ends the process in order. How many others it left behind, which are ended too.
+    pub(super) fn end(mut self, grace: Duration, signals: &Signals) -> u32 {
         self.thaw();
         if self.gone {
             self.companion.kill();
         }
-        self.companion.end(grace, signals);
+        self.companion.end(grace, signals).1
     }
 
     fn exited(&mut self) -> Option<TurnEnd> {

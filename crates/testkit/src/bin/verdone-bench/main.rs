@@ -6,6 +6,7 @@
 
 mod bench;
 mod case;
+mod client;
 mod hooks;
 mod instructions;
 mod journal;
@@ -25,18 +26,26 @@ use settings::Settings;
 
 fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
-    let what = args.iter().position(|arg| arg == "hooks" || arg == "instructions").map(|at| args.remove(at));
+    if args.first().is_some_and(|arg| arg == "tap") {
+        return ended(client::tap(args.into_iter().skip(1)).map(|code| (code, String::new())));
+    }
+    let what = args.iter().position(|arg| ["hooks", "instructions", "client"].contains(&arg.as_str())).map(|at| args.remove(at));
     let args = args.into_iter();
     let outcome = match what.as_deref() {
+        Some("client") => client::measure(args),
         Some("hooks") => hooks::measure(args),
         Some(_) => instructions::check(args),
         None => Settings::parse(args).and_then(|settings| measure(&settings)),
     };
-    // Either reader may have closed its pipe, which is no error of a benchmark.
+    ended(outcome.map(|report| (ExitCode::SUCCESS, report)))
+}
+
+/// Either reader may have closed its pipe, which is no error of a benchmark.
+fn ended(outcome: Result<(ExitCode, String), String>) -> ExitCode {
     match outcome {
-        Ok(report) => {
+        Ok((code, report)) => {
             let _ = std::io::stdout().write_all(report.as_bytes());
-            ExitCode::SUCCESS
+            code
         }
         Err(message) => {
             let _ = writeln!(std::io::stderr(), "error: {message}");

@@ -142,7 +142,7 @@ impl Report<'_> {
 }
 
 /// By nearest rank.
-fn quantile(samples: &[f64], part: f64) -> f64 {
+pub(crate) fn quantile(samples: &[f64], part: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     #[expect(clippy::cast_sign_loss, reason = "part and the length are not negative")]
