@@ -9,5 +9,6 @@ mod api;
 mod hooks;
 mod long_lived;
 mod runs;
+mod service;
 mod skipping;
 mod world;

@@ -51,6 +51,8 @@ pub struct Standing {
     pub context: Option<ContextUse>,
     /// There is no session to go on with.
     pub no_session: bool,
+    /// Of these there was one before.
+    pub lost: bool,
     /// The last attempt was rolled back: the session believes in edits that are gone.
     pub rolled_back: bool,
     /// The session itself is the trouble: its context does not fit any more, or cannot be resumed.
@@ -72,11 +74,11 @@ pub enum NextSession {
 /// Decides it.
 pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standing) -> NextSession {
     let fresh = |why: &str| NextSession::Fresh { why: why.to_owned() };
-    if standing.no_session {
-        return fresh("there is no session yet");
-    }
     if standing.rolled_back {
         return fresh("the last attempt was rolled back");
+    }
+    if standing.no_session {
+        return fresh(if standing.lost { "the last session is gone" } else { "there is no session yet" });
     }
     if standing.spent {
         return fresh("the last session cannot go on");

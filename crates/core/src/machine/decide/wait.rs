@@ -14,6 +14,8 @@ const FIRST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(5 * 60);
 /// Where a usage limit does not say when it ends.
 const UNKNOWN_RESET: SignedDuration = SignedDuration::from_mins(15);
+/// Where it says a time that has passed: it is asked again, but not all the time.
+const PAST_RESET: SignedDuration = SignedDuration::from_secs(10);
 /// The service counts by another clock than ours.
 const AFTER_RESET: SignedDuration = SignedDuration::from_secs(1);
 
@@ -29,8 +31,12 @@ pub(super) fn usage_limit(
     if !rules.limits.wait_for_usage {
         return reject(events, &attempt.place, Rejection::UsageLimit, reason);
     }
-    let until = resets.unwrap_or_else(|| at.saturating_add(UNKNOWN_RESET).unwrap_or(at));
-    let until = until.saturating_add(AFTER_RESET).unwrap_or(until);
+    let later = |from: Timestamp, by: SignedDuration| from.saturating_add(by).unwrap_or(from);
+    let until = match resets {
+        Some(resets) if resets > at => later(resets, AFTER_RESET),
+        Some(_) => later(at, PAST_RESET),
+        None => later(at, UNKNOWN_RESET),
+    };
     wait(state, attempt, events, WaitCause::UsageLimit, until, reason)
 }
 
