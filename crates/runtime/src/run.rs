@@ -294,7 +294,11 @@ impl Ready {
     pub fn run(self, ours: WorkTree, signals: Signals, reporter: &mut dyn Reporter) -> Result<u8, RunError> {
         let WorkTree { mut lock } = ours;
         let store = Store::of(&self.request.project.root);
-        let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
+        let mut watchdog = Watchdog::start(self.request.config.limits.grace.duration());
+        // The client is asked for its version, and what that leaves behind is swept.
+        if let (Ok(watchdog), "claude") = (&mut watchdog, self.request.config.agent.name.as_str()) {
+            watchdog.get_loose();
+        }
         for text in &self.request.warnings {
             reporter.report(Update::Notice { text });
         }

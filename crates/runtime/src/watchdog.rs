@@ -54,6 +54,12 @@ impl Watchdog {
 }
 
 impl Starting {
+    /// Waits until it is nobody's child. Has to come before anything that sweeps, or the watchdog would be swept away.
+    pub fn get_loose(&mut self) {
+        // What went wrong is told by `watch`, which asks again.
+        let _ = self.child.wait();
+    }
+
     /// Comes before orphans are adopted, or the watchdog would be one of them.
     pub fn watch(mut self, run: &RunId) -> io::Result<Watchdog> {
         let status = self.child.wait()?;
