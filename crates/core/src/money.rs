@@ -34,6 +34,7 @@ impl TryFrom<f64> for Usd {
         if !dollars.is_finite() || !(0.0..=1e9).contains(&dollars) {
             return Err(format!("{dollars} is not an amount of money: write 20, 0.5, or 0 for no limit"));
         }
+        #[expect(clippy::cast_sign_loss, reason = "it was just seen not to be negative")]
         Ok(Self { millionths: (dollars * 1e6).round() as u64 })
     }
 }

@@ -74,8 +74,6 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.service_errors += u32::from(*why == WaitCause::ServiceError);
             state.phase = Phase::Waiting { until: *until };
         }
-        // The turn comes next, or the end of the attempt.
-        Event::WaitEnded { .. } => {}
         Event::Verified { outcome, tree, changed, runs, reason, .. } => {
             with_attempt(state, |attempt| {
                 attempt.changed |= *changed > 0;
@@ -142,7 +140,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.undoing = Some(Undoing { at: recorded.at, before: before.clone(), to: to.clone() });
         }
         Event::Undone { .. } | Event::UndoTakenBack { .. } => state.undoing = None,
-        Event::ScriptRan { .. } | Event::GuardFailed { .. } => {}
+        Event::ScriptRan { .. } | Event::GuardFailed { .. } | Event::WaitEnded { .. } => {}
     }
 }
 

@@ -147,8 +147,7 @@ impl Companion {
                     self.lines[stream as usize].push(&bytes, &mut |line| heard.push_back(Heard::Line(stream, line)));
                 }
                 Ok(Report::Closed | Report::WantsTerminal | Report::Exited | Report::Woken) => {}
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
         for (stream, lines) in [Stream::Stdout, Stream::Stderr].into_iter().zip(&mut self.lines) {

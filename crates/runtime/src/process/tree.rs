@@ -8,7 +8,7 @@ use crate::signal::Signals;
 #[cfg(target_os = "linux")]
 pub(super) use linux::{all, below, descendants, end_leftovers, end_marked, send};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{descendants, end_leftovers, end_marked};
+pub(super) use other::{all, below, descendants, end_leftovers, end_marked};
 
 pub(super) const CAN_WALK: bool = cfg!(target_os = "linux");
 
@@ -63,6 +63,14 @@ mod other {
     use super::{Duration, Process, Signals, Spared};
 
     pub(in super::super) fn descendants() -> Vec<Process> {
+        Vec::new()
+    }
+
+    pub(in super::super) fn all() -> Vec<Process> {
+        Vec::new()
+    }
+
+    pub(in super::super) fn below(_: u32, _: &[Process], _: &Spared) -> Vec<Process> {
         Vec::new()
     }
 

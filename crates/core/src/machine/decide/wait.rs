@@ -11,7 +11,7 @@ use crate::machine::{Attempt, Decision, Effect, Rules, State};
 
 /// The first wait after an error; each further one is twice as long.
 const FIRST: Duration = Duration::from_secs(2);
-const LONGEST: Duration = Duration::from_secs(5 * 60);
+const LONGEST: Duration = Duration::from_mins(5);
 /// Where a usage limit does not say when it ends.
 const UNKNOWN_RESET: SignedDuration = SignedDuration::from_mins(15);
 /// Where it says a time that has passed: it is asked again, but not all the time.

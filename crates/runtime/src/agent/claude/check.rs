@@ -74,13 +74,13 @@ fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>
     let bad = |message: String, hint: &str| Err(Box::new(Finding::bad(NAME, message, [hint])));
     let install = "install Claude Code, or set agent.claude.binary to its path";
     match process::run(&spawn, &Signals::none(), &mut |_| {}) {
-        Ok(ended) if ended.exit == Exit::Code(0) => match version(&ended.output.text) {
-            Some(found) => Ok(found),
-            None => {
+        Ok(ended) if ended.exit == Exit::Code(0) => {
+            let Some(found) = version(&ended.output.text) else {
                 let said = sanitise_line(ended.output.text.lines().next().unwrap_or_default());
-                bad(format!("{} --version says no version: {said}", config.binary), install)
-            }
-        },
+                return bad(format!("{} --version says no version: {said}", config.binary), install);
+            };
+            Ok(found)
+        }
         Ok(ended) => {
             let said = sanitise_line(ended.output.tail(200).lines().next_back().unwrap_or_default());
             bad(format!("{} --version failed: {said}", config.binary), install)
@@ -93,7 +93,7 @@ fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>
 /// Where nothing of this is there, the first turn will fail; where something is, it may still be out of date.
 fn may_be_logged_in(config: &ClaudeAgent) -> bool {
     let set = |name: &&str| config.env.contains_key(*name) || std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    if cfg!(target_os = "macos") || LOGINS.iter().any(|name| set(&name)) {
+    if cfg!(target_os = "macos") || LOGINS.iter().any(set) {
         return true;
     }
     let home = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from);

@@ -18,7 +18,7 @@ use crate::process::{Companion, EnvPlan, Flow, Heard, Moment, Spawn, SpawnError,
 use crate::signal::{Signals, Stop};
 
 /// A client that has not begun to talk by then never will.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 /// Requests of ours are answered in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(125);
