@@ -80,8 +80,12 @@ pub(crate) fn context(session: &SessionUse) -> Option<String> {
 
 /// How often the client itself shortened its conversation.
 pub(crate) fn compacted(session: &SessionUse) -> Option<String> {
-    (session.compactions > 0)
-        .then(|| format!("the agent's conversation was replaced by a summary {}", plural(session.compactions as usize, "time", "times")))
+    let often = match session.compactions {
+        0 => return None,
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
+    Some(format!("the agent's conversation was replaced by a summary {often}"))
 }
 
 pub(crate) fn red(red: Red) -> &'static str {

@@ -297,3 +297,23 @@ fn a_client_that_is_missing_or_too_old_is_refused_with_what_to_do() {
         }
     }
 }
+
+#[test]
+fn a_conversation_that_the_client_shortens_by_itself_is_noticed_and_told() {
+    // Near the end of the window, which only a single session comes to.
+    let brim = Usage { input: 980_000, ..FULL };
+    let first = [Turn::write("a", "one\n"), Turn::say("Done.").usage(brim)];
+    let script = Script::new().on(FIRST, first).rule(When { after_tool: Some(false), ..When::default() }, Times::Once, Turn::write("b", "two\n")).rule(
+        When::after_tool(),
+        Times::Once,
+        Turn::say("Both are there."),
+    );
+    let Some(world) = world("sessions = \"single\"\n", TWO, script) else { return };
+    let output = world.verdone(&["run"]);
+    output.assert_code(0);
+    world.assert_scripted();
+    let journal = world.journal();
+    let sessions = sessions(&journal);
+    assert_eq!((&sessions[1]["id"], &sessions[1]["compactions"]), (&sessions[0]["id"], &1.into()), "{sessions:?}");
+    assert!(output.stdout.contains("conversation was replaced by a summary once"), "{}", output.transcript());
+}

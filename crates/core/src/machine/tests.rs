@@ -1,5 +1,7 @@
 //! The loop's laws, over generated worlds: a world answers each effect in some way, and the laws hold whatever it answers.
 
+mod service;
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -14,12 +16,16 @@ struct World {
     at: usize,
     open: Vec<StoryId>,
     clock: Duration,
+    /// Moments of waits so far: each wait is over at some time, and no allowance is used up for ever.
+    moments: u32,
 }
+
+const MOST_MOMENTS: u32 = 100;
 
 impl World {
     fn new(choices: Vec<u8>, stories: usize) -> Self {
         let open = (1..=stories).map(|n| StoryId(format!("US-{n:03}"))).collect();
-        Self { choices, at: 0, open, clock: Duration::ZERO }
+        Self { choices, at: 0, open, clock: Duration::ZERO, moments: 0 }
     }
 
     fn pick(&mut self, of: u8) -> u8 {
@@ -70,7 +76,10 @@ impl World {
                 Input::RedChecked { red, runs: self.runs() }
             }
             Effect::Turn => Input::TurnEnded(self.turn()),
-            Effect::Wait => Input::Waited { over: self.pick(2) == 0 },
+            Effect::Wait => {
+                self.moments += 1;
+                Input::Waited { over: self.pick(2) == 0 || self.moments > MOST_MOMENTS }
+            }
             Effect::Verify => Input::Verified(self.verification()),
             Effect::Commit if self.pick(4) == 0 => Input::CommitRefused { message: "no".to_owned() },
             Effect::Commit => {
@@ -113,7 +122,7 @@ impl World {
             3 if self.pick(4) == 0 => TurnOutcome::GuardDead { reason: reason() },
             3 => TurnOutcome::ApiError { reason: reason(), status: Some(529), retryable: true },
             4 if self.pick(4) == 0 => TurnOutcome::Budget { reason: reason() },
-            4 => TurnOutcome::UsageLimit { reason: reason(), resets_at: None },
+            4 if self.moments < MOST_MOMENTS => TurnOutcome::UsageLimit { reason: reason(), resets_at: None },
             5 => TurnOutcome::Refused { reason: reason() },
             6 => TurnOutcome::MaxTurns { reason: reason() },
             _ => TurnOutcome::Ended,

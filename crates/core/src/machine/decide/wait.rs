@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::attempt::reject;
-use super::{out_of_time, stopped_by, then};
+use super::attempt::{reject, spent};
+use super::{out_of_time, over_budget, stopped_by, then};
 use crate::event::{Event, Rejection, WaitCause};
 use crate::machine::{Attempt, Decision, Effect, Rules, State};
 
@@ -37,7 +37,7 @@ pub(super) fn usage_limit(
         Some(_) => later(at, PAST_RESET),
         None => later(at, UNKNOWN_RESET),
     };
-    wait(state, attempt, events, WaitCause::UsageLimit, until, reason)
+    wait(state, rules, attempt, events, (WaitCause::UsageLimit, until), reason)
 }
 
 /// The service could not do its work at `at`.
@@ -53,12 +53,22 @@ pub(super) fn service_error(
         return reject(events, &attempt.place, Rejection::ServiceError, reason);
     }
     let until = at.saturating_add(backoff(state)).unwrap_or(at);
-    wait(state, attempt, events, WaitCause::ServiceError, until, reason)
+    wait(state, rules, attempt, events, (WaitCause::ServiceError, until), reason)
 }
 
-fn wait(state: &State, attempt: &Attempt, mut events: Vec<Event>, why: WaitCause, until: Timestamp, reason: String) -> Decision {
+fn wait(
+    state: &State,
+    rules: &Rules,
+    attempt: &Attempt,
+    mut events: Vec<Event>,
+    (why, until): (WaitCause, Timestamp),
+    reason: String,
+) -> Decision {
     if let Some(signal) = state.stop {
         return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    }
+    if let Some(reason) = over_budget(state, rules, spent(state, &events)) {
+        return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
     events.push(Event::WaitStarted { place: attempt.place.clone(), why, reason, until });
     then(events, Effect::Wait)
