@@ -118,12 +118,19 @@ impl Page<'_> {
     fn takeover(&mut self, story: &StoryView) {
         let turns = story.attempts.iter().flat_map(|attempt| &attempt.turns);
         // The id is the client's word; nothing else than one may come out as part of a command.
-        let plain = |id: &&str| !id.is_empty() && !id.starts_with('-') && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        let Some(id) = turns.filter_map(|turn| turn.session.as_ref()).next_back().map(|last| last.id.as_str()).filter(plain) else {
+        let plain =
+            |id: &&str| !id.is_empty() && !id.starts_with('-') && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let Some(id) = turns.filter_map(|turn| turn.session.as_ref()).next_back().map(|last| last.id.as_str()).filter(plain)
+        else {
             return;
         };
         self.out.push('\n');
-        self.put(0, None, Tone::Plain, "To go on with the agent's last session yourself, in a copy of it, in the project's folder:");
+        self.put(
+            0,
+            None,
+            Tone::Plain,
+            "To go on with the agent's last session yourself, in a copy of it, in the project's folder:",
+        );
         self.out.push_str(&format!("    claude --resume {id} --fork-session\n"));
         self.note(0, "The guards of the run are not in it; verdone install puts them into your own sessions.");
     }

@@ -154,7 +154,9 @@ fn a_context_that_is_full_between_stories_gives_the_next_a_fresh_session_with_a_
     assert_ne!(sessions[0]["id"], sessions[1]["id"], "{sessions:?}");
     assert!(sessions[1]["fresh"].as_str().unwrap().contains("the limit is 60000"), "{sessions:?}");
     let prompt = &prompts(&world)[1];
-    for told in ["# Hand-over", "the limit is 60000", "- US-001: Write a (verified)", "- US-002: Write b, now", "The file a is there."] {
+    for told in
+        ["# Hand-over", "the limit is 60000", "- US-001: Write a (verified)", "- US-002: Write b, now", "The file a is there."]
+    {
         assert!(prompt.contains(told), "{told}\n{prompt}");
     }
     let fresh = world.model.turns();
@@ -178,7 +180,13 @@ fn a_context_that_is_full_within_a_story_hands_over_what_was_done_what_failed_an
     let sessions = sessions(&journal);
     assert_ne!(sessions[0]["id"], sessions[1]["id"], "{sessions:?}");
     let prompt = &prompts(&world)[1];
-    let told = ["`wrong`", "## Tried and failed\n\n- US-001: ", "US-001: Write a, now", "Done, it is in another file.", "Never touch the file c"];
+    let told = [
+        "`wrong`",
+        "## Tried and failed\n\n- US-001: ",
+        "US-001: Write a, now",
+        "Done, it is in another file.",
+        "Never touch the file c",
+    ];
     for told in told {
         assert!(prompt.contains(told), "{told}\n{prompt}");
     }
@@ -249,6 +257,26 @@ fn a_cap_that_is_passed_by_the_last_answer_of_a_turn_allows_no_further_turn() {
 }
 
 #[test]
+fn a_client_that_is_started_later_is_given_what_is_left_of_the_money() {
+    let dear = Usage { output: 240_000, ..DEAR };
+    let first = [Turn::write("a", "one\n"), Turn::say("Done, at length.").usage(dear)];
+    let script = Script::new().on(FIRST, first).on(SECOND, writes("b"));
+    let claude = "#!/bin/sh\necho \"$@\" >> \"$HOME/started\"\nexec claude \"$@\"\n";
+    let Some(world) = world("sessions = \"fresh\"\nbinary = \"noted-claude\"\n", TWO, script) else { return };
+    world.sandbox.add_script("noted-claude", claude);
+    let output = world.verdone(&["run", "--max-cost", "8"]);
+    output.assert_code(0);
+    world.assert_scripted();
+    let journal = world.journal();
+    let cost = events(&journal, "turn_ended")[0]["usage"]["cost_usd"].as_f64().unwrap();
+    assert!((4.1..7.9).contains(&cost), "more than half has to be spent for this test: {cost}");
+    let started = std::fs::read_to_string(world.sandbox.home().join("started")).unwrap();
+    let given = |line: &str| line.split("--max-budget-usd ").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap();
+    let given: Vec<f64> = started.lines().filter(|line| line.contains("--max-budget-usd")).map(given).collect();
+    assert!(given.len() == 2 && (given[0] - 8.0).abs() < 0.01 && (given[1] - (8.0 - cost)).abs() < 0.01, "{given:?} {cost}");
+}
+
+#[test]
 fn a_key_that_is_refused_ends_the_run_as_a_fault_of_the_setup_with_the_way_to_log_in() {
     let refused = ApiError::status(401).message("invalid x-api-key");
     let script = Script::new().rule(When::default(), Times::Always, refused);
@@ -288,7 +316,7 @@ fn a_client_that_is_missing_or_too_old_is_refused_with_what_to_do() {
         (old.display().to_string(), "2.1.100 is too old: before 2.1.295", "claude update"),
     ];
     for (binary, what, hint) in cases {
-        sandbox.write(".verdone/config.toml", &format!("[agent]\nname = \"claude\"\n[agent.claude]\nbinary = \"{binary}\"\n"));
+        sandbox.write(".verdone/config.toml", format!("[agent]\nname = \"claude\"\n[agent.claude]\nbinary = \"{binary}\"\n"));
         for command in ["run", "doctor"] {
             let output = sandbox.verdone(VERDONE, [command]);
             output.assert_code(2);
@@ -303,11 +331,10 @@ fn a_conversation_that_the_client_shortens_by_itself_is_noticed_and_told() {
     // Near the end of the window, which only a single session comes to.
     let brim = Usage { input: 980_000, ..FULL };
     let first = [Turn::write("a", "one\n"), Turn::say("Done.").usage(brim)];
-    let script = Script::new().on(FIRST, first).rule(When { after_tool: Some(false), ..When::default() }, Times::Once, Turn::write("b", "two\n")).rule(
-        When::after_tool(),
-        Times::Once,
-        Turn::say("Both are there."),
-    );
+    let script = Script::new()
+        .on(FIRST, first)
+        .rule(When { after_tool: Some(false), ..When::default() }, Times::Once, Turn::write("b", "two\n"))
+        .rule(When::after_tool(), Times::Once, Turn::say("Both are there."));
     let Some(world) = world("sessions = \"single\"\n", TWO, script) else { return };
     let output = world.verdone(&["run"]);
     output.assert_code(0);

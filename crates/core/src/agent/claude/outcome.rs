@@ -83,9 +83,7 @@ fn of_api(result: &ResultLine<'_>, facts: &Facts<'_>) -> TurnOutcome {
         Some(401 | 403) => auth(result),
         Some(408 | 409 | 429) => api_error(result, true),
         Some(status) => api_error(result, status >= 500),
-        None if in_words(&["not logged in", "please run /login", "invalid api key", "credit balance is too low"]) => {
-            auth(result)
-        }
+        None if in_words(&["not logged in", "please run /login", "invalid api key", "credit balance is too low"]) => auth(result),
         // No answer at all: the network, a timeout, a broken stream.
         None => api_error(result, !matches!(error, "invalid_request" | "model_not_found" | "max_output_tokens")),
     }

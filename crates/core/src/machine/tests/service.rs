@@ -35,6 +35,7 @@ impl Bench {
         bench
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "inputs are made where they are given")]
     fn give(&mut self, input: Input) -> Option<&Effect> {
         let decision = decide(&self.state, &self.rules, self.now, &input);
         record(&mut self.state, &mut self.journal, decision.events, self.now);
