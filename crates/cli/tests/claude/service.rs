@@ -195,6 +195,36 @@ fn a_context_that_is_full_within_a_story_hands_over_what_was_done_what_failed_an
 }
 
 #[test]
+fn a_client_that_dies_in_a_turn_is_started_again_and_told_what_was_done() {
+    let first = [Turn::write("wrong", "one\n"), Turn::bash("kill -9 $PPID")];
+    let script = Script::new().on(FIRST, first).on("# Hand-over", writes("a"));
+    let Some(world) = world("", ONE, script) else { return };
+    let output = world.verdone(&["run"]);
+    output.assert_code(0);
+    world.assert_scripted();
+    let journal = world.journal();
+    assert!(events(&journal, "turn_ended")[0]["outcome"]["crashed"].is_object(), "{}", output.transcript());
+    assert_eq!(sessions(&journal)[1]["fresh"], "the last session is gone");
+    let prompt = &prompts(&world)[1];
+    for told in ["because the last session is gone", "`wrong`", "- US-001: the last turn crashed: signal 9"] {
+        assert!(prompt.contains(told), "{told}\n{prompt}");
+    }
+    world.sandbox.assert_no_survivors(PATIENCE);
+}
+
+#[test]
+fn a_prompt_that_no_longer_fits_is_made_again_in_a_fresh_session() {
+    let too_long = ApiError::status(400).message("prompt is too long: 1200000 tokens > 1000000 maximum");
+    let script = Script::new().on(FIRST, writes("a")).on(SECOND, [too_long]).on("# Hand-over", writes("b"));
+    let Some(world) = world("", TWO, script) else { return };
+    let output = world.verdone(&["run"]);
+    output.assert_code(0);
+    world.assert_scripted();
+    let journal = world.journal();
+    assert_eq!(sessions(&journal)[2]["fresh"], "the last session cannot go on", "{}", output.transcript());
+}
+
+#[test]
 fn a_mode_of_fresh_sessions_gives_every_story_its_own_and_a_single_one_ignores_the_context() {
     let Some(fresh) = world("sessions = \"fresh\"\n", TWO, both()) else { return };
     fresh.verdone(&["run"]).assert_code(0);
