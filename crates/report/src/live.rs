@@ -99,7 +99,7 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Times
 }
 
 /// How long it still takes. The time comes first: on most screens the end of the line is cut.
-fn waiting(view: &RunView, wall: Option<Timestamp>) -> String {
+pub(crate) fn waiting(view: &RunView, wall: Option<Timestamp>) -> String {
     let (Some(wait), Some(now)) = (&view.waiting, wall) else { return view.phase.words().to_owned() };
     format!("{} to wait: {}", clock(millis_between(now, wait.until)), wait_cause(wait.why).to_lowercase())
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use verdone_testkit::model_server::{ApiError, Script, Stop, Times, Turn, Usage, When};
-use verdone_testkit::{Claude, Sandbox};
+use verdone_testkit::{Claude, Sandbox, Signal};
 
 use crate::world::{ONE, PATIENCE, VERDONE, World};
 
@@ -215,7 +215,8 @@ fn a_client_that_dies_in_a_turn_is_started_again_and_told_what_was_done() {
 #[test]
 fn a_prompt_that_no_longer_fits_is_made_again_in_a_fresh_session() {
     let too_long = ApiError::status(400).message("prompt is too long: 1200000 tokens > 1000000 maximum");
-    let script = Script::new().on(FIRST, writes("a")).on(SECOND, [too_long]).on("# Hand-over", writes("b"));
+    // The client shortens its conversation once by itself and asks again.
+    let script = Script::new().on(FIRST, writes("a")).rule(When::default(), Times::N(2), too_long).on("# Hand-over", writes("b"));
     let Some(world) = world("", TWO, script) else { return };
     let output = world.verdone(&["run"]);
     output.assert_code(0);
@@ -373,4 +374,26 @@ fn a_conversation_that_the_client_shortens_by_itself_is_noticed_and_told() {
     let sessions = sessions(&journal);
     assert_eq!((&sessions[1]["id"], &sessions[1]["compactions"]), (&sessions[0]["id"], &1.into()), "{sessions:?}");
     assert!(output.stdout.contains("conversation was replaced by a summary once"), "{}", output.transcript());
+}
+
+#[test]
+fn a_wait_is_seen_from_another_terminal_and_ends_when_the_story_is_skipped_or_the_run_is_stopped() {
+    let script = Script::new().rule(When::default(), Times::Always, ApiError::usage_limit(3600));
+    let Some(mut world) = world("", ONE, script) else { return };
+    Claude::subscribe(&mut world.sandbox);
+    let run = world.start(&["run"]);
+    run.wait_for("waiting until", PATIENCE);
+    let status = world.verdone(&["status"]);
+    assert!(status.stdout.contains("to wait: usage limit"), "{}", status.transcript());
+    world.verdone(&["skip", "US-001"]).assert_code(0);
+    let output = run.wait(PATIENCE);
+    output.assert_code(4);
+    assert!(output.stdout.contains("skipped by the user"), "{}", output.transcript());
+
+    let run = world.start(&["run"]);
+    run.wait_for("waiting until", PATIENCE);
+    run.signal(Signal::TERM);
+    run.wait(PATIENCE).assert_code(143);
+    assert_eq!(events(&world.journal(), "wait_ended").len(), 1);
+    world.sandbox.assert_no_survivors(PATIENCE);
 }

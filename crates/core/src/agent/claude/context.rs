@@ -148,6 +148,19 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_is_gone_is_told_from_one_that_never_was() {
+        let none = Standing { no_session: true, ..Standing::default() };
+        for (standing, told) in [
+            (none, "there is no session yet"),
+            (Standing { lost: true, ..none }, "the last session is gone"),
+            (Standing { lost: true, rolled_back: true, ..none }, "the last attempt was rolled back"),
+        ] {
+            let fresh = NextSession::Fresh { why: told.to_owned() };
+            assert_eq!(next_session(SessionMode::Hybrid, LIMITS, &standing), fresh, "{standing:?}");
+        }
+    }
+
+    #[test]
     fn modes_differ_where_they_should() {
         let full = standing(900_000, Some(1_000_000));
         assert_eq!(
