@@ -167,8 +167,9 @@ pub struct State {
     pub consecutive_failures: u32,
     pub unchanged_iterations: u32,
     pub crashes: u32,
-    /// Errors of the agent's service in a row.
+    /// Errors of the agent's service in a row, and usage limits that were waited for in a row.
     pub service_errors: u32,
+    pub usage_waits: u32,
     pub commits: u32,
     pub cost_usd: f64,
     /// The agent itself said that nothing is left.

@@ -326,6 +326,7 @@ fn hostile_sizes_and_depths_end_in_unknown_and_denial() {
         format!("{}git push{}", many("$(", 3000), many(")", 3000)),
         many("true && ", 15_000) + "git push",
         many("x | ", 5_000) + "git push",
+        format!("x {} git push", many("<", 60_000)),
     ];
     for text in &long {
         assert_eq!(verdict(text, &rules).0, PolicyVerdict::Deny, "{}", &text[..40]);

@@ -196,7 +196,7 @@ pub(crate) fn wait_for_events(world: &World, run: &Running, events: usize) {
 fn what_the_user_committed_after_a_crash_stays_on_the_branch() {
     let world = World::new(ONE, HANGS_ONCE);
     let run = world.start();
-    run.wait_for("in-the-turn", PATIENCE);
+    run.wait_for("\u{2502} in-the-turn", PATIENCE);
     run.signal(Signal::KILL);
     run.wait(PATIENCE);
     world.sandbox.write("mine", "my own work");
@@ -220,7 +220,7 @@ fn what_another_project_of_the_repository_committed_since_stays_on_the_branch() 
     world.git(&["add", "--all"]);
     world.git(&["commit", "--quiet", "-m", "another project"]);
     let run = world.start();
-    run.wait_for("in-the-turn", PATIENCE);
+    run.wait_for("\u{2502} in-the-turn", PATIENCE);
     run.signal(Signal::KILL);
     run.wait(PATIENCE);
     world.verdone(&["-C", "other", "run"]).assert_code(0);

@@ -71,7 +71,10 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.phase = Phase::Verifying;
         }
         Event::WaitStarted { why, until, .. } => {
-            state.service_errors += u32::from(*why == WaitCause::ServiceError);
+            match why {
+                WaitCause::ServiceError => state.service_errors += 1,
+                WaitCause::UsageLimit => state.usage_waits += 1,
+            }
             state.phase = Phase::Waiting { until: *until };
         }
         Event::Verified { outcome, tree, changed, runs, reason, .. } => {
@@ -207,7 +210,9 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
         | TurnOutcome::MaxTurns { .. }
-        | TurnOutcome::Refused { .. } => (state.crashes, state.service_errors) = (0, 0),
+        | TurnOutcome::Refused { .. } => {
+            (state.crashes, state.service_errors, state.usage_waits) = (0, 0, 0);
+        }
         // What the agent calls its budget is what was left of ours.
         TurnOutcome::Budget { .. } => state.out_of_budget = true,
         // The first two are waited out.

@@ -16,16 +16,12 @@ struct World {
     at: usize,
     open: Vec<StoryId>,
     clock: Duration,
-    /// Moments of waits so far: each wait is over at some time, and no allowance is used up for ever.
-    moments: u32,
 }
-
-const MOST_MOMENTS: u32 = 100;
 
 impl World {
     fn new(choices: Vec<u8>, stories: usize) -> Self {
         let open = (1..=stories).map(|n| StoryId(format!("US-{n:03}"))).collect();
-        Self { choices, at: 0, open, clock: Duration::ZERO, moments: 0 }
+        Self { choices, at: 0, open, clock: Duration::ZERO }
     }
 
     fn pick(&mut self, of: u8) -> u8 {
@@ -76,10 +72,8 @@ impl World {
                 Input::RedChecked { red, runs: self.runs() }
             }
             Effect::Turn => Input::TurnEnded(self.turn()),
-            Effect::Wait => {
-                self.moments += 1;
-                Input::Waited { over: self.pick(2) == 0 || self.moments > MOST_MOMENTS }
-            }
+            // However long it takes, it ends.
+            Effect::Wait => Input::Waited { over: self.clock.as_secs().is_multiple_of(2) },
             Effect::Verify => Input::Verified(self.verification()),
             Effect::Commit if self.pick(4) == 0 => Input::CommitRefused { message: "no".to_owned() },
             Effect::Commit => {
@@ -122,7 +116,7 @@ impl World {
             3 if self.pick(4) == 0 => TurnOutcome::GuardDead { reason: reason() },
             3 => TurnOutcome::ApiError { reason: reason(), status: Some(529), retryable: true },
             4 if self.pick(4) == 0 => TurnOutcome::Budget { reason: reason() },
-            4 if self.moments < MOST_MOMENTS => TurnOutcome::UsageLimit { reason: reason(), resets_at: None },
+            4 => TurnOutcome::UsageLimit { reason: reason(), resets_at: None },
             5 => TurnOutcome::Refused { reason: reason() },
             6 => TurnOutcome::MaxTurns { reason: reason() },
             _ => TurnOutcome::Ended,

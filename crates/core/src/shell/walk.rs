@@ -22,6 +22,8 @@ const MAX_COMMANDS: usize = 4_000;
 const MAX_SOURCES: usize = 1_000;
 /// Bytes of scripts in scripts, in all.
 const MAX_NESTED: usize = 2 * MAX_SOURCE;
+/// For every here-document the parser looks for its end, at worst through the whole text: their count times its length.
+const MAX_HERE: usize = 64 << 20;
 pub(super) fn script(source: &str, variables: &Variables) -> Script {
     let mut walker = Walker { script: Script::default(), depth: 0, nested: 0, sources: 0, files: Vec::new() };
     let mut scope = Scope::new(variables);
@@ -81,6 +83,9 @@ impl Walker {
         }
         self.sources += 1;
         if self.sources > MAX_SOURCES {
+            return self.give_up(range, Why::TooMany);
+        }
+        if source.matches("<<").count() * source.len() > MAX_HERE {
             return self.give_up(range, Why::TooMany);
         }
         let mut parser = Parser::new();

@@ -129,8 +129,9 @@ fn outcome(bytes: &[u8]) -> u64 {
 fn settings(bytes: &[u8]) -> u64 {
     let Ok(text) = std::str::from_utf8(bytes) else { return 0 };
     let Ok(with) = install(Before::Text(text), "/usr/bin/verdone") else { return 1 };
-    let read: Result<Value, _> = serde_json::from_str(with.trim_start_matches('\u{feff}'));
-    assert!(read.is_ok(), "the edited file is no JSON: {with}");
+    let is_read = |text: &str| serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')).is_ok();
+    // Clients read numbers beyond all limits, this reader does not.
+    assert!(is_read(&with) || !is_read(text), "the edited file is no JSON: {with}");
     assert_eq!(install(Before::Text(&with), "/usr/bin/verdone").ok().as_ref(), Some(&with), "a second edit changes something");
     let ours = installed(&with).expect("an edited file can be read").expect("our hooks are in it");
     assert!(ours.missing.is_empty(), "{ours:?}");

@@ -71,8 +71,12 @@ fn start(test: &str, job: &str, file: &Path) -> Option<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads", "1"]).env(JOB, job).env(FILE, file);
     let output = command.output().unwrap();
-    let said = || format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
-    (!output.status.success()).then(said)
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        eprint!("{said}");
+        return None;
+    }
+    Some(format!("{}: {said}", output.status))
 }
 
 /// The job of the process. Ends it.

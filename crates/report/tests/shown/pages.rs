@@ -54,18 +54,18 @@ fn a_story_shows_attempts_evidence_and_refs() {
     assert_eq!(story(&view, &StoryId::from("US-999"), &Style::default()), None);
 }
 
-fn session_of(id: &str, fresh: Option<&str>) -> Option<SessionUse> {
+fn session_of(id: &str, fresh: Option<&str>) -> SessionUse {
     let fresh = fresh.map(str::to_owned);
-    Some(SessionUse { id: id.to_owned(), fresh, tokens: Some(48_000), window: Some(200_000), compactions: 2 })
+    SessionUse { id: id.to_owned(), fresh, tokens: Some(48_000), window: Some(200_000), compactions: 2 }
 }
 
 #[test]
 fn a_story_shows_the_session_of_each_turn_and_how_to_go_on_with_the_last() {
     let mut journal = Journal::new();
     journal.start(1).select("US-001", "Greet", 1, (1, 1, 1));
-    journal.turn().ended_in(session_of("5e55-one", Some("there is no session yet")), 1, TurnOutcome::Ended, 0);
-    journal.turn().ended_in(session_of("5e55-two", Some("the last session is gone")), 1, TurnOutcome::Ended, 0);
-    journal.turn().ended_in(session_of("5e55-two", None), 1, TurnOutcome::Ended, 0);
+    journal.turn().ended_in(Some(session_of("5e55-one", Some("there is no session yet"))), 1, TurnOutcome::Ended, 0);
+    journal.turn().ended_in(Some(session_of("5e55-two", Some("the last session is gone"))), 1, TurnOutcome::Ended, 0);
+    journal.turn().ended_in(Some(session_of("5e55-two", None)), 1, TurnOutcome::Ended, 0);
     let text = story(&journal.view(), &StoryId::from("US-001"), &Style { width: 200, ..Style::default() }).unwrap();
     for line in [
         "session 5e55-one · fresh: there is no session yet · context 48,000 of 200,000 tokens (24%)",
@@ -84,7 +84,7 @@ fn what_is_no_id_never_becomes_part_of_a_command() {
     for id in ["", "-p", "--dangerously-skip-permissions", "a b", "$(rm -rf ~)", "a;b", "a\nb", "\u{1b}[2J", "../a", "'"] {
         let mut journal = Journal::new();
         journal.start(1).select("US-001", "Greet", 1, (1, 1, 1)).turn();
-        journal.ended_in(session_of(id, None), 1, TurnOutcome::Ended, 0);
+        journal.ended_in(Some(session_of(id, None)), 1, TurnOutcome::Ended, 0);
         let text = story(&journal.view(), &StoryId::from("US-001"), &Style::default()).unwrap();
         assert!(!text.contains("--resume") && !text.contains(|c: char| c.is_control() && c != '\n'), "{id:?}\n{text}");
     }

@@ -12,6 +12,8 @@ use crate::machine::{Attempt, Decision, Effect, Rules, State};
 /// The first wait after an error; each further one is twice as long.
 const FIRST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_mins(5);
+/// A limit that comes back right after its reset, this often in a row, does not end by waiting.
+const MOST_USAGE_WAITS: u32 = 30;
 /// Where a usage limit does not say when it ends.
 const UNKNOWN_RESET: SignedDuration = SignedDuration::from_mins(15);
 /// Where it says a time that has passed: it is asked again, but not all the time.
@@ -28,7 +30,7 @@ pub(super) fn usage_limit(
     (at, resets): (Timestamp, Option<Timestamp>),
     reason: String,
 ) -> Decision {
-    if !rules.limits.wait_for_usage {
+    if !rules.limits.wait_for_usage || state.usage_waits >= MOST_USAGE_WAITS {
         return reject(events, &attempt.place, Rejection::UsageLimit, reason);
     }
     let later = |from: Timestamp, by: SignedDuration| from.saturating_add(by).unwrap_or(from);

@@ -178,13 +178,22 @@ fn a_usage_limit_is_waited_for_until_a_moment_after_its_reset() {
 }
 
 #[test]
-fn usage_limits_are_waited_for_as_often_as_they_come() {
-    let mut bench = Bench::with(|limits| limits.api_errors = 1);
-    for _ in 0..50 {
-        bench.turn(limit_until(Some(3)), 0.0);
-        bench.give(Input::Waited { over: true });
-    }
-    assert_eq!((bench.effect.as_ref(), bench.attempt().place.turn), (Some(&Effect::Turn), 1));
+fn a_usage_limit_that_never_ends_is_not_waited_for_for_ever() {
+    let mut bench = Bench::with(|limits| (limits.api_errors, limits.turns) = (1, 9));
+    let wait_30_times = |bench: &mut Bench| {
+        for _ in 0..30 {
+            bench.turn(limit_until(Some(3)), 0.0);
+            assert_eq!(bench.give(Input::Waited { over: true }), Some(&Effect::Turn));
+        }
+    };
+    wait_30_times(&mut bench);
+    bench.turn(TurnOutcome::Ended, 0.0);
+    bench.verify(RED);
+    wait_30_times(&mut bench);
+    assert_eq!(bench.attempt().place.turn, 2, "a turn that works forgives the waits before it");
+    bench.turn(limit_until(Some(3)), 0.0);
+    assert_eq!(bench.effect, Some(Effect::RollBack));
+    bench.ends(Finish::Budget, 3);
 }
 
 #[test]
