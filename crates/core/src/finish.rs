@@ -111,7 +111,7 @@ impl Finish {
             Self::Complete => "verdone report",
             Self::Manual => "verdone run goes on; if a story was cut short, verdone undo brings its attempt back",
             Self::MaxIterations => "verdone report, then verdone run --max-iterations N to go on",
-            Self::Budget => "verdone report, then raise the limit in .verdone/config.toml",
+            Self::Budget => "verdone report, then verdone run with a higher --max-cost, or after the reset of the usage limit",
             Self::Timeout => "verdone report, then verdone run to go on",
             Self::NoChanges => "verdone log, to see what the agent said; check its command and permissions",
             Self::Stalled | Self::Blocked => "verdone show STORY, then mend the story, its check or the code, and verdone run",

@@ -1,6 +1,6 @@
 //! One event as the lines that people read while a run goes on: the same on a terminal and in a log file.
 
-use verdone_core::agent::TurnOutcome;
+use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::control::Request;
 use verdone_core::event::{Event, Place, VerifyOutcome};
@@ -13,7 +13,7 @@ use verdone_core::view::RunView;
 use crate::guard::{guard_failed, guard_file};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
-use crate::words::{because, checks, duration, given_up, outcome, plural, red, sentence, usage, wait_cause};
+use crate::words::{because, checks, compacted, context, duration, given_up, outcome, plural, red, sentence, usage, wait_cause};
 
 /// Lines of a failed check that are shown; the rest is in its file.
 const TAIL_LINES: usize = 5;
@@ -106,13 +106,17 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::TurnStarted { place } if place.turn > 1 => {
             vec![Line::under(Mark::Info, format!("Turn {}: what failed goes back to the agent", place.turn))]
         }
-        Event::TurnEnded { outcome, duration_ms, usage: used, leftovers, .. } => {
-            let mut lines = vec![turn_ended(outcome, *duration_ms, usage(used.cost_usd, used.tokens), dot)];
+        Event::TurnEnded { outcome, duration_ms, usage: used, leftovers, session, .. } => {
+            let used = [usage(used.cost_usd, used.tokens), session.as_ref().and_then(context)];
+            let used = used.into_iter().flatten().reduce(|one, other| format!("{one}{dot}{other}"));
+            let mut lines = vec![turn_ended(outcome, *duration_ms, used, dot)];
+            lines.extend(session.iter().flat_map(|session| session_told(view, session)));
             lines.extend(left_behind(*leftovers));
             lines
         }
-        Event::WaitStarted { why, reason, until, .. } => {
-            vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", because(wait_cause(*why), reason)))]
+        // The line before it says what happened.
+        Event::WaitStarted { why, until, .. } => {
+            vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", wait_cause(*why)))]
         }
         Event::WaitEnded { .. } => vec![Line::under(Mark::Info, "The wait is over")],
         Event::Verified { .. } => verified(view, event, dot),
@@ -287,6 +291,17 @@ fn turn_ended(outcome: &TurnOutcome, duration_ms: u64, usage: Option<String>, do
         | TurnOutcome::GuardDead { .. } => (Mark::Bad, format!("Agent {}", clean(&outcome.words()))),
     };
     Line::under(mark, usage.map_or_else(|| text.clone(), |used| format!("{text}{dot}{used}")))
+}
+
+/// What is not as in the turn before: a fresh session, unless it is the first of all, or a shorter conversation.
+fn session_told(view: &RunView, session: &SessionUse) -> Vec<Line> {
+    let turns = || view.touched.iter().flat_map(|story| &story.attempts).flat_map(|attempt| &attempt.turns);
+    let first = || turns().filter_map(|turn| turn.session.as_ref()).all(|other| other.id == session.id);
+    let fresh = session.fresh.as_ref().filter(|_| !first());
+    let mut lines: Vec<Line> =
+        fresh.map(|why| Line::under(Mark::Info, format!("It was a fresh session: {}", clean(why)))).into_iter().collect();
+    lines.extend(compacted(session).map(|text| Line::under(Mark::Warn, sentence(&text))));
+    lines
 }
 
 fn left_behind(leftovers: u32) -> Option<Line> {

@@ -98,10 +98,10 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Times
     }
 }
 
-/// How long it still takes.
-fn waiting(view: &RunView, wall: Option<Timestamp>) -> String {
+/// How long it still takes. The time comes first: on most screens the end of the line is cut.
+pub(crate) fn waiting(view: &RunView, wall: Option<Timestamp>) -> String {
     let (Some(wait), Some(now)) = (&view.waiting, wall) else { return view.phase.words().to_owned() };
-    format!("{}, on again in {}", wait_cause(wait.why).to_lowercase(), clock(millis_between(now, wait.until)))
+    format!("{} to wait: {}", clock(millis_between(now, wait.until)), wait_cause(wait.why).to_lowercase())
 }
 
 /// The last output of the phase.

@@ -10,7 +10,7 @@ use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
 use crate::event_lines::{name, not_put_back};
 use crate::guard::guard_told;
 use crate::style::Tone;
-use crate::summary::{aside, false_claims, tally, work};
+use crate::summary::{aside, cost_per_verified, false_claims, tally, work};
 use crate::width::clean;
 use crate::words::{checks, duration, given_up, moment, plural, red, sentence, usage};
 use escape::{code, text};
@@ -84,7 +84,9 @@ fn head(view: &RunView, extra: &Extra, now: u64) -> String {
         facts.push(("Time", format!("{} {until} ({})", moment(started, &extra.zone), duration(view.elapsed_ms(now)))));
     }
     facts.push(("Work", text(&work(view, now))));
-    facts.push(("Cost", usage(view.cost_usd, view.tokens).unwrap_or_else(|| "not reported by the agent".to_owned())));
+    let used = usage(view.cost_usd, view.tokens).unwrap_or_else(|| "not reported by the agent".to_owned());
+    let each = cost_per_verified(view).map_or_else(String::new, |each| format!("; {each}"));
+    facts.push(("Cost", format!("{used}{each}")));
     if let Some(finish) = view.finish {
         let code = view.exit_code.unwrap_or_else(|| finish.exit_code());
         let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));

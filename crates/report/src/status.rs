@@ -5,6 +5,7 @@ use verdone_core::view::RunView;
 
 use crate::event_lines::name;
 use crate::guard::guard_told;
+use crate::live::waiting;
 use crate::style::{Style, Tone};
 use crate::summary::{aside, false_claims, tally, way_back, work};
 use crate::width::{clean, wrap};
@@ -16,7 +17,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     let Some(run) = &view.run else { return "No run yet.\n".to_owned() };
     let mut rows = vec![("Run", clean(run.as_str())), ("Plan", clean(&view.plan)), ("Agent", clean(&view.agent))];
     rows.extend(view.branch.as_ref().map(|branch| ("Branch", clean(branch))));
-    rows.push(("State", state(view, active)));
+    rows.push(("State", state(view, now, active)));
     if let Some(current) = &view.current {
         let name = name(current.story.as_str(), &current.title);
         rows.push(("Story", format!("{} of {}: {name}", current.number, current.of)));
@@ -36,7 +37,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     facts(&rows, style)
 }
 
-fn state(view: &RunView, active: u64) -> String {
+fn state(view: &RunView, now: Timestamp, active: u64) -> String {
     if let (Some(finish), Some(_)) = (view.finish, view.ended) {
         let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
         let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
@@ -44,6 +45,9 @@ fn state(view: &RunView, active: u64) -> String {
     }
     if view.paused {
         return format!("paused, then {}", view.phase.words());
+    }
+    if view.waiting.is_some() {
+        return waiting(view, Some(now));
     }
     format!("{} for {}", view.phase.words(), duration(active.saturating_sub(view.since_ms)))
 }

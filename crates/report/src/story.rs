@@ -1,6 +1,6 @@
 //! Everything about one story, for `verdone show STORY`.
 
-use verdone_core::agent::TurnOutcome;
+use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::id::StoryId;
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
@@ -10,7 +10,7 @@ use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
 use crate::width::{clean, wrap};
-use crate::words::{because, duration, given_up, outcome, plural, red, usage};
+use crate::words::{because, compacted, context, duration, given_up, outcome, plural, red, usage};
 
 /// `None` when the run never touched it.
 pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
@@ -21,6 +21,7 @@ pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
     for attempt in &story.attempts {
         page.attempt(view, attempt, now);
     }
+    page.takeover(story);
     Some(page.out)
 }
 
@@ -102,6 +103,36 @@ impl Page<'_> {
         if !kept.is_empty() {
             self.note(4, &kept.join(self.style.dot()));
         }
+        if let Some(session) = &turn.session {
+            self.session(session);
+        }
+    }
+
+    fn session(&mut self, session: &SessionUse) {
+        let how = session.fresh.as_ref().map_or_else(|| "the same as before".to_owned(), |why| format!("fresh: {}", clean(why)));
+        let facts = [Some(format!("session {}", clean(&session.id))), Some(how), context(session), compacted(session)];
+        self.note(4, &facts.into_iter().flatten().collect::<Vec<_>>().join(self.style.dot()));
+    }
+
+    /// How to talk to the agent about it: in a copy, so that the run's own session stays as it is.
+    fn takeover(&mut self, story: &StoryView) {
+        let turns = story.attempts.iter().flat_map(|attempt| &attempt.turns);
+        // The id is the client's word; nothing else than one may come out as part of a command.
+        let plain =
+            |id: &&str| !id.is_empty() && !id.starts_with('-') && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let Some(id) = turns.filter_map(|turn| turn.session.as_ref()).next_back().map(|last| last.id.as_str()).filter(plain)
+        else {
+            return;
+        };
+        self.out.push('\n');
+        self.put(
+            0,
+            None,
+            Tone::Plain,
+            "To go on with the agent's last session yourself, in a copy of it, in the project's folder:",
+        );
+        self.out.push_str(&format!("    claude --resume {id} --fork-session\n"));
+        self.note(0, "The guards of the run are not in it; verdone install puts them into your own sessions.");
     }
 
     fn verification(&mut self, seen: &VerificationView) {

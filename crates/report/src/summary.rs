@@ -7,7 +7,7 @@ use crate::event_lines::{not_put_back, verdict_mark};
 use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
-use crate::words::{duration, plural, sentence, usage};
+use crate::words::{cost, duration, plural, sentence, usage};
 
 /// Verified first and apart from everything that is worth less.
 const GROUPS: [Option<StoryVerdict>; 5] = [
@@ -80,6 +80,12 @@ pub(crate) fn work(view: &RunView, now: u64) -> String {
     format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
 }
 
+/// What failed is part of the price of what did not.
+pub(crate) fn cost_per_verified(view: &RunView) -> Option<String> {
+    let all = view.cost_usd.filter(|_| view.counts.verified > 0)?;
+    Some(format!("{} per verified story", cost(all / view.counts.verified as f64)))
+}
+
 /// Where the user's own changes are.
 pub(crate) fn aside(view: &RunView) -> Option<(Tone, String)> {
     let aside = view.aside.as_ref()?;
@@ -104,6 +110,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
     rows.extend(false_claims(view.false_claims).map(|text| (Tone::Warn, text)));
     let used = usage(view.cost_usd, view.tokens).map_or_else(String::new, |used| format!("; {used}"));
     rows.push((Tone::Plain, format!("{}{used}", work(view, now))));
+    rows.extend(cost_per_verified(view).map(|each| (Tone::Plain, each)));
     if !view.restored.is_empty() {
         let files = plural(view.restored.len(), "protected file", "protected files");
         rows.push((Tone::Warn, format!("Put back {files} that the agent had written")));

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use verdone_core::agent::SessionUse;
 use verdone_core::check::CheckRun;
 use verdone_core::event::{Rejection, VerifyOutcome, WaitCause};
 use verdone_core::verdict::Red;
@@ -63,6 +64,28 @@ pub(crate) fn usage(cost_usd: Option<f64>, tokens: Option<u64>) -> Option<String
     let tokens = tokens.map(|n| format!("{} {}", thousands(n), if n == 1 { "token" } else { "tokens" }));
     let parts: Vec<String> = cost_usd.map(cost).into_iter().chain(tokens).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// `context 12,345 of 200,000 tokens (6%)`, as far as it is known.
+pub(crate) fn context(session: &SessionUse) -> Option<String> {
+    let tokens = session.tokens?;
+    Some(match session.window.filter(|window| *window > 0) {
+        Some(window) => {
+            let share = u128::from(tokens) * 100 / u128::from(window);
+            format!("context {} of {} tokens ({share}%)", thousands(tokens), thousands(window))
+        }
+        None => format!("context {} tokens", thousands(tokens)),
+    })
+}
+
+/// How often the client itself shortened its conversation.
+pub(crate) fn compacted(session: &SessionUse) -> Option<String> {
+    let often = match session.compactions {
+        0 => return None,
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
+    Some(format!("the agent's conversation was replaced by a summary {often}"))
 }
 
 pub(crate) fn red(red: Red) -> &'static str {

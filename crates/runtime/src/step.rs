@@ -4,6 +4,7 @@ mod aside;
 mod brief;
 mod commit;
 mod finish;
+mod hand_over;
 mod prepare;
 mod red_check;
 mod roll_back;

@@ -10,6 +10,7 @@ mod guarded;
 mod hooks;
 mod long_lived;
 mod runs;
+mod service;
 mod skipping;
 mod soak;
 mod trouble;

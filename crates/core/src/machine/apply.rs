@@ -227,6 +227,10 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
         TurnOutcome::Auth { .. } => state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG)),
         TurnOutcome::GuardDead { .. } => state.fatal = Some(fatal(Finish::Error, outcome, Finish::Error.exit_code())),
     }
+    // What is waited out is no news for the agent: the turn is made again, and says again what failed before it.
+    if matches!(outcome, TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. }) {
+        return;
+    }
     let reason = match &tests.ended_turn {
         Some(reason) => Some(reason.clone()),
         // A turn that is made again says what it was to say.

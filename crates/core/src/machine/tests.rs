@@ -1,5 +1,7 @@
 //! The loop's laws, over generated worlds: a world answers each effect in some way, and the laws hold whatever it answers.
 
+mod service;
+
 use std::time::Duration;
 
 use proptest::prelude::*;

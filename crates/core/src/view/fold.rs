@@ -199,8 +199,9 @@ impl RunView {
         };
         let turn = self.turn(place, at);
         turn.outcome = Some(outcome.clone());
-        turn.duration_ms = *duration_ms;
-        turn.usage = *usage;
+        // A turn that is made again after a wait has cost both times.
+        turn.duration_ms = turn.duration_ms.saturating_add(*duration_ms);
+        add_usage(&mut turn.usage.cost_usd, &mut turn.usage.tokens, *usage);
         turn.prompt.clone_from(prompt);
         turn.output.clone_from(output);
         turn.leftovers = *leftovers;

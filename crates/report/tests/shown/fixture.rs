@@ -1,9 +1,9 @@
 //! A run as it really goes: one story verified, one repaired, one lie that ends in a rollback, one unproven.
 
 use jiff::Timestamp;
-use verdone_core::agent::{TurnOutcome, Usage};
+use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage};
-use verdone_core::event::{Checkpoint, Event, Place, Recorded, Rejection, SCHEMA_VERSION, TurnTests, VerifyOutcome};
+use verdone_core::event::{Checkpoint, Event, Place, Recorded, Rejection, SCHEMA_VERSION, TurnTests, VerifyOutcome, WaitCause};
 use verdone_core::finish::Finish;
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::update::{Reporter, Speaker, Stream, Update};
@@ -105,6 +105,27 @@ impl Journal {
     }
 
     fn ended(&mut self, seconds: i64, outcome: TurnOutcome, leftovers: u32) -> &mut Self {
+        self.ended_in(None, seconds, outcome, leftovers)
+    }
+
+    /// A limit of the service is reached, and waited for; the turn is not over then.
+    pub(crate) fn waits(&mut self, seconds: i64) -> &mut Self {
+        let (place, until) = (self.place.clone(), Timestamp::from_second(self.now + seconds).unwrap());
+        self.event(0, Event::WaitStarted { place, why: WaitCause::UsageLimit, reason: "used up".to_owned(), until })
+    }
+
+    pub(crate) fn goes_on(&mut self) -> &mut Self {
+        let place = self.place.clone();
+        self.event(0, Event::WaitEnded { place: place.clone() }).event(0, Event::TurnStarted { place })
+    }
+
+    pub(crate) fn ended_in(
+        &mut self,
+        session: Option<SessionUse>,
+        seconds: i64,
+        outcome: TurnOutcome,
+        leftovers: u32,
+    ) -> &mut Self {
         let place = self.place.clone();
         let name = |what: &str| Some(format!("turns/{}-{}-{}.{what}", place.story, place.attempt, place.turn));
         let (prompt, output) = (name("prompt"), name("output"));
@@ -121,7 +142,7 @@ impl Journal {
                 output,
                 leftovers,
                 tests: TurnTests::default(),
-                session: None,
+                session,
             },
         )
     }

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
+use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::hook::{FaultTally, SessionTally};
 use verdone_core::id::{RunId, StoryId};
 use verdone_report::{FaultsOf, SessionOf, Sessions, Style, checkpoints, log_line, session, sessions, status, story, summary};
@@ -51,6 +52,53 @@ fn a_story_shows_attempts_evidence_and_refs() {
         same_as_file(&format!("story-{id}-{width}.txt"), &text);
     }
     assert_eq!(story(&view, &StoryId::from("US-999"), &Style::default()), None);
+}
+
+fn session_of(id: &str, fresh: Option<&str>) -> SessionUse {
+    let fresh = fresh.map(str::to_owned);
+    SessionUse { id: id.to_owned(), fresh, tokens: Some(48_000), window: Some(200_000), compactions: 2 }
+}
+
+#[test]
+fn a_story_shows_the_session_of_each_turn_and_how_to_go_on_with_the_last() {
+    let mut journal = Journal::new();
+    journal.start(1).select("US-001", "Greet", 1, (1, 1, 1));
+    journal.turn().ended_in(Some(session_of("5e55-one", Some("there is no session yet"))), 1, TurnOutcome::Ended, 0);
+    journal.turn().ended_in(Some(session_of("5e55-two", Some("the last session is gone"))), 1, TurnOutcome::Ended, 0);
+    journal.turn().ended_in(Some(session_of("5e55-two", None)), 1, TurnOutcome::Ended, 0);
+    let text = story(&journal.view(), &StoryId::from("US-001"), &Style { width: 200, ..Style::default() }).unwrap();
+    for line in [
+        "session 5e55-one · fresh: there is no session yet · context 48,000 of 200,000 tokens (24%)",
+        "session 5e55-two · fresh: the last session is gone · context",
+        "session 5e55-two · the same as before · context",
+        "the agent's conversation was replaced by a summary 2 times\n",
+        "\n    claude --resume 5e55-two --fork-session\n",
+        "verdone install",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn what_is_no_id_never_becomes_part_of_a_command() {
+    for id in ["", "-p", "--dangerously-skip-permissions", "a b", "$(rm -rf ~)", "a;b", "a\nb", "\u{1b}[2J", "../a", "'"] {
+        let mut journal = Journal::new();
+        journal.start(1).select("US-001", "Greet", 1, (1, 1, 1)).turn();
+        journal.ended_in(Some(session_of(id, None)), 1, TurnOutcome::Ended, 0);
+        let text = story(&journal.view(), &StoryId::from("US-001"), &Style::default()).unwrap();
+        assert!(!text.contains("--resume") && !text.contains(|c: char| c.is_control() && c != '\n'), "{id:?}\n{text}");
+    }
+}
+
+#[test]
+fn a_turn_that_is_made_again_has_cost_both_times() {
+    let limit = TurnOutcome::UsageLimit { reason: "used up".to_owned(), resets_at: None };
+    let mut journal = Journal::new();
+    journal.start(1).select("US-001", "Greet", 1, (1, 1, 1)).turn().ended_in(None, 2, limit, 0).waits(9);
+    journal.goes_on().ended_in(None, 3, TurnOutcome::Ended, 0);
+    let text = story(&journal.view(), &StoryId::from("US-001"), &Style::default()).unwrap();
+    assert!(text.contains("1 attempt · 1 turn ·"), "{text}");
+    assert!(text.contains("Turn 1: agent stopped after 5s · 0.42 USD, 24,690 tokens"), "{text}");
 }
 
 #[test]

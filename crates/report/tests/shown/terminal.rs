@@ -55,6 +55,17 @@ fn a_finished_run_ends_with_the_summary_and_without_a_live_line() {
 }
 
 #[test]
+fn a_wait_for_the_service_is_counted_down() {
+    let mut journal = Journal::new();
+    journal.start(1).select("US-001", "Greet", 1, (1, 1, 1)).turn().waits(90);
+    journal.tick(30);
+    let text = watch(&journal, Style::default()).text();
+    assert!(text.contains("Usage limit · waiting until 2026-11-15T") && text.contains(" · 01:00 to wait: "), "{text}");
+    journal.tick(89);
+    assert!(watch(&journal, Style::default()).text().contains("00:01 to wait"));
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     for unicode in [true, false] {
         let style = Style { color: true, width: 80, unicode };

@@ -16,7 +16,7 @@ use verdone_core::agent::claude::{
     command_line, next_session,
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
-use verdone_core::config::{ClaudeAgent, HookWay};
+use verdone_core::config::{ClaudeAgent, HookWay, SessionMode};
 use verdone_core::sanitise::sanitise_line;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
@@ -40,6 +40,8 @@ pub struct Claude {
     rolled_back: bool,
     /// The session itself is the trouble.
     spent: bool,
+    /// What the agent said last in the session that was used last, redacted. Nothing before the first turn.
+    said: Option<String>,
 }
 
 impl Claude {
@@ -58,6 +60,30 @@ impl Claude {
         if let Some(client) = self.client.take() {
             client.end(grace, signals);
         }
+    }
+
+    /// Why the next turn begins a fresh session, if it does.
+    pub(crate) fn fresh_because(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<String> {
+        let standing = Standing {
+            context: self.context,
+            no_session: self.client.as_ref().is_none_or(Client::is_gone),
+            lost: self.said.is_some(),
+            rolled_back: self.rolled_back,
+            spent: self.spent,
+            new_attempt,
+        };
+        match next_session(config.sessions, ContextLimits::of(config), &standing) {
+            NextSession::Same => None,
+            NextSession::Fresh { why } => Some(why),
+        }
+    }
+
+    /// What a fresh session has to be told of an earlier one: why it is not the same, and what was said in that one last. Nothing where
+    /// there was none, and nothing where none of its work is left: the failure itself is in every prompt.
+    pub(crate) fn handed_over(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<(String, &str)> {
+        let said = self.said.as_deref().filter(|_| !self.rolled_back)?;
+        let own = new_attempt && config.sessions == SessionMode::Fresh;
+        self.fresh_because(config, new_attempt).filter(|_| !own).map(|why| (why, said))
     }
 
     /// One turn. Whatever goes wrong is an outcome; only our own files fail.
@@ -112,6 +138,7 @@ impl Claude {
             Some(_) | None => Nonce::NotExpected,
         };
         self.spent = turn.end.as_ref().is_none_or(|end| end.spent);
+        self.said = Some(turn.end.as_ref().map_or_else(String::new, |end| request.redactor.redact(&end.said).into_owned()));
         result.usage = turn.end.as_ref().map_or_else(Default::default, |end| end.usage.usage());
         result.session = Some(SessionUse {
             id: client.session.id().to_owned(),
@@ -144,17 +171,7 @@ impl Claude {
         signals: &Signals,
     ) -> Result<Option<String>, TurnOutcome> {
         let config = &request.agent.claude;
-        let standing = Standing {
-            context: self.context,
-            no_session: self.client.as_ref().is_none_or(Client::is_gone),
-            rolled_back: self.rolled_back,
-            spent: self.spent,
-            new_attempt: request.place.turn == 1,
-        };
-        let why = match next_session(config.sessions, ContextLimits::of(config), &standing) {
-            NextSession::Same => return Ok(None),
-            NextSession::Fresh { why } => why,
-        };
+        let Some(why) = self.fresh_because(config, request.place.turn == 1) else { return Ok(None) };
         let uuid = random_uuid().map_err(|error| TurnOutcome::NotRunnable { reason: error.to_string() })?;
         let cleared = match &mut self.client {
             Some(client) if may_spend(client, budget) => client.clear(&uuid, signals),

@@ -12,6 +12,7 @@ use verdone_core::span::Span;
 use verdone_core::update::{Reporter, Speaker, Update};
 
 use super::brief::brief;
+use super::hand_over::hand_over;
 use super::{StepError, attempt_of, io_error};
 use crate::agent::{TurnRequest, run_client_turn, run_turn};
 use crate::clock::Stopwatch;
@@ -89,7 +90,11 @@ fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &Moment<'_>) {
 
 fn prompt_of(site: &Site, state: &State, attempt: &Attempt) -> Result<String, StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
-    build_prompt(site, story, Some(state))
+    let prompt = build_prompt(site, story, Some(state))?;
+    Ok(match hand_over(site, state, attempt)? {
+        Some(told) => format!("{told}\n{prompt}"),
+        None => prompt,
+    })
 }
 
 /// The prompt for a story; without an attempt, the one that its first turn would get.

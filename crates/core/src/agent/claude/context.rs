@@ -51,6 +51,8 @@ pub struct Standing {
     pub context: Option<ContextUse>,
     /// There is no session to go on with.
     pub no_session: bool,
+    /// Of these there was one before.
+    pub lost: bool,
     /// The last attempt was rolled back: the session believes in edits that are gone.
     pub rolled_back: bool,
     /// The session itself is the trouble: its context does not fit any more, or cannot be resumed.
@@ -72,11 +74,11 @@ pub enum NextSession {
 /// Decides it.
 pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standing) -> NextSession {
     let fresh = |why: &str| NextSession::Fresh { why: why.to_owned() };
-    if standing.no_session {
-        return fresh("there is no session yet");
-    }
     if standing.rolled_back {
         return fresh("the last attempt was rolled back");
+    }
+    if standing.no_session {
+        return fresh(if standing.lost { "the last session is gone" } else { "there is no session yet" });
     }
     if standing.spent {
         return fresh("the last session cannot go on");
@@ -142,6 +144,19 @@ mod tests {
                 assert!(!same(mode, &trouble), "{mode:?} {trouble:?}");
             }
             assert!(same(mode, &standing(1, None)), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_gone_is_told_from_one_that_never_was() {
+        let none = Standing { no_session: true, ..Standing::default() };
+        for (standing, told) in [
+            (none, "there is no session yet"),
+            (Standing { lost: true, ..none }, "the last session is gone"),
+            (Standing { lost: true, rolled_back: true, ..none }, "the last attempt was rolled back"),
+        ] {
+            let fresh = NextSession::Fresh { why: told.to_owned() };
+            assert_eq!(next_session(SessionMode::Hybrid, LIMITS, &standing), fresh, "{standing:?}");
         }
     }
 

@@ -77,19 +77,21 @@ fn of_api(result: &ResultLine<'_>, facts: &Facts<'_>) -> TurnOutcome {
         | "account_on_hold"
         | "verification_required"
         | "billing_error"
-        | "cloud_credential_error" => return TurnOutcome::Auth { reason: reason(result) },
+        | "cloud_credential_error" => return auth(result),
         _ => {}
     }
     match result.api_error_status {
-        Some(401 | 403) => TurnOutcome::Auth { reason: reason(result) },
+        Some(401 | 403) => auth(result),
         Some(408 | 409 | 429) => api_error(result, true),
         Some(status) => api_error(result, status >= 500),
-        None if in_words(&["not logged in", "please run /login", "invalid api key", "credit balance is too low"]) => {
-            TurnOutcome::Auth { reason: reason(result) }
-        }
+        None if in_words(&["not logged in", "please run /login", "invalid api key", "credit balance is too low"]) => auth(result),
         // No answer at all: the network, a timeout, a broken stream.
         None => api_error(result, !matches!(error, "invalid_request" | "model_not_found" | "max_output_tokens")),
     }
+}
+
+fn auth(result: &ResultLine<'_>) -> TurnOutcome {
+    TurnOutcome::Auth { reason: format!("{}; start claude and type /login, or set ANTHROPIC_API_KEY", reason(result)) }
 }
 
 fn api_error(result: &ResultLine<'_>, retryable: bool) -> TurnOutcome {

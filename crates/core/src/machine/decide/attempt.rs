@@ -121,7 +121,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
 }
 
 /// What the run has cost, with events that are not in the state yet.
-fn spent(state: &State, events: &[Event]) -> f64 {
+pub(super) fn spent(state: &State, events: &[Event]) -> f64 {
     let cost = |event: &Event| match event {
         Event::TurnEnded { usage, .. } => usage.cost_usd.unwrap_or(0.0),
         _ => 0.0,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::attempt::reject;
+use super::attempt::{reject, spent};
 use super::{out_of_time, over_budget, stopped_by, then};
 use crate::event::{Event, Rejection, WaitCause};
 use crate::machine::{Attempt, Decision, Effect, Rules, State};
@@ -16,6 +16,8 @@ const LONGEST: Duration = Duration::from_mins(5);
 const MOST_USAGE_WAITS: u32 = 30;
 /// Where a usage limit does not say when it ends.
 const UNKNOWN_RESET: SignedDuration = SignedDuration::from_mins(15);
+/// Where it says a time that has passed: it is asked again, but not all the time.
+const PAST_RESET: SignedDuration = SignedDuration::from_secs(10);
 /// The service counts by another clock than ours.
 const AFTER_RESET: SignedDuration = SignedDuration::from_secs(1);
 
@@ -31,11 +33,13 @@ pub(super) fn usage_limit(
     if !rules.limits.wait_for_usage || state.usage_waits >= MOST_USAGE_WAITS {
         return reject(events, &attempt.place, Rejection::UsageLimit, reason);
     }
-    let until = resets.unwrap_or_else(|| at.saturating_add(UNKNOWN_RESET).unwrap_or(at));
-    let until = until.saturating_add(AFTER_RESET).unwrap_or(until);
-    // A time that is over already, by whoever's clock, is no reason to ask again and again.
-    let soonest = at.saturating_add(backoff(state, state.usage_waits)).unwrap_or(at);
-    wait(state, attempt, events, WaitCause::UsageLimit, until.max(soonest), reason)
+    let later = |from: Timestamp, by: SignedDuration| from.saturating_add(by).unwrap_or(from);
+    let until = match resets {
+        Some(resets) if resets > at => later(resets, AFTER_RESET),
+        Some(_) => later(at, PAST_RESET),
+        None => later(at, UNKNOWN_RESET),
+    };
+    wait(state, rules, attempt, events, (WaitCause::UsageLimit, until), reason)
 }
 
 /// The service could not do its work at `at`.
@@ -50,21 +54,31 @@ pub(super) fn service_error(
     if state.service_errors >= rules.limits.api_errors {
         return reject(events, &attempt.place, Rejection::ServiceError, reason);
     }
-    let until = at.saturating_add(backoff(state, state.service_errors)).unwrap_or(at);
-    wait(state, attempt, events, WaitCause::ServiceError, until, reason)
+    let until = at.saturating_add(backoff(state)).unwrap_or(at);
+    wait(state, rules, attempt, events, (WaitCause::ServiceError, until), reason)
 }
 
-fn wait(state: &State, attempt: &Attempt, mut events: Vec<Event>, why: WaitCause, until: Timestamp, reason: String) -> Decision {
+fn wait(
+    state: &State,
+    rules: &Rules,
+    attempt: &Attempt,
+    mut events: Vec<Event>,
+    (why, until): (WaitCause, Timestamp),
+    reason: String,
+) -> Decision {
     if let Some(signal) = state.stop {
         return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    }
+    if let Some(reason) = over_budget(state, rules, spent(state, &events)) {
+        return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
     events.push(Event::WaitStarted { place: attempt.place.clone(), why, reason, until });
     then(events, Effect::Wait)
 }
 
 /// Twice as long each time, and not the same for everybody: runs that failed together should not come back together.
-fn backoff(state: &State, times: u32) -> SignedDuration {
-    let doubled = FIRST.saturating_mul(1 << times.min(16)).min(LONGEST);
+fn backoff(state: &State) -> SignedDuration {
+    let doubled = FIRST.saturating_mul(1 << state.service_errors.min(16)).min(LONGEST);
     let seed = crate::id::digest(format!("{:?} {}", state.run, state.active.ms()).as_bytes());
     let part = u32::from_str_radix(&seed[..4], 16).unwrap_or(0);
     let whole = doubled.mul_f64(0.75 + 0.5 * f64::from(part) / 65_536.0);

@@ -1,0 +1,70 @@
+//! What a fresh session is told of the ones before it: it stands in front of the prompt of its first turn.
+
+use verdone_core::machine::{Attempt, State};
+use verdone_core::plan::Story;
+use verdone_core::prompt::{HANDOVER, Handover, keep_end};
+use verdone_core::sanitise::sanitise_line;
+
+use super::StepError;
+use crate::site::Site;
+
+/// Stories that are named as left; the plan has the rest.
+const MOST_LEFT: usize = 20;
+const REASON_BYTES: usize = 250;
+
+/// Nothing where the agent keeps no sessions, goes on in the same one, or begins its first.
+pub(super) fn hand_over(site: &Site, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
+    if site.config.agent.name != "claude" {
+        return Ok(None);
+    }
+    let Some((why, said)) = site.claude.handed_over(&site.config.agent.claude, attempt.place.turn == 1) else { return Ok(None) };
+    let handover = Handover {
+        why: &why,
+        done: &done(site, state),
+        changed: &changed(site, attempt)?,
+        failed: &failed(state, attempt),
+        left: &left(site, state, attempt),
+        said,
+        // They are in every prompt.
+        guardrails: "",
+    };
+    Ok(Some(handover.render("built-in", HANDOVER)?))
+}
+
+fn done(site: &Site, state: &State) -> Vec<String> {
+    let story = |id| site.plan.plan().story(id).map(named);
+    state.verdicts.iter().filter_map(|(id, verdict)| Some(format!("{} ({})", story(id)?, verdict.words()))).collect()
+}
+
+/// Since the checkpoint, ours left out: the plan's tick is not the agent's work.
+fn changed(site: &Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
+    let Some(checkpoint) = &attempt.checkpoint else { return Ok(Vec::new()) };
+    let plan = site.plan_paths();
+    let changes = site.git.candidate(checkpoint, &site.candidate_rules())?.changes;
+    let theirs = changes.iter().filter(|change| !plan.contains(&change.path));
+    Ok(theirs.map(|change| sanitise_line(&change.path.to_string()).into_owned()).collect())
+}
+
+fn failed(state: &State, attempt: &Attempt) -> Vec<String> {
+    let story = &attempt.place.story;
+    let lessons = state.lessons.iter().filter(|(id, _)| *id != story).map(|(id, lesson)| (id.as_str(), &lesson.reason));
+    let own = attempt.feedback.iter().map(|failure| (story.as_str(), &failure.reason));
+    lessons.chain(own).map(|(id, reason)| format!("{id}: {}", keep_end(reason, REASON_BYTES))).collect()
+}
+
+/// The present story first.
+fn left(site: &Site, state: &State, attempt: &Attempt) -> Vec<String> {
+    let present = &attempt.place.story;
+    let open = site.plan.plan().open().filter(|story| !state.progress.failed.contains_key(&story.id));
+    let (now, later): (Vec<&Story>, Vec<&Story>) = open.partition(|story| story.id == *present);
+    let mut left: Vec<String> = now.into_iter().map(|story| format!("{}, now", named(story))).collect();
+    left.extend(later.iter().take(MOST_LEFT).map(|story| named(story)));
+    if later.len() > MOST_LEFT {
+        left.push(format!("{} more in the plan", later.len() - MOST_LEFT));
+    }
+    left
+}
+
+fn named(story: &Story) -> String {
+    format!("{}: {}", story.id, story.title)
+}
