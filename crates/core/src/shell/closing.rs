@@ -1,5 +1,7 @@
 //! Where a quote, a brace or a parenthesis is closed.
 
+use std::ops::Range;
+
 /// Bytes before the double quote that ends a string; substitutions inside may have quotes of their own.
 pub(super) fn closing_quote(text: &str) -> usize {
     let bytes = text.as_bytes();
@@ -9,7 +11,7 @@ pub(super) fn closing_quote(text: &str) -> usize {
             b'\\' => at += 1,
             b'"' => return at,
             b'$' if bytes.get(at + 1) == Some(&b'(') => at += closing_paren(&text[at + 2..]).map_or(1, |end| end + 2),
-            b'$' if bytes.get(at + 1) == Some(&b'{') => at += closing_brace(&text[at + 2..]) + 2,
+            b'$' if bytes.get(at + 1) == Some(&b'{') => at += closing_brace(&text[at + 2..], true) + 2,
             _ => {}
         }
         at += 1;
@@ -20,7 +22,7 @@ pub(super) fn closing_quote(text: &str) -> usize {
 /// Bytes before the parenthesis that ends a substitution.
 pub(super) fn closing_paren(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
-    closing(text, |byte| match byte {
+    closing(text, true, |byte| match byte {
         b'(' => {
             depth += 1;
             false
@@ -34,9 +36,10 @@ pub(super) fn closing_paren(text: &str) -> Option<usize> {
     })
 }
 
-pub(super) fn closing_brace(text: &str) -> usize {
+/// In double quotes, single ones inside the braces are text.
+pub(super) fn closing_brace(text: &str, quoted: bool) -> usize {
     let mut depth = 0_usize;
-    let end = closing(text, |byte| match byte {
+    let end = closing(text, !quoted, |byte| match byte {
         b'{' => {
             depth += 1;
             false
@@ -51,15 +54,69 @@ pub(super) fn closing_brace(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-fn closing(text: &str, mut is_end: impl FnMut(u8) -> bool) -> Option<usize> {
+fn closing(text: &str, single_quotes: bool, mut is_end: impl FnMut(u8) -> bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut at, mut single, mut double) = (0, false, false);
     while at < bytes.len() {
         match bytes[at] {
-            b'\'' if !double => single = !single,
+            b'\'' if !double && single_quotes => single = !single,
             b'"' if !single => double = !double,
             b'\\' if !single => at += 1,
             byte if !single && !double && is_end(byte) => return Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Substitutions of commands in a text, delimiters included, outside the ranges that are known already. `quoted` for the body of a
+/// here-document, where quotes are text.
+pub(super) fn commands_in(source: &str, range: Range<usize>, known: &[Range<usize>], quoted: bool) -> Vec<Range<usize>> {
+    let bytes = source.as_bytes();
+    let (mut at, mut double, mut out) = (range.start, quoted, Vec::new());
+    let mut known = known.iter().peekable();
+    while at < range.end {
+        while known.next_if(|known| known.start < at).is_some() {}
+        if let Some(known) = known.next_if(|known| known.start == at) {
+            at = known.end.max(at + 1);
+            continue;
+        }
+        let rest = &bytes[at..range.end];
+        let end = match rest {
+            [b'`', ..] => Some(closing_backquote(&rest[1..]).map(|end| end + 2)),
+            [b'$', b'(', b'(', ..] => None,
+            [b'$', b'(', ..] => Some(source.get(at + 2..range.end).and_then(closing_paren).map(|end| end + 3)),
+            _ => None,
+        };
+        match (end, rest) {
+            (Some(Some(length)), _) => {
+                out.push(at..at + length);
+                at += length;
+            }
+            // One that is never closed would be looked for again at each of its bytes.
+            (Some(None), _) => break,
+            (None, [b'\\', ..]) => at += 2,
+            (None, [b'$', b'\'', ..]) if !double => at += source.get(at + 2..range.end).map_or(1, ansi_end) + 3,
+            (None, [b'\'', ..]) if !double => {
+                at += rest[1..].iter().position(|byte| *byte == b'\'').unwrap_or(rest.len()) + 2;
+            }
+            (None, [b'"', ..]) if !quoted => {
+                double = !double;
+                at += 1;
+            }
+            (None, _) => at += 1,
+        }
+    }
+    out
+}
+
+fn closing_backquote(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'`' => return Some(at),
             _ => {}
         }
         at += 1;

@@ -157,7 +157,7 @@ impl Lexer<'_> {
             }
             Some('"') if mode == Mode::Bare => 1,
             Some('{') => {
-                let inner = closing_brace(&after[1..]);
+                let inner = closing_brace(&after[1..], quoted);
                 self.parameter(at + 2..at + 2 + inner, mode, depth, out);
                 (inner + 3).min(rest.len())
             }

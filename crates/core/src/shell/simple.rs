@@ -1,6 +1,7 @@
 //! Simple commands in the tree: their words, assignments and redirections, and what is put into their standard input.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use tree_sitter::Node;
 
@@ -11,7 +12,7 @@ use super::tree::{joined, named, trimmed};
 use super::unwrap::Call;
 use super::walk::{Frame, Input, Walker, append, lexer};
 use super::word::Word;
-use super::{Assignment, Redirect, RedirectKind};
+use super::{Assignment, Redirect, RedirectKind, output};
 
 /// Readings of one command with variables of several values.
 const MAX_READINGS: usize = 16;
@@ -20,28 +21,33 @@ impl Walker {
     pub(super) fn redirected(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &mut Scope, input: Input<'_>) -> Value {
         let mut cursor = node.walk();
         let redirects: Vec<_> = node.children_by_field_name("redirect", &mut cursor).collect();
-        let given = self.input_text(frame, &redirects, scope);
-        let input = given.as_ref().or(input);
         let body = node.child_by_field_name("body");
-        let mut output = match body {
-            Some(body) if body.kind() == "command" => self.command(frame, body, &redirects, scope, input),
-            Some(body) => {
-                let output = self.statement(frame, body, scope, input);
+        let last = body.map(last_of);
+        let mut output = match (body, last) {
+            (Some(body), Some(last)) if last.kind() == "command" => {
+                let frame = Frame { outer: frame.outer.clone(), attached: Some((last.id(), &redirects)), ..*frame };
+                self.statement(&frame, body, scope, input)
+            }
+            (Some(body), last) => {
+                let given = self.input_text(frame, &redirects, scope);
+                let output = self.statement(frame, body, scope, given.as_ref().or(input));
                 self.bare(frame, node, &redirects, scope);
+                self.late_words(frame, node, last.and_then(|last| last.child(0)), &redirects, scope);
                 output
             }
-            None => {
+            (None, _) => {
                 self.bare(frame, node, &redirects, scope);
                 Value::new()
             }
         };
         // What follows a here-document on its first line is inside its node.
-        for child in
-            redirects.iter().filter(|redirect| redirect.kind() == "heredoc_redirect").flat_map(|redirect| named(*redirect))
-        {
+        let documents: Vec<_> = redirects.iter().filter(|redirect| redirect.kind() == "heredoc_redirect").collect();
+        let arguments: Vec<_> = documents.iter().flat_map(|document| children_of(**document, "argument")).collect();
+        for child in documents.iter().flat_map(|document| named(**document)) {
             match child.kind() {
                 "pipeline" => output = self.statement(frame, child, scope, Some(&output)),
-                "heredoc_start" | "heredoc_body" | "heredoc_end" | "file_redirect" | "herestring_redirect" | "word" => {}
+                "heredoc_start" | "heredoc_body" | "heredoc_end" | "file_redirect" | "herestring_redirect" => {}
+                _ if arguments.contains(&child) => {}
                 _ => append(&mut output, self.statement(frame, child, scope, None)),
             }
         }
@@ -67,14 +73,35 @@ impl Walker {
         self.run(call, scope);
     }
 
-    pub(super) fn command(
+    /// Words after a redirection of `export` and the like.
+    fn late_words(
         &mut self,
         frame: &Frame<'_>,
         node: Node<'_>,
-        outside: &[Node<'_>],
+        keyword: Option<Node<'_>>,
+        redirects: &[Node<'_>],
         scope: &mut Scope,
-        input: Input<'_>,
-    ) -> Value {
+    ) {
+        let late = late_words(frame.source, redirects);
+        let Some(keyword) = keyword.filter(|keyword| !keyword.is_named() && !late.is_empty()) else { return };
+        let substituted = self.all_substitutions(frame, redirects, scope);
+        let mut words = vec![Word::text(keyword.kind())];
+        let choice = HashMap::new();
+        words.extend(late.into_iter().flat_map(|range| lexer(frame, &substituted, scope, &choice).words(range)));
+        let call = Call {
+            words,
+            assignments: Vec::new(),
+            redirects: Vec::new(),
+            range: frame.range(node),
+            text: frame.text(trimmed(frame.source, node)),
+            certain: frame.certain,
+            input: None,
+        };
+        self.run(call, scope);
+    }
+
+    pub(super) fn command(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &mut Scope, input: Input<'_>) -> Value {
+        let outside = frame.attached.filter(|(owner, _)| *owner == node.id()).map_or(&[][..], |(_, redirects)| redirects);
         let (mut assigned, mut redirected, mut word_nodes) = (Vec::new(), outside.to_vec(), Vec::new());
         for child in named(node) {
             match child.kind() {
@@ -84,13 +111,15 @@ impl Walker {
                 _ => word_nodes.push(child),
             }
         }
-        for document in outside.iter().filter(|redirect| redirect.kind() == "heredoc_redirect") {
-            word_nodes.extend(named(*document).into_iter().filter(|child| child.kind() == "word"));
-        }
         let given = self.input_text(frame, &redirected, scope);
         let all: Vec<_> = [assigned.as_slice(), &redirected, &word_nodes].concat();
         let substituted = self.all_substitutions(frame, &all, scope);
-        let words = joined(frame.source, &word_nodes);
+        let mut words = joined(frame.source, &word_nodes);
+        // `{fd}>file` names a variable for the descriptor.
+        let opens: Vec<usize> = redirected.iter().map(|redirect| trimmed(frame.source, *redirect).start).collect();
+        words.retain(|word| !(opens.contains(&word.end) && is_descriptor_name(&frame.source[word.clone()])));
+        words.extend(late_words(frame.source, &redirected));
+        words.sort_by_key(|word| word.start);
         let texts: Vec<&str> = all.iter().map(|part| &frame.source[trimmed(frame.source, *part)]).collect();
         let mut output = Value::new();
         for choice in readings(scope, &texts) {
@@ -148,13 +177,22 @@ impl Walker {
 
     /// What a here-document or here-string gives to standard input.
     pub(super) fn input_text(&mut self, frame: &Frame<'_>, redirects: &[Node<'_>], scope: &mut Scope) -> Option<Value> {
-        let source =
-            redirects.iter().rev().find(|redirect| matches!(redirect.kind(), "heredoc_redirect" | "herestring_redirect"))?;
-        let children = named(*source);
+        let mut given = None;
+        for redirect in redirects {
+            given = self.one_input(frame, *redirect, scope).or(given);
+        }
+        given
+    }
+
+    fn one_input(&mut self, frame: &Frame<'_>, source: Node<'_>, scope: &Scope) -> Option<Value> {
+        let children = named(source);
         if source.kind() == "herestring_redirect" {
             let text = *children.first()?;
             let substituted = self.all_substitutions(frame, &[text], scope);
             return Some(lexer(frame, &substituted, scope, &HashMap::new()).value(trimmed(frame.source, text)));
+        }
+        if source.kind() == "file_redirect" {
+            return self.file_input(frame, source, scope);
         }
         let start = children.iter().find(|child| child.kind() == "heredoc_start")?;
         let body = children.iter().find(|child| child.kind() == "heredoc_body")?;
@@ -176,19 +214,82 @@ impl Walker {
         let inner = nodes.iter().filter(|node| node.kind() == "heredoc_redirect").flat_map(|node| named(*node));
         let all = nodes.iter().copied().chain(inner).filter(|node| node.kind() == "file_redirect");
         all.flat_map(|node| {
-            let source = &frame.source[trimmed(frame.source, node)];
-            let kind = redirect_kind(source.trim_start_matches(|c: char| c.is_ascii_digit()));
-            let mut cursor = node.walk();
-            let targets: Vec<_> = node.children_by_field_name("destination", &mut cursor).collect();
+            let (operator, target, _) = parts_of(frame.source, node);
+            let kind = redirect_kind(operator);
             let lexer = lexer(frame, substituted, scope, choice);
-            let words: Vec<Word> = targets.iter().flat_map(|target| lexer.words(trimmed(frame.source, *target))).collect();
+            let words: Vec<Word> = target.into_iter().flat_map(|target| lexer.words(target)).collect();
             let is_descriptor =
                 |word: &Word| word.literal().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit() || b == b'-'));
-            let copies = source.contains(">&") || source.contains("<&");
+            let copies = operator.contains(">&") || operator.contains("<&");
             words.into_iter().filter(move |word| !(copies && is_descriptor(word))).map(move |target| Redirect { kind, target })
         })
         .collect()
     }
+
+    /// What `< <(...)` and `< file` give to standard input.
+    fn file_input(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &Scope) -> Option<Value> {
+        let (operator, target, _) = parts_of(frame.source, node);
+        let target = target.filter(|_| operator == "<" || operator == "0<")?;
+        let first = *children_of(node, "destination").first()?;
+        if first.kind() != "process_substitution" {
+            return None;
+        }
+        let substituted = self.all_substitutions(frame, &[first], scope);
+        let words = lexer(frame, &substituted, scope, &HashMap::new()).words(target);
+        words.first().and_then(Word::literal).and_then(|path| output::substituted(path, &self.files)).cloned()
+    }
+}
+
+/// The command at the end of a list or pipeline: redirections after it are its own.
+fn last_of(mut node: Node<'_>) -> Node<'_> {
+    while matches!(node.kind(), "list" | "pipeline" | "negated_command") {
+        match named(node).pop() {
+            Some(last) => node = last,
+            None => break,
+        }
+    }
+    node
+}
+
+fn children_of<'t>(node: Node<'t>, field: &str) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    node.children_by_field_name(field, &mut cursor).collect()
+}
+
+/// The operator of a redirection, its one target, and the words after that: the parser takes them all for targets.
+fn parts_of<'s>(source: &'s str, node: Node<'_>) -> (&'s str, Option<Range<usize>>, Vec<Range<usize>>) {
+    let whole = trimmed(source, node);
+    let mut words = joined(source, &children_of(node, "destination"));
+    let end = words.first().map_or(whole.end, |first| first.start.max(whole.start));
+    let operator = source[whole.start..end].trim();
+    if operator.ends_with("&-") || words.is_empty() {
+        return (operator, None, words);
+    }
+    let target = words.remove(0);
+    (operator, Some(target), words)
+}
+
+/// Words of a command that stand after one of its redirections.
+fn late_words(source: &str, redirects: &[Node<'_>]) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    for redirect in redirects {
+        match redirect.kind() {
+            "file_redirect" => out.extend(parts_of(source, *redirect).2),
+            "heredoc_redirect" => {
+                out.extend(joined(source, &children_of(*redirect, "argument")));
+                for inner in named(*redirect).into_iter().filter(|inner| inner.kind() == "file_redirect") {
+                    out.extend(parts_of(source, inner).2);
+                }
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+fn is_descriptor_name(word: &str) -> bool {
+    let name = word.strip_prefix('{').and_then(|word| word.strip_suffix('}')).unwrap_or_default();
+    !name.is_empty() && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
 }
 
 /// Every combination of values of the variables that these texts use.
@@ -237,7 +338,7 @@ fn assigned_value(lexer: &Lexer<'_>, node: Node<'_>) -> Value {
 }
 
 fn redirect_kind(operator: &str) -> RedirectKind {
-    match operator {
+    match operator.trim_start_matches(|c: char| c.is_ascii_digit()) {
         text if text.starts_with("<>") => RedirectKind::ReadWrite,
         text if text.starts_with('<') => RedirectKind::Read,
         text if text.starts_with(">>") || text.starts_with("&>>") => RedirectKind::Append,

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::Why;
 use super::bit::Bit;
+use super::closing::commands_in;
 use super::lexer::Substituted;
 use super::scope::{Scope, Value};
 use super::tree::{fields, is_broken, named, segments, trimmed};
@@ -38,7 +40,32 @@ impl Walker {
             }
         }
         found.sort_by_key(Node::start_byte);
-        found.into_iter().map(|node| self.substitution(frame, node, scope)).collect()
+        let known: Vec<_> = found.iter().map(|node| trimmed(frame.source, *node)).collect();
+        let mut all: Vec<_> = found.into_iter().map(|node| self.substitution(frame, node, scope)).collect();
+        if !matches!(node.kind(), "heredoc_redirect" | "command_substitution" | "process_substitution") {
+            let document = node.kind() == "heredoc_body";
+            for range in commands_in(frame.source, trimmed(frame.source, node), &known, document) {
+                all.push(self.overlooked(frame, range, scope));
+            }
+        }
+        all
+    }
+
+    /// A substitution that the parser takes for text, as backquotes in here-documents and in `${x:-...}`.
+    fn overlooked(&mut self, frame: &Frame<'_>, range: Range<usize>, scope: &Scope) -> Substituted {
+        let outer = frame.outer.clone().unwrap_or_else(|| range.clone());
+        if self.depth >= MAX_DEPTH {
+            return Substituted { range, output: self.give_up(outer, Why::TooDeep) };
+        }
+        let text = &frame.source[range.clone()];
+        let text = match text.strip_prefix('`') {
+            Some(inner) => unescaped(inner.strip_suffix('`').unwrap_or(inner)),
+            None => text[2..text.len() - 1].to_owned(),
+        };
+        self.depth += 1;
+        let output = self.source(&text, &mut scope.clone(), None, Some(outer), frame.certain);
+        self.depth -= 1;
+        Substituted { range, output: without_last_newline(output) }
     }
 
     pub(super) fn substitution(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &Scope) -> Substituted {
@@ -49,7 +76,7 @@ impl Walker {
         let output = match escaped {
             // Backquotes inside backquotes have backslashes that go away before the inner text is read.
             Some(text) if self.depth < MAX_DEPTH => {
-                let unescaped = text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\");
+                let unescaped = unescaped(text);
                 self.depth += 1;
                 let output = self.source(&unescaped, &mut inside, None, Some(frame.range(node)), frame.certain);
                 self.depth -= 1;
@@ -75,7 +102,7 @@ impl Walker {
                 continue;
             }
             for range in segments(source, trimmed(source, node)).into_iter().take(MAX_GUESSES) {
-                let frame = Frame { source, outer: outer.cloned(), certain: false };
+                let frame = Frame { source, outer: outer.cloned(), certain: false, attached: None };
                 let fields = fields(source, range.clone()).into_iter();
                 let words = fields.flat_map(|field| lexer(&frame, &[], scope, &HashMap::new()).words(field));
                 // `{ {git,push}; }` is a group for bash, and none for the parser.
@@ -94,6 +121,10 @@ impl Walker {
             }
         }
     }
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\")
 }
 
 fn without_last_newline(mut output: Value) -> Value {

@@ -4,10 +4,23 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-/// The text with every byte outside ASCII as a letter: the parser's scanner asks the C library about characters, and crashes on
-/// those that its tables do not hold. Words are read from the source itself.
+/// The text as the parser gets it; words are read from the source itself.
+///
+/// Every byte outside ASCII is a letter: the parser's scanner asks the C library about characters, and crashes on those that its
+/// tables do not hold. A backslash at the start of a line is none: the parser would take that line for more words of the last one.
 pub(super) fn ascii(source: &str) -> Vec<u8> {
-    source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'u' }).collect()
+    let mut out: Vec<u8> = source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'u' }).collect();
+    let (mut escaped, mut starts_line) = (false, false);
+    for at in 0..out.len() {
+        match (out[at], out.get(at + 1)) {
+            (b'\\', Some(b'\n')) if starts_line => out[at] = b' ',
+            (b'\\', Some(next)) if starts_line && (next.is_ascii_alphanumeric() || b"._/~-".contains(next)) => out[at] = b'u',
+            _ => {}
+        }
+        starts_line = out[at] == b'\n' && !escaped;
+        escaped = out[at] == b'\\' && !escaped;
+    }
+    out
 }
 
 pub(super) fn named(node: Node<'_>) -> Vec<Node<'_>> {

@@ -46,6 +46,8 @@ pub(super) struct Frame<'s> {
     /// Where the text was given, if it is a script inside a command.
     pub(super) outer: Option<Range<usize>>,
     pub(super) certain: bool,
+    /// Redirections that the parser hangs above the command to which they belong, with that command's node.
+    pub(super) attached: Option<(usize, &'s [Node<'s>])>,
 }
 
 impl Frame<'_> {
@@ -107,7 +109,7 @@ impl Walker {
             self.script.unknown.push(Unknown { range, why: Why::Syntax });
             self.guesses(source, root, scope, outer.as_ref());
         }
-        let frame = Frame { source, outer, certain };
+        let frame = Frame { source, outer, certain, attached: None };
         self.statement(&frame, root, scope, input)
     }
 
@@ -132,7 +134,7 @@ impl Walker {
             "list" => self.list(frame, node, scope, input),
             "pipeline" => self.pipeline(frame, node, scope, input),
             "redirected_statement" => self.redirected(frame, node, scope, input),
-            "command" => self.command(frame, node, &[], scope, input),
+            "command" => self.command(frame, node, scope, input),
             "variable_assignment" | "variable_assignments" | "declaration_command" | "unset_command" => {
                 self.declaration(frame, node, scope)
             }
@@ -147,6 +149,11 @@ impl Walker {
             "function_definition" => self.function(frame, node, scope),
             "ERROR" => self.isolated(&Frame { certain: false, outer: frame.outer.clone(), ..*frame }, node, scope, input),
             "comment" => Value::new(),
+            // `$(<file)`.
+            "file_redirect" => {
+                self.bare(frame, node, &[node], scope);
+                unknown()
+            }
             _ => {
                 self.substitutions(frame, node, scope);
                 Value::new()
@@ -158,8 +165,16 @@ impl Walker {
 
     fn sequence(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &mut Scope, input: Input<'_>) -> Value {
         let mut output = Value::new();
-        for child in named(node) {
-            append(&mut output, self.statement(frame, child, scope, input));
+        let mut cursor = node.walk();
+        let children: Vec<_> = node.children(&mut cursor).collect();
+        for (index, child) in children.iter().enumerate().filter(|(_, child)| child.is_named()) {
+            let in_background = children.get(index + 1).is_some_and(|next| next.kind() == "&");
+            let printed = if in_background {
+                self.statement(frame, *child, &mut scope.clone(), input)
+            } else {
+                self.statement(frame, *child, scope, input)
+            };
+            append(&mut output, printed);
         }
         output
     }
