@@ -160,7 +160,7 @@ fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {
         "/**/managed-settings.json",
     ];
     const FOLDERS: &[&str] = &[".claude", ".codex", ".gemini", ".qwen"];
-    const MARKS: &[&str] = &[".claude", ".codex", ".gemini", ".qwen", ".cursor", ".github/hooks", "opencode", "managed-settings"];
+    const MARKS: &[&str] = &[".claude", ".codex", ".gemini", ".qwen", ".cursor", ".github/hooks", "opencode", "managed-settings", ".mcp.json"];
     let path = place.folded(context);
     // Most paths are none of these, and globs cost more than this look.
     if !MARKS.iter().any(|mark| path.contains(mark)) {
