@@ -35,7 +35,7 @@ pub use evaluate::{evaluate, evaluate_prompt};
 pub use example::{ExampleProblem, check_examples};
 pub(crate) use glob::fits;
 pub use matcher::{Certainty, CommandPattern, Matcher, file_fits};
-pub use path::{Place, normalise};
+pub use path::{Place, normalise, pattern_takes};
 pub use plan_text::{PlanFile, Protected, ProtectedRange};
 pub use tool::{ToolKind, kind_of, tool_fits};
 
@@ -94,6 +94,8 @@ pub enum Family {
     Processes,
     Network,
     Tools,
+    /// Verdone's own commands, which are the user's while a run works.
+    Itself,
     /// Written by the user.
     Own,
 }

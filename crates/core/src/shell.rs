@@ -8,6 +8,7 @@
 mod ansi;
 mod bit;
 mod brace;
+mod carried;
 mod closing;
 mod git;
 mod lexer;
@@ -25,6 +26,7 @@ mod wrapper;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+pub use carried::is_command_setting;
 pub use git::{GitCall, git_call};
 pub use word::{Origin, Piece, Word};
 

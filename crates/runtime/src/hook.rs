@@ -19,7 +19,7 @@ mod transcript;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use verdone_core::hook::{HookInput, Response, event_in};
+use verdone_core::hook::{HookInput, Response, Role, event_in};
 use verdone_core::policy::Mode;
 
 use crate::fault;
@@ -59,6 +59,8 @@ enum Fault {
     Story(String),
     #[error("unknown argument {0:?}")]
     Argument(String),
+    #[error("it was started for {asked}, and the input is about {given:?}")]
+    Event { asked: String, given: String },
     #[error("the project was not found")]
     NoProject,
 }
@@ -86,18 +88,24 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
                     speaker.is_about(read.as_ref().map_or_else(stdin::StdinError::event, |bytes| event_in(bytes)));
                     Err(Fault::Argument(argument.into_owned()))
                 }
-                None => judge(&home, mode, read, &speaker),
+                None => judge(&home, mode, event.as_deref(), read, &speaker),
             }
         }
     };
-    match judged {
+    let code = match judged {
         Ok(response) => speaker.say(&response.answer),
         Err(fault) => speaker.fail(&fault.to_string()),
-    }
-    ExitCode::SUCCESS
+    };
+    code.into()
 }
 
-fn judge(home: &Home, mode: Mode, read: Result<Vec<u8>, stdin::StdinError>, speaker: &Speaker) -> Result<Response, Fault> {
+fn judge(
+    home: &Home,
+    mode: Mode,
+    event: Option<&str>,
+    read: Result<Vec<u8>, stdin::StdinError>,
+    speaker: &Speaker,
+) -> Result<Response, Fault> {
     let settings = home.settings();
     if let Ok(settings) = &settings {
         speaker.fails_by(settings.config.policy.on_failure);
@@ -111,6 +119,9 @@ fn judge(home: &Home, mode: Mode, read: Result<Vec<u8>, stdin::StdinError>, spea
     };
     let input = HookInput::parse(&bytes).inspect_err(|_| speaker.is_about(event_in(&bytes)))?;
     speaker.is_about(Some(input.common.event_name.to_string()));
+    if let Some(event) = event.filter(|event| Role::of(event) == Role::Guard && *event != input.common.event_name) {
+        return Err(Fault::Event { asked: event.to_owned(), given: input.common.event_name.chars().take(64).collect() });
+    }
     let panics = std::env::var_os(fault::VARIABLE).is_some_and(|fault| fault == PANIC);
     assert!(!panics, "asked for by a test");
     let settings = settings?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -225,4 +226,67 @@ fn wrong_arguments_deny_in_a_run() {
     is_denial(ask(&["hook", "PreToolUse", "--run", "x"]).as_ref(), "a word too many");
     is_denial(ask(&["hook", "--run", "--rnu"]).as_ref(), "an unknown option");
     assert_eq!(ask(&["hook", "PreToolUse", "x"]), None);
+}
+
+#[test]
+fn a_denial_that_cannot_be_written_blocks_by_its_exit_code_in_a_run() {
+    let world = World::new();
+    let ended = |arguments: &[&str], event: &str, command: &str, out: &str| {
+        let mut input = good(&world, event);
+        input["tool_input"] = json!({ "command": command });
+        let out = fs::OpenOptions::new().write(true).open(out).unwrap();
+        let mut child = world.command(arguments).stdout(Stdio::from(out)).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(input.to_string().as_bytes());
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // A closed standard output is the null device by the time that we see it.
+    for out in ["/dev/full", "/dev/null"] {
+        for event in ["PreToolUse", "PermissionRequest"] {
+            let (code, reason) = ended(&["hook", event, "--run"], event, "git push", out);
+            assert!(code == Some(2) && reason.contains("git-push"), "{event} {out}: {code:?} {reason}");
+            let allowed = ended(&["hook", event, "--run"], event, "ls", out);
+            assert_eq!(allowed, (Some(0), String::new()), "{event} {out}");
+        }
+        let told = ended(&["hook", "PostToolUse", "--run"], "PostToolUse", "git push", out);
+        assert_eq!(told, (Some(0), String::new()), "{out}");
+        let own = ended(&["hook", "PreToolUse"], "PreToolUse", "git push", out);
+        assert_eq!(own, (Some(0), String::new()), "{out}");
+    }
+}
+
+#[test]
+fn an_input_about_another_event_than_the_guard_was_started_for_is_denied_in_a_run() {
+    let world = World::new();
+    for (asked, given) in [("PreToolUse", "pretooluse"), ("PreToolUse", "Stop"), ("PermissionRequest", "PermissionRequested")] {
+        let mut input = good(&world, asked);
+        input["hook_event_name"] = given.into();
+        for bytes in [input.to_string(), format!("{}!", &input.to_string()[..60])] {
+            let before = faults(&world);
+            is_denial(world.send(Mode::Run, asked, bytes.as_bytes()).as_ref(), given);
+            assert_eq!(world.send(Mode::Session, asked, bytes.as_bytes()), None, "{given}");
+            assert_eq!(faults(&world), before + 2, "{given}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_a_session_that_is_a_link_is_not_written_through() {
+    type Link = fn(&World) -> std::path::PathBuf;
+    let links: [(&str, Link); 3] = [
+        ("the sessions", |world| world.work.join(".verdone/sessions")),
+        ("the session", |world| world.work.join(".verdone/sessions/s1")),
+        ("its memory", |world| world.work.join(".verdone/sessions/s1/known")),
+    ];
+    for (case, link) in links {
+        let world = World::new();
+        let (link, elsewhere) = (link(&world), world.root.join("elsewhere"));
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+        let read = world.event("PreToolUse", "Read", &json!({ "file_path": world.path("a.txt") }));
+        is_denial(world.ask(Mode::Run, &read).as_ref(), case);
+        assert_eq!(world.ask(Mode::Session, &read), None, "{case}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{case}");
+    }
 }

@@ -30,6 +30,20 @@ pub enum Permission {
 }
 
 impl Answer {
+    /// Why something does not happen, where that is what it says.
+    pub fn refusal(&self) -> Option<&str> {
+        match self {
+            Self::ToolUse(Permission::Deny { reason })
+            | Self::PermissionRequest(Permission::Deny { reason })
+            | Self::Block { reason } => Some(said(reason)),
+            Self::ToolUse(Permission::Allow)
+            | Self::PermissionRequest(Permission::Allow)
+            | Self::Silent
+            | Self::Context { .. }
+            | Self::EndTurn { .. } => None,
+        }
+    }
+
     /// The object to print, if there is one.
     pub fn to_json(&self) -> Option<Value> {
         match self {

@@ -180,6 +180,8 @@ impl ToolCall<'_> {
         let call = policy::ToolCall { tool: self.tool.to_string(), input };
         let has = |fields: &[&str]| fields.iter().any(|field| call.text(field).is_some());
         match policy::kind_of(&call.tool) {
+            // This one may watch something that is no command.
+            ToolKind::Shell if call.tool == "Monitor" && call.input.get("command").is_none() => Ok(call),
             ToolKind::Shell if !has(&["command", "cmd"]) => Err(missing("tool_input.command")),
             ToolKind::Write if !has(&["file_path", "notebook_path", "path"]) => Err(missing("tool_input.file_path")),
             ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent | ToolKind::Other => Ok(call),

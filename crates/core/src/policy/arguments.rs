@@ -102,9 +102,14 @@ impl<'a> Arguments<'a> {
         let mut out = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
             for name in names {
-                if word.literal() == Some(name) {
+                let given = word.prefix().split('=').next().unwrap_or_default();
+                // Long options may be cut as long as they are told apart.
+                let cut = given.len() >= 5 && given.len() < name.len() && name.starts_with(given) && given.starts_with("--");
+                if word.literal() == Some(name) || (cut && word.literal() == Some(given)) {
                     out.extend(self.words.get(at + 1).cloned());
                 } else if let Some(value) = word.without_prefix(&format!("{name}=")) {
+                    out.push(value);
+                } else if let Some(value) = word.without_prefix(&format!("{given}=")).filter(|_| cut) {
                     out.push(value);
                 } else if !name.starts_with("--")
                     && name.len() == 2
@@ -113,6 +118,21 @@ impl<'a> Arguments<'a> {
                     out.push(value);
                 }
             }
+        }
+        out
+    }
+
+    /// The value of a short option, also at the end or inside of a cluster; the letters in `valued` end a cluster.
+    pub(super) fn clustered(&self, letter: char, valued: &str) -> Vec<Word> {
+        let mut out = Vec::new();
+        for (at, word) in self.words.iter().enumerate() {
+            let Some(cluster) = word.prefix().strip_prefix('-').filter(|rest| !rest.starts_with('-')) else { continue };
+            let Some(end) = cluster.find(|c| c == letter || valued.contains(c)).filter(|end| cluster[*end..].starts_with(letter))
+            else {
+                continue;
+            };
+            let value = word.without_prefix(&format!("-{}", &cluster[..=end])).filter(|rest| rest.literal() != Some(""));
+            out.extend(value.or_else(|| self.words.get(at + 1).cloned()));
         }
         out
     }

@@ -3,6 +3,7 @@
 mod git_history;
 mod git_remote;
 mod git_settings;
+mod itself;
 mod network;
 mod paths;
 mod processes;
@@ -23,6 +24,7 @@ pub fn built_in() -> Vec<Rule> {
         processes::rules(),
         network::rules(),
         tools::rules(),
+        itself::rules(),
     ];
     tables.into_iter().flatten().collect()
 }

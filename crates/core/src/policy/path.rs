@@ -1,7 +1,26 @@
 //! Where a path leads: absolute, without `.` and `..`, through links that the caller resolved.
 
 use super::PolicyContext;
+use super::glob::fits;
 use crate::shell::{Directory, Piece, Word};
+
+/// Names that rules protect wherever they stand.
+pub(super) const PROTECTED: &[&str] = &[
+    ".git",
+    ".verdone",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".qwen",
+    ".cursor",
+    ".mcp.json",
+    ".claude.json",
+    ".env",
+    ".env.local",
+    ".env.development",
+    ".env.production",
+    ".env.test",
+];
 
 /// A path of a call, as rules see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,9 +68,21 @@ pub(super) fn absolute(word: &Word, directory: &Directory, context: &PolicyConte
         Directory::Known(at) if at.is_empty() => context.cwd.clone(),
         Directory::Known(at) => format!("{}/{at}", context.cwd.trim_end_matches('/')),
         Directory::Unknown if text.starts_with('/') => String::new(),
+        // Wherever the command runs: a protected name may be the one of this tree.
+        Directory::Unknown if text.split('/').any(|part| PROTECTED.contains(&part)) => context.root.clone(),
         Directory::Unknown => return None,
     };
     Some(if text.starts_with('/') { text } else { format!("{}/{text}", base.trim_end_matches('/')) })
+}
+
+/// Whether a place is a pattern of a deletion (`rm *.md`) that fits a path or a folder around it.
+pub fn pattern_takes(place: &str, path: &str) -> bool {
+    fn last(path: &str) -> &str {
+        path.rsplit('/').next().unwrap_or_default()
+    }
+    let takes = |path: &str| fits(place, path) && (last(place).starts_with('.') || !last(path).starts_with('.'));
+    place.contains(['*', '?'])
+        && (takes(path) || path.match_indices('/').filter(|(at, _)| *at > 0).any(|(at, _)| takes(&path[..at])))
 }
 
 /// Follows the links that the caller resolved, then takes out `.` and `..`.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::act::{Access, Acts};
 use super::matcher::{Certainty, Hit};
-use super::path::{Place, fold};
+use super::path::{Place, fold, pattern_takes};
 use super::{PolicyContext, ToolCall};
 use crate::check::CommandSpec;
 use crate::plan::Document;
@@ -87,7 +87,7 @@ fn is_plan(place: &Place, plan: &PlanFile, access: Access, context: &PolicyConte
     let folded = place.folded(context);
     match access {
         Access::Write | Access::Read => folded == path,
-        Access::DeleteAll => folded == path || path.starts_with(&format!("{folded}/")),
+        Access::DeleteAll => folded == path || path.starts_with(&format!("{folded}/")) || pattern_takes(&folded, &path),
     }
 }
 

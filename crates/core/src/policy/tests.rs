@@ -266,3 +266,44 @@ fn reads_through_the_shell_are_known() {
     assert_eq!(read("grep -n x a.rs; wc -l < b.rs"), ["/work/project/a.rs", "/work/project/b.rs"]);
     assert_eq!(read("cat $x; ls a.rs; echo cat b.rs; cat *.rs"), Vec::<String>::new());
 }
+
+#[test]
+fn a_pattern_that_takes_the_plan_along_is_denied() {
+    let context = context();
+    let found = |command: &str| rule(&decide(&ToolCall::bash(command), &context)).map(str::to_owned);
+    let denied = ["rm *.md", "rm -rf *", "mv p* x", "git rm plan.md", "git mv plan.md y", "sort -o plan.md x", "rm ./plan.m?"];
+    for command in denied {
+        assert_eq!(found(command).as_deref(), Some("plan-status"), "{command}");
+    }
+    for command in ["rm *.txt", "rm -rf docs/*", "rm -rf .cache*", "git rm --cached plan.md", "sort plan.md -o x"] {
+        assert_eq!(found(command), None, "{command}");
+    }
+}
+
+#[test]
+fn tools_that_carry_a_command_are_judged_like_a_shell() {
+    for tool in ["Monitor", "PowerShell"] {
+        assert_eq!(rule(&decide(&call(tool, json!({ "command": "git push" })), &context())), Some("git-push"), "{tool}");
+        assert_eq!(decide(&call(tool, json!({ "command": "ls" })), &context()).verdict, PolicyVerdict::Allow, "{tool}");
+    }
+}
+
+#[test]
+fn verdones_own_commands_are_the_users_in_a_run_only() {
+    let undo = ToolCall::bash("verdone undo --yes");
+    assert_eq!(rule(&decide(&undo, &context())), Some("verdone-itself"));
+    let interactive = PolicyContext { mode: Mode::Interactive, ..context() };
+    assert_eq!(rule(&decide(&undo, &interactive)), None);
+}
+
+#[test]
+fn an_enforced_scope_holds_for_what_git_moves_and_removes() {
+    let mut context = context();
+    context.scope = Some(Scope { paths: vec!["src".to_owned()], enforced: true, exempt: Vec::new() });
+    for command in ["git mv src/a docs/a", "git rm docs/b", "git -C docs rm b", "git rm -r docs"] {
+        assert_eq!(rule(&decide(&ToolCall::bash(command), &context)), Some("story-scope"), "{command}");
+    }
+    for command in ["git mv src/a src/b", "git rm --cached docs/b", "git rm src/c"] {
+        assert_eq!(rule(&decide(&ToolCall::bash(command), &context)), None, "{command}");
+    }
+}

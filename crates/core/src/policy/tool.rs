@@ -19,7 +19,7 @@ pub enum ToolKind {
 /// Names of several clients.
 pub fn kind_of(tool: &str) -> ToolKind {
     match tool {
-        "Bash" | "run_shell_command" | "exec_command" | "shell" | "local_shell" => ToolKind::Shell,
+        "Bash" | "PowerShell" | "Monitor" | "run_shell_command" | "exec_command" | "shell" | "local_shell" => ToolKind::Shell,
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "write_file" | "replace" | "create_file" | "str_replace" => {
             ToolKind::Write
         }
@@ -49,7 +49,6 @@ const ALLOWED: &[&str] = &[
     "BashOutput",
     "KillShell",
     "KillBash",
-    "Monitor",
     "LSP",
     "Skill",
     "SlashCommand",

@@ -2,7 +2,9 @@
 
 use super::act::Access;
 use super::arguments::Arguments;
-use crate::shell::{Origin, Piece, RedirectKind, Simple, Word};
+use super::glob::fits;
+use super::path::PROTECTED;
+use crate::shell::{Origin, Piece, RedirectKind, Simple, Word, git_call};
 
 /// Targets of one simple command, as words.
 pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
@@ -17,6 +19,10 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
     let Some((program, rest)) = simple.words.split_first() else { return out };
     let base = program.base();
     let Some(name) = base.literal() else { return out };
+    if name == "git" {
+        out.extend(git(simple));
+        return with_hidden(out, name);
+    }
     let arguments = Arguments::new(rest);
     let all = |access: Access, valued: &[&str]| -> Vec<(Access, Word)> {
         arguments.operands(valued).into_iter().map(|word| (access, word.clone())).collect()
@@ -43,8 +49,12 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
             let recursive = arguments.short('r', "") || arguments.short('R', "") || arguments.long("--recursive", 3);
             out.extend(all(if recursive { Access::DeleteAll } else { Access::Write }, &[]));
         }
-        "find" if arguments.any(&["-delete"]) => {
+        "find" if deletes_found(rest) => {
             let roots = rest.iter().take_while(|word| !word.prefix().starts_with(['-', '(', '!']));
+            out.extend(found_names(rest).map(|name| (Access::DeleteAll, Word::text(name))));
+            if !arguments.any(&["-delete"]) {
+                return with_hidden(out, name);
+            }
             let filtered = rest.iter().filter(|word| word.prefix().starts_with('-')).count() > 1;
             out.extend(roots.map(|word| (Access::DeleteAll, if filtered { inside(word) } else { word.clone() })));
         }
@@ -55,14 +65,18 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
             out.extend(all(Access::Write, &["-p", "-i", "-d", "-D", "-B"]).into_iter().take(1));
             out.extend(arguments.value(&["-o", "--output", "-d", "--directory"]).into_iter().map(|word| (Access::Write, word)));
         }
-        "curl" => out.extend(arguments.value(&["-o", "--output", "--output-dir"]).into_iter().map(|word| (Access::Write, word))),
+        "curl" => {
+            out.extend(arguments.value(&["--output", "--output-dir"]).into_iter().map(|word| (Access::Write, word)));
+            out.extend(arguments.clustered('o', "HdXuAebFmTKwxcEyYzCQrtPDU").into_iter().map(|word| (Access::Write, word)));
+        }
+        "sort" => out.extend(arguments.value(&["-o", "--output"]).into_iter().map(|word| (Access::Write, word))),
         "wget" => out.extend(
             arguments
                 .value(&["-O", "--output-document", "-P", "--directory-prefix"])
                 .into_iter()
                 .map(|word| (Access::Write, word)),
         ),
-        "tar" | "bsdtar" => out.extend(arguments.value(&["-C", "--directory"]).into_iter().map(|word| (Access::Write, word))),
+        "tar" | "bsdtar" => out.extend(tar(&arguments).into_iter().map(|word| (Access::Write, word))),
         "unzip" => out.extend(arguments.value(&["-d"]).into_iter().map(|word| (Access::Write, word))),
         "cat" | "head" | "tail" | "less" | "more" | "bat" | "batcat" | "nl" | "tac" | "od" | "xxd" | "hexdump" | "view" => {
             out.extend(all(Access::Read, &["-n", "-c", "-r", "--lines", "--bytes", "--line-range", "-s", "-l"]));
@@ -70,6 +84,146 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
         "sed" | "gsed" | "awk" | "gawk" | "grep" | "egrep" | "fgrep" | "rg" => out.extend(scripted(&arguments, Access::Read)),
         _ => {}
     }
+    with_hidden(out, name)
+}
+
+/// What a deletion takes along without naming it: names that a pattern fits, and what a folder holds.
+fn with_hidden(mut out: Vec<(Access, Word)>, program: &str) -> Vec<(Access, Word)> {
+    const HOLDERS: &[(&str, &str)] = &[
+        (".claude", "settings.json"),
+        (".claude/hooks", "any"),
+        (".codex", "config.toml"),
+        (".gemini", "settings.json"),
+        (".qwen", "settings.json"),
+        (".cursor", "hooks.json"),
+    ];
+    let mut hidden: Vec<String> = Vec::new();
+    if matches!(program, "rm" | "mv" | "unlink" | "shred") {
+        hidden.extend(out.iter().filter(|(access, _)| *access != Access::Read).flat_map(|(_, word)| by_pattern(word)));
+    }
+    let deleted = out.iter().filter(|(access, _)| *access == Access::DeleteAll).filter_map(|(_, word)| word.literal());
+    let deleted: Vec<String> = deleted.map(str::to_owned).chain(hidden.iter().cloned()).collect();
+    for path in &deleted {
+        let path = path.trim_end_matches('/');
+        let holds = |folder: &str| path == folder || path.ends_with(&format!("/{folder}"));
+        hidden.extend(HOLDERS.iter().filter(|(folder, _)| holds(folder)).map(|(_, file)| format!("{path}/{file}")));
+    }
+    out.extend(hidden.into_iter().map(|path| (Access::DeleteAll, Word::text(path))));
+    out
+}
+
+/// The pattern itself, for files whose names only the caller knows, and the protected names that it fits.
+fn by_pattern(word: &Word) -> Vec<String> {
+    let known = |piece: &Piece| !matches!(piece, Piece::Any(_));
+    if word.literal().is_some() || !word.pieces.iter().all(known) {
+        return Vec::new();
+    }
+    let text = word.to_string();
+    let text = text.trim_end_matches('/');
+    let (parent, last) = text.rfind('/').map_or(("", text), |at| text.split_at(at + 1));
+    // A star does not stand for the dot at the start of a name.
+    let names = PROTECTED.iter().filter(|name| last.starts_with('.') && fits(last, name));
+    names.map(|name| format!("{parent}{name}")).chain([text.to_owned()]).collect()
+}
+
+fn deletes_found(rest: &[Word]) -> bool {
+    let removes = |word: &Word| matches!(word.base().literal(), Some("rm" | "mv" | "shred" | "unlink"));
+    rest.iter().any(|word| word.literal() == Some("-delete"))
+        || rest
+            .windows(2)
+            .any(|pair| matches!(pair[0].literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) && removes(&pair[1]))
+}
+
+/// Protected names that a search is for; what it leaves out is not meant.
+fn found_names(rest: &[Word]) -> impl Iterator<Item = &'static str> {
+    let asks = |word: &Word| matches!(word.literal(), Some("-name" | "-iname" | "-path" | "-ipath" | "-wholename"));
+    let negated = |at: usize| at > 0 && matches!(rest[at - 1].literal(), Some("!" | "-not"));
+    let prunes = rest.iter().any(|word| word.literal() == Some("-prune"));
+    let asked = rest.windows(2).enumerate().filter(move |(at, pair)| asks(&pair[0]) && !negated(*at) && !prunes);
+    let asked: Vec<&str> = asked.filter_map(|(_, pair)| pair[1].literal()).collect();
+    let parts: Vec<String> = asked.iter().flat_map(|text| text.split('/')).map(str::to_owned).collect();
+    let meant = move |name: &&&str| parts.iter().any(|part| part.starts_with('.') && fits(part, name));
+    PROTECTED.iter().filter(meant).copied().collect::<Vec<_>>().into_iter()
+}
+
+/// What git's own commands write or delete in the tree, or where they are told to write.
+fn git(simple: &Simple) -> Vec<(Access, Word)> {
+    let Some(call) = git_call(&simple.words) else { return Vec::new() };
+    let arguments = Arguments::new(call.arguments);
+    let own = simple.words.len().saturating_sub(call.arguments.len() + 1).max(1);
+    let directory = Arguments::new(&simple.words[1..own]).value(&["-C"]).pop();
+    let written = |words: Vec<Word>| words.into_iter().map(|word| (Access::Write, word)).collect::<Vec<_>>();
+    let operands = |valued: &[&str]| arguments.operands(valued).into_iter().cloned().collect::<Vec<Word>>();
+    let targets = match call.command.literal().unwrap_or_default() {
+        "rm" if !arguments.long("--cached", 4) && !arguments.short('n', "") => {
+            let access = if arguments.short('r', "") { Access::DeleteAll } else { Access::Write };
+            operands(&["--pathspec-from-file"]).into_iter().map(|word| (access, word)).collect()
+        }
+        "mv" if !arguments.short('n', "") => {
+            let mut moved = operands(&[]);
+            let to = moved.pop();
+            moved.into_iter().map(|word| (Access::DeleteAll, word)).chain(to.map(|word| (Access::Write, word))).collect()
+        }
+        "clone" => {
+            let valued = [
+                "-b",
+                "--branch",
+                "-o",
+                "--origin",
+                "-c",
+                "--config",
+                "--depth",
+                "-j",
+                "--jobs",
+                "--reference",
+                "-u",
+                "--upload-pack",
+                "--template",
+                "--separate-git-dir",
+                "--filter",
+                "--shallow-since",
+                "--shallow-exclude",
+            ];
+            written(operands(&valued).into_iter().skip(1).collect())
+        }
+        "init" => written(operands(&["-b", "--initial-branch", "--template", "--separate-git-dir", "--object-format"])),
+        "archive" => written(arguments.value(&["-o", "--output"])),
+        "diff" | "log" | "show" => written(arguments.value(&["--output"])),
+        "format-patch" => written(arguments.value(&["-o", "--output-directory"])),
+        "bundle" if arguments.first() == Some("create") => written(operands(&[]).into_iter().skip(1).take(1).collect()),
+        _ => Vec::new(),
+    };
+    let place = |word: Word| match directory.as_ref().and_then(Word::literal) {
+        Some(directory) if !word.prefix().starts_with(['/', '~']) => below(directory, &word),
+        Some(_) | None => word,
+    };
+    targets.into_iter().map(|(access, word)| (access, place(word))).collect()
+}
+
+fn below(directory: &str, word: &Word) -> Word {
+    let mut word = word.clone();
+    match word.pieces.first_mut() {
+        Some(Piece::Text(text)) => *text = format!("{directory}/{text}"),
+        Some(Piece::Any(_) | Piece::Glob | Piece::One) | None => word.pieces.insert(0, Piece::Text(format!("{directory}/"))),
+    }
+    word
+}
+
+/// The folder to unpack in, and the archive that is made.
+fn tar(arguments: &Arguments<'_>) -> Vec<Word> {
+    let mut out = arguments.value(&["-C", "--directory"]);
+    let words = arguments.words();
+    let bundled = words.first().filter(|word| word.literal().is_some_and(|text| text.bytes().all(|b| b.is_ascii_alphabetic())));
+    let makes = ['c', 'r', 'u']
+        .iter()
+        .any(|mode| arguments.short(*mode, "fC") || bundled.is_some_and(|word| word.prefix().contains(*mode)))
+        || arguments.long("--create", 4);
+    if makes {
+        out.extend(arguments.clustered('f', "C"));
+        out.extend(arguments.value(&["--file"]));
+        out.extend(bundled.filter(|word| word.prefix().contains('f')).and_then(|_| words.get(1).cloned()));
+    }
+    out.retain(|word| word.literal() != Some("-"));
     out
 }
 

@@ -140,6 +140,10 @@ impl Lexer<'_> {
         match (name, self.scope.candidates("HOME")) {
             ("", [home]) => out.extend(home.iter().cloned().map(plain)),
             ("+", _) => self.extend(out, &self.lookup("PWD"), true),
+            // The home of a user: where exactly makes no difference to the rules.
+            (user, _) if user.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') => {
+                out.push(Bit::Text { text: format!("/home/{user}"), quoted: true });
+            }
             _ => out.push(Bit::Any { origin: Origin::Unknown, quoted: true }),
         }
         range.start + 1 + name.len()

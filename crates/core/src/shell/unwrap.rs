@@ -65,7 +65,9 @@ impl Walker {
             certain: call.certain,
             runs: Runs::Nothing,
         });
-        self.script.commands.len() - 1
+        let index = self.script.commands.len() - 1;
+        self.carried_by_variables(call, scope);
+        index
     }
 
     fn follow(&mut self, call: &Call<'_>, index: usize, scope: &mut Scope) -> Value {
@@ -234,6 +236,7 @@ impl Walker {
     /// Aliases given on git's own command line, and git's commands that run others.
     fn git(&mut self, call: &Call<'_>, scope: &mut Scope) -> Value {
         let Some(parsed) = git::git_call(&call.words) else { return unknown() };
+        self.carried_by_git(call, &parsed, scope);
         let (Some(command), rest) = (parsed.command.literal(), parsed.arguments) else { return unknown() };
         if let Some(value) = parsed.alias(command) {
             let value = value.to_string();

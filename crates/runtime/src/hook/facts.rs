@@ -6,7 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use verdone_core::config::Config;
 use verdone_core::hook::Briefing;
-use verdone_core::policy::{Mode, OnScope, PlanFile, PolicyContext, ToolCall, ToolKind, kind_of, normalise, paths_and_changes};
+use verdone_core::policy::{
+    Mode, OnScope, PlanFile, PolicyContext, ToolCall, ToolKind, kind_of, normalise, paths_and_changes, pattern_takes,
+};
 
 use crate::plan_file::{self, PlanLocation, PlanRequest};
 
@@ -65,8 +67,10 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
 
 /// The plan, if one of the places is it or holds it. It can be large, and few calls touch it: a command is judged by the path alone.
 fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>, story: Option<&Briefing>) -> Option<PlanFile> {
-    let touches =
-        |path: &str| places.iter().any(|place| path == place || path.starts_with(&format!("{}/", place.trim_end_matches('/'))));
+    let touches = |path: &str| {
+        let holds = |place: &String| path.starts_with(&format!("{}/", place.trim_end_matches('/'))) || pattern_takes(place, path);
+        places.iter().any(|place| path == place || holds(place))
+    };
     let shell = kind_of(&call.tool) == ToolKind::Shell;
     // A run says which plan it works on; only without its word is the plan looked for.
     if let Some(story) = story {
@@ -76,7 +80,8 @@ fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>
             None
         };
     }
-    let looks_like_one = |place: &String| place.ends_with(".md") || place.ends_with(".json") || Path::new(place).is_dir();
+    let looks_like_one =
+        |place: &String| place.ends_with(".md") || place.ends_with(".json") || place.ends_with('*') || Path::new(place).is_dir();
     if config.plan.is_none() && !places.iter().any(looks_like_one) {
         return None;
     }

@@ -5,7 +5,7 @@
 //! Several hooks may run at once, so files are only appended to, a line a write. The memory is one empty file a path: as quick with a
 //! million of them as with ten.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -89,6 +89,8 @@ impl Session {
 
     /// Keeps what came of an event.
     pub(super) fn keep(&self, input: &HookInput<'_>, response: &Response) -> io::Result<()> {
+        self.dir.parent().map_or(Ok(()), no_link)?;
+        no_link(&self.dir)?;
         for path in &response.known {
             self.learn(path)?;
         }
@@ -156,6 +158,8 @@ impl Session {
     }
 
     fn make_mark(&self, shard: &Path, name: &str) -> io::Result<()> {
+        shard.parent().map_or(Ok(()), no_link)?;
+        no_link(shard)?;
         let make = || {
             OpenOptions::new().write(true).create(true).truncate(true).custom_flags(careful()).open(shard.join(name)).map(drop)
         };
@@ -212,12 +216,26 @@ pub(super) fn append_fault(sessions: &Path, event: Option<&str>, records: &[Reco
 
 /// The folder ignores itself, so that no commit takes it.
 fn make_sessions(sessions: &Path) -> io::Result<()> {
+    no_link(sessions)?;
     let ignore = sessions.join(".gitignore");
     if fs::symlink_metadata(&ignore).is_ok() {
         return Ok(());
     }
     fs::create_dir_all(sessions)?;
-    File::create(ignore)?.write_all(b"*\n")
+    match OpenOptions::new().write(true).create_new(true).open(ignore) {
+        Ok(mut file) => file.write_all(b"*\n"),
+        // Another hook was quicker.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A folder of ours that is a link would take what we write to another place.
+fn no_link(folder: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(folder) {
+        Ok(meta) if meta.is_symlink() => Err(io::Error::other(format!("{} is a link", folder.display()))),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 fn append(path: &Path, line: &str, most: Option<u64>) -> io::Result<()> {

@@ -1,14 +1,17 @@
 //! Who answers the client: once, whatever happens. A panic and a deadline of our own give the answer of a guard that cannot judge,
 //! because a hook that dies or hangs opens the gate.
 
+use std::fs::File;
 use std::io::Write as _;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use verdone_core::hook::{Answer, Cause, fail};
+use verdone_core::hook::{Answer, Cause, Role, fail};
 use verdone_core::policy::{Mode, OnFailure};
 
 use super::home::Home;
@@ -16,6 +19,8 @@ use super::session::{FAULTS, append_fault};
 
 /// Far above what any call takes, far below the patience of the client.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// The client takes this code for a denial, with standard error as its reason.
+const BLOCKS: u8 = 2;
 
 #[derive(Debug, Clone)]
 pub(super) struct Speaker(Arc<Shared>);
@@ -45,8 +50,8 @@ impl Speaker {
         let panicked = speaker.clone();
         std::panic::set_hook(Box::new(move |info| {
             let place = info.location().map(ToString::to_string).unwrap_or_default();
-            panicked.fail(&format!("it panicked at {place}"));
-            std::process::exit(0);
+            let code = panicked.fail(&format!("it panicked at {place}"));
+            std::process::exit(code.into());
         }));
         let late = speaker.clone();
         // Without a second thread there is no deadline; the answer itself does not depend on it.
@@ -55,15 +60,18 @@ impl Speaker {
             if late.0.judged.load(Ordering::SeqCst) {
                 return;
             }
-            late.fail("there was no answer within 5 seconds");
-            std::process::exit(0);
+            let code = late.fail("there was no answer within 5 seconds");
+            std::process::exit(code.into());
         });
         speaker
     }
 
+    /// The event that the input names. A guard stays one: what we were started for does not become less by what the input says.
     pub(super) fn is_about(&self, event: Option<String>) {
-        if event.is_some() {
-            *self.0.event.lock().unwrap_or_else(PoisonError::into_inner) = event;
+        let mut known = self.0.event.lock().unwrap_or_else(PoisonError::into_inner);
+        let guards = |event: &Option<String>| event.as_deref().is_some_and(|event| Role::of(event) == Role::Guard);
+        if event.is_some() && (guards(&event) || !guards(&known)) {
+            *known = event;
         }
     }
 
@@ -80,29 +88,49 @@ impl Speaker {
         self.0.judged.store(true, Ordering::SeqCst);
     }
 
-    /// The answer. Later ones are dropped.
-    pub(super) fn say(&self, answer: &Answer) {
+    /// The answer, and the code to end with. Later ones are dropped.
+    pub(super) fn say(&self, answer: &Answer) -> u8 {
         if self.0.spoken.swap(true, Ordering::SeqCst) {
-            return;
+            return 0;
         }
-        if let Some(value) = answer.to_json() {
+        let Some(value) = answer.to_json() else { return 0 };
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(format!("{value}\n").as_bytes()).and_then(|()| out.flush());
+        match (answer.refusal(), self.0.mode) {
+            (Some(reason), Mode::Run) if self.guards() && (written.is_err() || is_nowhere(&out)) => {
+                // Without standard error the code alone blocks.
+                let _ = writeln!(std::io::stderr(), "{reason}");
+                BLOCKS
+            }
             // A client that is gone needs no answer.
-            let mut out = std::io::stdout().lock();
-            let _ = out.write_all(format!("{value}\n").as_bytes()).and_then(|()| out.flush());
+            (Some(_) | None, Mode::Run | Mode::Interactive) => 0,
         }
     }
 
+    fn guards(&self) -> bool {
+        let event = self.0.event.lock().unwrap_or_else(PoisonError::into_inner);
+        Role::of(event.as_deref().unwrap_or("PreToolUse")) == Role::Guard
+    }
+
     /// The answer to what cannot be judged, and a record of it.
-    pub(super) fn fail(&self, cause: &str) {
+    pub(super) fn fail(&self, cause: &str) -> u8 {
         let event = self.0.event.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let on_failure = self.0.on_failure.get().copied().unwrap_or_default();
         let sessions = self.0.sessions.get();
         let faults = sessions.map_or_else(|| FAULTS.to_owned(), |sessions| sessions.join(FAULTS).display().to_string());
         let response = fail(event.as_deref(), self.0.mode, on_failure, &Cause { text: cause, kept: &faults });
-        self.say(&response.answer);
+        let code = self.say(&response.answer);
         if let Some(sessions) = sessions {
             // There is nobody left to tell.
             let _ = append_fault(sessions, event.as_deref(), &response.records);
         }
+        code
     }
+}
+
+/// Whether what is written here is thrown away: a closed standard output is opened as the null device before we start.
+fn is_nowhere(out: &impl AsFd) -> bool {
+    let null = std::fs::metadata("/dev/null").map(|meta| meta.rdev());
+    let here = out.as_fd().try_clone_to_owned().and_then(|fd| File::from(fd).metadata());
+    matches!((null, here), (Ok(null), Ok(here)) if here.file_type().is_char_device() && here.rdev() == null)
 }

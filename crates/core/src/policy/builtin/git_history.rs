@@ -124,6 +124,14 @@ pub(super) fn rules() -> Vec<Rule> {
                 not_matches: &["git branch --list", "git tag", "git reflog", "git branch -v"],
             },
             Entry {
+                name: "git-prune",
+                matcher: Matcher::Git { commands: &["gc", "prune"], when: prunes },
+                reason: "this destroys commits and files that git and rollbacks still keep",
+                alternative: "leave them; `git gc` without `--prune` keeps what is young",
+                matches: &["git gc --prune=now", "git prune", "git gc --aggressive --prune=all", "git prune --expire now"],
+                not_matches: &["git gc", "git gc --auto", "git prune -n", "git gc --prune=never", "npm prune"],
+            },
+            Entry {
                 name: "git-notes",
                 matcher: Matcher::Git { commands: &["notes"], when: |_, rest| writes_notes(rest) },
                 reason: "notes hold the run's evidence",
@@ -228,6 +236,13 @@ fn deletes(command: &str, rest: &[Word]) -> bool {
         "update-ref" => told || arguments.long("--stdin", 4),
         "reflog" => matches!(arguments.first(), Some("expire" | "delete" | "drop")),
         _ => told,
+    }
+}
+
+fn prunes(command: &str, rest: &[Word]) -> bool {
+    match command {
+        "gc" => rest.iter().filter_map(|word| word.without_prefix("--prune=")).any(|when| when.literal() != Some("never")),
+        _ => !is_dry(rest),
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 use crate::policy::arguments::{Arguments, COMMIT_VALUED};
 use crate::policy::matcher::Certainty;
-use crate::shell::{Simple, Word, git_call};
+use crate::shell::{Simple, Word, git_call, is_command_setting};
 
 pub(super) fn rules() -> Vec<Rule> {
     deny(
@@ -47,6 +47,8 @@ pub(super) fn rules() -> Vec<Rule> {
                     "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath git commit",
                     "export GIT_CONFIG_GLOBAL=/dev/null",
                     "git -ccore.hookspath= commit -m x",
+                    "git --exec-path=. status",
+                    "git --config-env=core.pager=X log",
                 ],
                 not_matches: &["git -c color.ui=never status", "GIT_PAGER=cat git log", "git -c user.name=x commit -m y"],
             },
@@ -128,14 +130,27 @@ fn overrides(simple: &Simple) -> Certainty {
         .assignments
         .iter()
         .any(|set| set.name.starts_with("GIT_CONFIG") || matches!(set.name.as_str(), "GIT_TEMPLATE_DIR" | "GIT_EXEC_PATH"));
-    let by_option = git_call(&simple.words).is_some_and(|call| {
-        call.settings.iter().any(|(name, _)| {
-            matches!(name.as_str(), "core.hookspath" | "core.fsmonitor" | "core.sshcommand" | "include.path" | "core.worktree")
-                || name.starts_with("includeif.")
-                || name.starts_with("filter.")
+    let by_option = git_call(&simple.words).is_some_and(|call| call.settings.iter().any(|(name, _)| overrides_by(name)));
+    // Programs of git from another place, and settings whose values are not on the line.
+    let by_place = git_call(&simple.words).is_some_and(|call| {
+        let own = simple.words.len().saturating_sub(call.arguments.len() + 1);
+        simple.words[..own].iter().any(|word| {
+            let from_variable = word.without_prefix("--config-env=").map(|setting| setting.prefix().to_ascii_lowercase());
+            word.prefix().starts_with("--exec-path=") || from_variable.is_some_and(|setting| is_grave(&setting))
         })
     });
-    if by_variable || by_option { Certainty::Yes } else { Certainty::No }
+    if by_variable || by_option || by_place { Certainty::Yes } else { Certainty::No }
+}
+
+fn overrides_by(name: &str) -> bool {
+    matches!(name, "core.hookspath" | "core.fsmonitor" | "core.sshcommand" | "include.path" | "core.worktree")
+        || name.starts_with("includeif.")
+        || name.starts_with("filter.")
+}
+
+fn is_grave(setting: &str) -> bool {
+    let name = setting.split('=').next().unwrap_or_default();
+    overrides_by(name) || is_command_setting(name) || name.starts_with("alias.")
 }
 
 fn hides(rest: &[Word]) -> bool {

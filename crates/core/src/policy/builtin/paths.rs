@@ -136,10 +136,11 @@ fn in_git_dir(place: &Place, context: &PolicyContext) -> bool {
 }
 
 fn in_verdone_dir(place: &Place, context: &PolicyContext) -> bool {
-    const OPEN: &[&str] = &[".verdone/guardrails.md", ".verdone/notes.md", ".verdone/notes/**"];
+    const OPEN: &[&str] = &["**/.verdone/guardrails.md", "**/.verdone/notes.md", "**/.verdone/notes/**"];
+    // The project may be a folder below the top of the work tree.
     place
         .in_tree(context)
-        .is_some_and(|path| (path == ".verdone" || path.starts_with(".verdone/")) && !OPEN.iter().any(|glob| fits(glob, &path)))
+        .is_some_and(|path| path.split('/').any(|part| part == ".verdone") && !OPEN.iter().any(|glob| fits(glob, &path)))
 }
 
 fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {
@@ -160,7 +161,8 @@ fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {
         "/**/managed-settings.json",
     ];
     const FOLDERS: &[&str] = &[".claude", ".codex", ".gemini", ".qwen"];
-    const MARKS: &[&str] = &[".claude", ".codex", ".gemini", ".qwen", ".cursor", ".github/hooks", "opencode", "managed-settings"];
+    const MARKS: &[&str] =
+        &[".claude", ".codex", ".gemini", ".qwen", ".cursor", ".github/hooks", "opencode", "managed-settings", ".mcp.json"];
     let path = place.folded(context);
     // Most paths are none of these, and globs cost more than this look.
     if !MARKS.iter().any(|mark| path.contains(mark)) {

@@ -20,10 +20,10 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "kill-everything",
                 matcher: Matcher::Simple(kills_everything),
-                reason: "this signals every process of the user",
+                reason: "this signals every process of the user, or the run itself with all that it started",
                 alternative: "end what you started by its process id: `kill PID`",
-                matches: &["kill -9 -1", "kill -- -1", "kill -KILL -1", "kill -1", "kill -s TERM -1"],
-                not_matches: &["kill -9 1234", "kill -l", "kill -1 1234", "kill -HUP 77"],
+                matches: &["kill -9 -1", "kill -- -1", "kill -KILL -1", "kill -1", "kill -s TERM -1", "kill 0", "kill -9 0"],
+                not_matches: &["kill -9 1234", "kill -l", "kill -1 1234", "kill -HUP 77", "kill -0 1234"],
             },
         ],
     )
@@ -42,5 +42,6 @@ fn kills_everything(simple: &Simple) -> Certainty {
         [signal, targets @ ..] if signal.starts_with('-') && *signal != "--" => targets,
         targets => targets,
     };
-    if targets.contains(&"-1") { Certainty::Yes } else { Certainty::No }
+    // `0` is the group of the shell, which may be the agent's and the run's.
+    if targets.contains(&"-1") || targets.contains(&"0") { Certainty::Yes } else { Certainty::No }
 }

@@ -69,9 +69,10 @@ fn every_terminal_reason_has_its_outcome() {
         (OK, false, "hook_stopped", Kind::Ended),
         (OK, false, "tool_deferred", Kind::Ended),
         (OK, false, "background_requested", Kind::Ended),
-        (OK, false, "aborted_tools", Kind::Interrupted),
-        (DURING, true, "aborted_tools", Kind::Interrupted),
-        (DURING, true, "aborted_streaming", Kind::Interrupted),
+        // Nobody asked for it: it counts.
+        (OK, false, "aborted_tools", Kind::Crashed),
+        (DURING, true, "aborted_tools", Kind::Crashed),
+        (DURING, true, "aborted_streaming", Kind::Crashed),
         ("error_max_turns", true, "max_turns", Kind::MaxTurns),
         ("error_max_turns", true, "", Kind::MaxTurns),
         ("error_max_budget_usd", true, "budget_exhausted", Kind::Budget),
@@ -180,7 +181,11 @@ fn a_refusal_of_the_model_is_told_apart() {
 #[test]
 fn a_turn_that_we_ended_was_interrupted_whatever_the_client_calls_it() {
     let asked = Facts { interrupting: true, ..facts(None) };
-    for line in [result("success", false, "stop_hook_prevented", ""), result("success", false, "completed", "x")] {
+    for line in [
+        result("success", false, "stop_hook_prevented", ""),
+        result("success", false, "completed", "x"),
+        result("error_during_execution", true, "aborted_tools", ""),
+    ] {
         assert_eq!(kind(&map(&line, &asked)), Kind::Interrupted);
     }
     let budget = result("error_max_budget_usd", true, "budget_exhausted", "");

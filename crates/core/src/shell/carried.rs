@@ -1,0 +1,106 @@
+//! Commands that git is given as settings, options and variables: it runs them, so their text is read like any other.
+
+use super::git::GitCall;
+use super::scope::Scope;
+use super::unwrap::Call;
+use super::walk::Walker;
+use super::word::Word;
+
+/// Variables whose value is a command line of git or of what it starts.
+const VARIABLES: &[&str] = &[
+    "GIT_PAGER",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_PROXY_COMMAND",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "PROMPT_COMMAND",
+];
+
+const SETTINGS: &[&str] = &[
+    "core.pager",
+    "core.editor",
+    "core.askpass",
+    "core.gitproxy",
+    "core.sshcommand",
+    "core.alternaterefscommand",
+    "sequence.editor",
+    "diff.external",
+    "interactive.difffilter",
+    "credential.helper",
+    "gpg.program",
+];
+
+/// Parts of names whose middle is anybody's: `diff.NAME.command`.
+const FAMILIES: &[(&str, &str)] = &[
+    ("pager.", ""),
+    ("diff.", ".command"),
+    ("diff.", ".textconv"),
+    ("difftool.", ".cmd"),
+    ("mergetool.", ".cmd"),
+    ("merge.", ".driver"),
+    ("trailer.", ".command"),
+    ("trailer.", ".cmd"),
+    ("browser.", ".cmd"),
+    ("credential.", ".helper"),
+    ("gpg.", ".program"),
+];
+
+/// Options of git's commands whose value is a command line.
+const OPTIONS: &[(&str, &str)] = &[
+    ("difftool", "-x"),
+    ("difftool", "--extcmd"),
+    ("grep", "-O"),
+    ("grep", "--open-files-in-pager"),
+    ("fetch", "--upload-pack"),
+    ("clone", "--upload-pack"),
+    ("clone", "-u"),
+    ("ls-remote", "--upload-pack"),
+];
+
+/// Whether git takes the value of a setting for a command.
+pub fn is_command_setting(name: &str) -> bool {
+    let fits =
+        |(start, end): &(&str, &str)| name.starts_with(start) && name.ends_with(end) && name.len() > start.len() + end.len();
+    SETTINGS.contains(&name) || FAMILIES.iter().any(fits)
+}
+
+impl Walker {
+    /// Reads what variables before a command, or set by it, would make git run.
+    pub(super) fn carried_by_variables(&mut self, call: &Call<'_>, scope: &Scope) {
+        for set in call.assignments.iter().filter(|set| VARIABLES.contains(&set.name.as_str())) {
+            self.carried(&set.value, call, scope);
+        }
+    }
+
+    /// Reads what settings and options on git's own line would make it run.
+    pub(super) fn carried_by_git(&mut self, call: &Call<'_>, git: &GitCall<'_>, scope: &Scope) {
+        for (_, value) in git.settings.iter().filter(|(name, _)| is_command_setting(name)) {
+            self.carried(value, call, scope);
+        }
+        let command = git.command.literal().unwrap_or_default();
+        for (at, word) in git.arguments.iter().enumerate() {
+            for (_, option) in OPTIONS.iter().filter(|(of, _)| *of == command) {
+                let glued = word.without_prefix(&format!("{option}=")).or_else(|| {
+                    word.without_prefix(option).filter(|rest| !option.starts_with("--") && rest.literal() != Some(""))
+                });
+                let next = git.arguments.get(at + 1).filter(|_| word.literal() == Some(option) && *option != "-O");
+                if let Some(value) = glued.as_ref().or(next) {
+                    self.carried(value, call, scope);
+                }
+            }
+        }
+    }
+
+    fn carried(&mut self, value: &Word, call: &Call<'_>, scope: &Scope) {
+        // What is computed as a whole says nothing.
+        let Some(line) = value.literal().map(|line| line.trim_start_matches('!')) else { return };
+        self.source(line, &mut scope.clone(), None, Some(call.range.clone()), call.certain);
+    }
+}
