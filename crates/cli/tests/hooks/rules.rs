@@ -63,6 +63,11 @@ fn the_plans_marks_and_checks_are_guarded_in_a_run() {
         world.judge(Mode::Run, "Edit", &edit("- [ ] US-001", "- [x] US-001")).denied_by("plan-status");
         world.judge(Mode::Run, "Edit", &edit("make test", "true")).denied_by("plan-checks");
         world.judge(Mode::Run, "Bash", &bash("sed -i 's/ /x/' PLAN.md")).denied_by("plan-status");
+        for command in ["rm P*", "rm -f *.md", "rm -rf *", "git rm PLAN.md", "sort -o PLAN.md x"] {
+            world.judge(Mode::Run, "Bash", &bash(command)).denied_by("plan-status");
+        }
+        assert_eq!(world.judge(Mode::Run, "Bash", &bash("rm -f *.log")), Verdict::Allow);
+        world.judge(Mode::Run, "Monitor", &bash("git push")).denied_by("git-push");
         assert_eq!(world.judge(Mode::Run, "Edit", &edit("Prose", "Other prose")), Verdict::Allow);
         assert_eq!(world.judge(Mode::Session, "Edit", &edit("- [ ] US-001", "- [x] US-001")), Verdict::Silent);
     }

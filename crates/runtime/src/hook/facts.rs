@@ -80,8 +80,9 @@ fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>
             None
         };
     }
-    let looks_like_one =
-        |place: &String| place.ends_with(".md") || place.ends_with(".json") || place.ends_with('*') || Path::new(place).is_dir();
+    let looks_like_one = |place: &String| {
+        place.ends_with(".md") || place.ends_with(".json") || place.contains(['*', '?']) || Path::new(place).is_dir()
+    };
     if config.plan.is_none() && !places.iter().any(looks_like_one) {
         return None;
     }
