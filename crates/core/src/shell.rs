@@ -9,6 +9,7 @@ mod ansi;
 mod bit;
 mod brace;
 mod closing;
+mod declare;
 mod git;
 mod lexer;
 mod output;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::bit::{join, pieces};
+use super::declare;
 use super::lexer::{Lexer, Mode, Substituted};
 use super::scope::{Scope, Value, text};
 use super::tree::{joined, named, trimmed};
@@ -146,6 +147,13 @@ impl Walker {
         let substituted = self.all_substitutions(frame, &[node], scope);
         let children = if node.kind() == "variable_assignment" { vec![node] } else { named(node) };
         let mut assignments = Vec::new();
+        let options: String = children
+            .iter()
+            .map(|child| &frame.source[trimmed(frame.source, *child)])
+            .filter(|text| text.starts_with('-'))
+            .collect();
+        let keyword = node.child(0).filter(|first| !first.is_named()).map(|first| Word::text(first.kind()));
+        let name = keyword.as_ref().map_or("", Word::prefix);
         for child in children {
             let choice = HashMap::new();
             let lexer = lexer(frame, &substituted, scope, &choice);
@@ -155,13 +163,16 @@ impl Walker {
                     let value = assigned_value(&lexer, child);
                     let append = frame.source[trimmed(frame.source, child)].starts_with(&format!("{}+=", known.name));
                     scope.assign(&known.name, value, append);
+                    declare::mark(name, &options, &known, scope);
                     assignments.push(known);
                 }
-                ("variable_name", "unset_command") => scope.unset(&frame.source[trimmed(frame.source, child)]),
-                _ => {}
+                _ if node.kind() == "variable_assignments" => {}
+                _ => {
+                    let words = lexer.words(trimmed(frame.source, child));
+                    assignments.extend(declare::words(name, &options, &words, scope));
+                }
             }
         }
-        let keyword = node.child(0).filter(|first| !first.is_named()).map(|first| Word::text(first.kind()));
         let call = Call {
             words: keyword.into_iter().collect(),
             assignments,
