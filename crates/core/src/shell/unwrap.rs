@@ -122,13 +122,14 @@ impl Walker {
                 }
                 Value::new()
             }
-            "source" | "." => match arguments.first().and_then(|file| self.file_text(file, call.input)) {
-                Some(script) => self.script_text(call, index, &script, scope),
-                None => {
+            "source" | "." => {
+                if let Some(script) = arguments.first().and_then(|file| self.file_text(file, call.input)) {
+                    self.script_text(call, index, &script, scope)
+                } else {
                     scope.doubt_all();
                     unknown()
                 }
-            },
+            }
             "return" => {
                 scope.returned = true;
                 Value::new()
