@@ -13,6 +13,7 @@ mod declare;
 mod git;
 mod lexer;
 mod output;
+mod redirect;
 mod scope;
 mod simple;
 mod substitution;
