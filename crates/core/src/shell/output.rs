@@ -13,6 +13,8 @@ pub(super) fn of(name: &str, arguments: &[Word], input: Option<&Value>, files: &
             [option, variable, rest @ ..] if option.literal() == Some("-v") => {
                 if let Some(variable) = variable.literal() {
                     scope.assign(variable, printf(rest), false);
+                } else {
+                    scope.doubt_all();
                 }
                 Value::new()
             }

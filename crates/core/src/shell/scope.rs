@@ -1,6 +1,6 @@
 //! What is known while a line is read: variables, positional parameters, functions, aliases, the directory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::bit::Bit;
@@ -27,6 +27,12 @@ pub(super) struct Scope {
     pub(super) directory: Directory,
     /// Inside a branch or a loop: an assignment adds a candidate instead of replacing the value.
     pub(super) conditional: bool,
+    /// After a `return`, which may have been in a branch: what follows it is conditional too.
+    pub(super) returned: bool,
+    /// Variables whose value other names or the shell itself change: nothing that is assigned to them is known.
+    wild: Rc<HashSet<String>>,
+    /// Read-only variables: an assignment may fail, so it adds a candidate.
+    fixed: Rc<HashSet<String>>,
 }
 
 impl Scope {
@@ -42,6 +48,9 @@ impl Scope {
             aliases: Rc::default(),
             directory: Directory::Known(String::new()),
             conditional: false,
+            returned: false,
+            wild: Rc::default(),
+            fixed: Rc::default(),
         }
     }
 
@@ -57,13 +66,14 @@ impl Scope {
         } else {
             vec![value]
         };
-        let mut all = if self.conditional { before } else { Vec::new() };
+        let keeps = self.conditional || self.returned || self.fixed.contains(name);
+        let mut all = if keeps { before } else { Vec::new() };
         for candidate in new {
             if !all.contains(&candidate) {
                 all.push(candidate);
             }
         }
-        if all.len() > MAX_CANDIDATES {
+        if all.len() > MAX_CANDIDATES || self.wild.contains(name) {
             all = vec![unknown()];
         }
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), all);
@@ -79,8 +89,33 @@ impl Scope {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), vec![unknown()]);
     }
 
+    /// Makes whatever a variable holds unknown, now and later.
+    pub(super) fn make_wild(&mut self, name: &str) {
+        Rc::make_mut(&mut self.wild).insert(name.to_owned());
+        self.forget(name);
+    }
+
+    pub(super) fn fix(&mut self, name: &str) {
+        Rc::make_mut(&mut self.fixed).insert(name.to_owned());
+    }
+
+    /// A variable whose name is computed was assigned, or a file that nobody has read was sourced: any of them may have changed.
+    pub(super) fn doubt_all(&mut self) {
+        for (name, values) in Rc::make_mut(&mut self.variables).iter_mut() {
+            if !matches!(name.as_str(), "HOME" | "PWD" | "IFS") && !values.contains(&unknown()) {
+                values.push(unknown());
+            }
+        }
+    }
+
+    /// Variables that another scope, made from this one, holds with other values.
+    pub(super) fn differing(&self, other: &Self) -> Vec<String> {
+        let differs = |name: &&String| self.variables.get(*name) != other.variables.get(*name);
+        other.variables.keys().filter(differs).cloned().collect()
+    }
+
     pub(super) fn unset(&mut self, name: &str) {
-        if self.conditional { self.forget(name) } else { self.assign_all(name, vec![Vec::new()]) }
+        if self.conditional || self.returned { self.forget(name) } else { self.assign_all(name, vec![Vec::new()]) }
     }
 
     pub(super) fn change_directory(&mut self, target: Option<&str>) {

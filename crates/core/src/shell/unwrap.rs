@@ -8,8 +8,8 @@ use super::bit::{ANY, Bit, NETWORK, bits_of, join, origin, render};
 use super::scope::{Scope, Value, text, unknown};
 use super::walk::Walker;
 use super::word::{Origin, Piece, Word};
-use super::wrapper::{find as find_wrapper, is_download, is_reserved, is_shell};
-use super::{Assignment, Redirect, Runs, Simple, Unknown, Why, git, output};
+use super::wrapper::{find as find_wrapper, is_download, is_interpreter, is_reserved, is_shell};
+use super::{Assignment, Redirect, Runs, Simple, Unknown, Why, declare, git, output};
 
 const MAX_NESTING: usize = 60;
 
@@ -118,16 +118,38 @@ impl Walker {
                 let script = arguments.iter().find(|word| !word.prefix().starts_with('-')).map(bits_of).unwrap_or_default();
                 let mut later = scope.clone();
                 self.script_text(call, index, &script, &mut later);
+                // It runs between any two commands from here on.
+                for name in scope.differing(&later) {
+                    scope.make_wild(&name);
+                }
                 Value::new()
             }
-            "source" | "." => match arguments.first().and_then(|file| self.file_text(file, call.input)) {
-                Some(script) => self.script_text(call, index, &script, scope),
-                None => unknown(),
-            },
+            "source" | "." => {
+                if let Some(script) = arguments.first().and_then(|file| self.file_text(file, call.input)) {
+                    self.script_text(call, index, &script, scope)
+                } else {
+                    scope.doubt_all();
+                    unknown()
+                }
+            }
+            "return" => {
+                scope.returned = true;
+                Value::new()
+            }
+            _ if declare::is_declaration(name) => {
+                let options: String = arguments.iter().map(Word::prefix).filter(|text| text.starts_with('-')).collect();
+                declare::words(name, &options, arguments, scope);
+                Value::new()
+            }
             "xargs" => self.xargs(call, scope),
             "find" | "fd" | "fdfind" => self.find_exec(call, scope),
             "git" => self.git(call, scope),
             _ if is_shell(name) => self.shell(call, index, scope),
+            _ if is_interpreter(name) => self.interpreter(call, index),
+            _ if name.starts_with("ld-linux") || name.starts_with("ld-musl") => {
+                let words = arguments.iter().skip_while(|word| word.prefix().starts_with('-')).cloned().collect();
+                self.run(call.inner(words), &mut scope.clone())
+            }
             _ if is_download(name) => vec![Bit::Any { origin: Origin::Network, quoted: false }],
             _ => match find_wrapper(name) {
                 Some(wrapper) => self.unwrap(call, index, wrapper, scope),
@@ -141,8 +163,10 @@ impl Walker {
         let functions = scope.functions.clone();
         Rc::make_mut(&mut scope.functions).remove(name);
         let caller = scope.positional.replace(call.words[1..].to_vec());
+        let returned = scope.returned;
         let output = self.source(body, scope, call.input, Some(call.range.clone()), call.certain);
         scope.positional = caller;
+        scope.returned = returned;
         scope.functions = functions;
         output
     }
@@ -216,11 +240,35 @@ impl Walker {
         };
         let Some(script) = script else { return unknown() };
         let mut inside = scope.clone();
+        if from_input && let Some(first) = first {
+            inside.positional = Some(std::iter::once(first).chain(rest).cloned().collect());
+            return self.script_text(call, index, &script, &mut inside);
+        }
         if from_text && let Some(zero) = rest.next() {
             inside.zero = bits_of(zero);
         }
         inside.positional = Some(rest.cloned().collect());
         self.script_text(call, index, &script, &mut inside)
+    }
+
+    /// A program in another language: only whether its text comes from the network is known.
+    fn interpreter(&mut self, call: &Call<'_>, index: usize) -> Value {
+        let arguments = &call.words[1..];
+        let is_text = |option: &Word| matches!(option.literal(), Some("-c" | "-e" | "-r" | "--eval"));
+        let text = arguments.windows(2).find(|pair| is_text(&pair[0])).map(|pair| bits_of(&pair[1]));
+        let file = arguments.iter().find(|word| word.literal() == Some("-") || !word.prefix().starts_with('-'));
+        let runs = match (text, file) {
+            (Some(text), _) => Some(text),
+            // An option such as `-m` says what runs: standard input is data then.
+            (None, None) if arguments.is_empty() => call.input.cloned(),
+            (None, None) => None,
+            (None, Some(file)) => self.file_text(file, call.input),
+        };
+        let downloaded = runs.is_some_and(|runs| render(&runs).trim_start().starts_with(NETWORK));
+        if let Some(simple) = self.script.commands.get_mut(index).filter(|_| downloaded) {
+            simple.runs = Runs::Downloaded;
+        }
+        unknown()
     }
 
     /// What a file holds, where the line itself makes it.
@@ -291,9 +339,22 @@ fn set_positional(name: &str, arguments: &[Word], scope: &mut Scope) -> Value {
 }
 
 fn read(arguments: &[Word], input: Option<&Value>, scope: &mut Scope) -> Value {
+    if arguments.iter().any(|word| word.literal().is_none()) {
+        scope.doubt_all();
+    }
     let names: Vec<&str> = arguments.iter().filter_map(Word::literal).filter(|name| !name.starts_with('-')).collect();
     match (names.as_slice(), input) {
         ([name], Some(input)) => scope.assign(name, text(render(input).trim()), false),
+        ([names @ .., last], Some(input)) if !names.is_empty() => {
+            let line = render(input);
+            let mut rest = line.lines().next().unwrap_or_default().trim();
+            for name in names {
+                let (first, more) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
+                scope.assign(name, text(first), false);
+                rest = more.trim_start();
+            }
+            scope.assign(last, text(rest), false);
+        }
         _ => names.iter().for_each(|name| scope.forget(name)),
     }
     Value::new()

@@ -26,13 +26,17 @@ impl Walker {
         }
         let mut assignments = call.assignments.clone();
         let mut operands = wrapper.operands;
+        // Without `-u` it reads its words as `su` does.
+        if wrapper.name == "runuser" && !words.iter().any(|word| matches!(word.literal(), Some("-u" | "--user"))) {
+            operands = 9;
+        }
         let mut scripts = Vec::new();
         let mut directory = None;
         while let Some(word) = words.first() {
             let prefix = word.prefix().to_owned();
             let glued = |option: &&str| match option.strip_prefix("--") {
                 Some(_) => word.without_prefix(&format!("{option}=")),
-                None => word.without_prefix(option).filter(|rest| rest.literal() != Some("")),
+                None => glued_to_cluster(word, option),
             };
             if prefix == "--" {
                 words.remove(0);
@@ -81,13 +85,26 @@ impl Walker {
             let mut script = bits_of(&script);
             if wrapper.name == "env" {
                 // The text is split into words and the rest of the line follows it.
+                script = script.into_iter().map(spaced).collect();
                 script.push(Bit::Split);
                 script.extend(join(&words));
             }
             output = self.script_text(call, index, &script, &mut inside);
         }
         if words.is_empty() {
-            return output;
+            // A shell that reads its commands, or a line for each job.
+            let reads = match wrapper.name {
+                "sudo" => call.words[1..].iter().any(|word| matches!(word.literal(), Some("-s" | "-i" | "--shell" | "--login"))),
+                "parallel" | "su" | "ssh" | "newgrp" => true,
+                _ => false,
+            };
+            return match call.input.filter(|_| reads) {
+                Some(input) => self.script_text(call, index, input, &mut inside),
+                None => output,
+            };
+        }
+        if wrapper.name == "capsh" {
+            words.insert(0, Word::text("bash"));
         }
         let mut inner = call.inner(words);
         inner.assignments = assignments;
@@ -96,7 +113,7 @@ impl Walker {
         }
         match wrapper.name {
             // These hand one line to a shell.
-            "watch" | "parallel" | "entr" | "hyperfine" | "tmux"
+            "watch" | "parallel" | "entr" | "hyperfine" | "tmux" | "ssh" | "sg" | "watchexec"
                 if inner.words.first().is_some_and(|word| word.prefix().contains(' ')) =>
             {
                 let line = join(&inner.words);
@@ -181,6 +198,14 @@ impl Walker {
     }
 }
 
+/// `env -S` has an escape of its own for a blank.
+fn spaced(bit: Bit) -> Bit {
+    match bit {
+        Bit::Text { text, quoted } => Bit::Text { text: text.replace("\\_", " "), quoted },
+        Bit::Any { .. } | Bit::Glob | Bit::One | Bit::Brace(_) | Bit::Split => bit,
+    }
+}
+
 /// Puts a value where the placeholder stands in a word.
 fn fill(word: &Word, placeholder: &str, value: &Word) -> Word {
     let pieces = word.pieces.iter().flat_map(|piece| match piece {
@@ -214,6 +239,15 @@ fn takes_script(wrapper: &Wrapper, option: &str) -> bool {
         let cluster = option.starts_with('-') && option[1..].bytes().all(|b| b.is_ascii_alphabetic());
         option == *script || (script.len() == 2 && cluster && option.ends_with(&script[1..]))
     })
+}
+
+/// The value after a short option in the same word: `-cTEXT`, `-qcTEXT`.
+fn glued_to_cluster(word: &Word, option: &str) -> Option<Word> {
+    let letters = word.prefix().strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+    let at = letters.find(&option[1..])?;
+    let flags = &letters[..at];
+    let value = word.without_prefix(&format!("-{flags}{}", &option[1..]))?;
+    (flags.len() <= 3 && flags.bytes().all(|b| b.is_ascii_alphabetic()) && value.literal() != Some("")).then_some(value)
 }
 
 /// A cluster of short options whose last one takes the next word, as `-iu` of sudo.

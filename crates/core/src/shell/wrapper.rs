@@ -115,10 +115,22 @@ const ALL: &[Wrapper] = &[
     plain("prlimit"),
     valued("setpriv", &["--reuid", "--regid", "--groups", "--securebits"]),
     after("setarch", 1, &[]),
-    valued("runuser", &["-u", "--user", "-g", "--group", "-s"]),
+    Wrapper {
+        name: "runuser",
+        valued: &["-u", "--user", "-g", "--group", "-s"],
+        scripts: &["-c", "--command", "--session-command"],
+        ..PLAIN
+    },
     Wrapper { name: "flock", operands: 1, valued: &["-w", "--wait", "-E"], scripts: &["-c", "--command"], ..PLAIN },
     Wrapper { name: "su", operands: 9, valued: &["-s", "-g", "-G"], scripts: &["-c", "--command"], ..PLAIN },
-    script("script", &["-c", "--command"], &["-o", "-m", "-E"]),
+    Wrapper { name: "sg", operands: 1, scripts: &["-c"], ..PLAIN },
+    Wrapper {
+        name: "script",
+        operands: 1,
+        scripts: &["-c", "--command"],
+        valued: &["-o", "-m", "-E", "-I", "-O", "-B", "-T"],
+        ..PLAIN
+    },
     script("watch", &[], &["-n", "--interval"]),
     script("parallel", &[], &["-j", "--jobs", "-a", "--arg-file", "-S", "--colsep", "-N", "-n"]),
     script("entr", &[], &[]),
@@ -135,7 +147,7 @@ const ALL: &[Wrapper] = &[
     sub("bundle", &["exec"]),
     sub("pnpm", &["exec"]),
     sub("yarn", &["exec"]),
-    sub("npm", &["exec"]),
+    Wrapper { name: "npm", subcommands: &["exec", "x"], scripts: &["-c", "--call"], ..PLAIN },
     sub("rustup", &["run"]),
     sub("opam", &["exec"]),
     sub("rtk", &["proxy"]),
@@ -145,6 +157,60 @@ const ALL: &[Wrapper] = &[
         name: "tmux",
         valued: &["-s", "-n", "-c", "-t", "-e", "-x", "-y", "-F"],
         subcommands: &["new", "new-session", "neww", "new-window", "splitw", "split-window", "respawn-pane", "run", "run-shell"],
+        ..PLAIN
+    },
+    valued("choom", &["-n", "--adjust", "-p"]),
+    plain("linux32"),
+    plain("linux64"),
+    valued("ssh-agent", &["-a", "-t", "-E", "-P"]),
+    script("capsh", &["-c"], &[]),
+    Wrapper { name: "perf", valued: &["-e", "-o", "-p", "-C", "-r"], subcommands: &["stat", "record", "trace"], ..PLAIN },
+    valued("nsenter", &["-t", "--target", "-S", "-G"]),
+    valued("pkexec", &["--user"]),
+    valued("gdb", &["-ex", "-x", "-iex"]),
+    after("faketime", 1, &[]),
+    valued("proot", &["-r", "-b", "-w", "-q"]),
+    valued("firejail", &[]),
+    plain("tsocks"),
+    valued("sshpass", &["-p", "-f", "-d", "-P"]),
+    valued("cpulimit", &["-l", "-p", "-e", "-P"]),
+    valued("start-stop-daemon", &["-x", "--exec", "-p", "--pidfile", "-n", "-c"]),
+    valued("tini", &["-p", "-e"]),
+    plain("dumb-init"),
+    after("gosu", 1, &[]),
+    after("su-exec", 1, &[]),
+    Wrapper { name: "nix", valued: &[], subcommands: &["-c", "--command"], ..PLAIN },
+    Wrapper { name: "conda", valued: &["-n", "--name", "-p", "--prefix", "--cwd"], subcommands: &["run"], ..PLAIN },
+    Wrapper { name: "mamba", valued: &["-n", "--name", "-p", "--prefix", "--cwd"], subcommands: &["run"], ..PLAIN },
+    script("nodemon", &["--exec", "-x"], &["-w", "--watch", "-e", "--ext"]),
+    valued("watchexec", &["-w", "--watch", "-e", "--exts", "-i", "-f"]),
+    Wrapper {
+        name: "ssh",
+        operands: 1,
+        valued: &[
+            "-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D", "-E", "-b", "-c", "-e", "-m", "-W", "-w", "-S", "-Q", "-O",
+        ],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "docker",
+        operands: 1,
+        valued: &["-u", "--user", "-w", "--workdir", "-e", "--env", "--env-file"],
+        subcommands: &["exec"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "podman",
+        operands: 1,
+        valued: &["-u", "--user", "-w", "--workdir", "-e", "--env", "--env-file"],
+        subcommands: &["exec"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "kubectl",
+        operands: 1,
+        valued: &["-n", "--namespace", "-c", "--container"],
+        subcommands: &["exec"],
         ..PLAIN
     },
     plain("bunx"),
@@ -161,7 +227,16 @@ pub(super) fn find(name: &str) -> Option<&'static Wrapper> {
 
 /// Programs that run a script: a file, standard input, or the text after `-c`.
 pub(super) fn is_shell(name: &str) -> bool {
-    matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "rbash" | "fish" | "yash")
+    matches!(
+        name,
+        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "rbash" | "fish" | "yash" | "csh" | "tcsh" | "pwsh" | "nu"
+    )
+}
+
+/// Other languages that run a file, standard input, or a text: what they run is not read, only where it comes from.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    matches!(name, "python" | "pypy" | "node" | "nodejs" | "deno" | "bun" | "perl" | "ruby" | "php" | "lua")
 }
 
 /// Programs whose output comes from the network.
