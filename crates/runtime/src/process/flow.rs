@@ -31,7 +31,7 @@ impl Flow {
     /// Passes a line on where there is room.
     pub(crate) fn line(&mut self, stream: Stream, text: &str, on: &mut dyn FnMut(Stream, &str)) {
         if self.room > 0 {
-            self.room = self.room.saturating_sub(1 + text.len() as u64 / LINE);
+            self.room = self.room.saturating_sub(cost(text));
             return on(stream, text);
         }
         self.left_out += 1;
@@ -42,26 +42,31 @@ impl Flow {
         self.last.push_back((stream, place));
     }
 
-    /// Time went by: there is room again, and what was left out is told.
+    /// Time went by: there is room again, and what was left out is told. The last lines are shown here, too: nothing may come after
+    /// them.
     pub(crate) fn fill(&mut self, now: Duration, on: &mut dyn FnMut(Stream, &str)) {
         let millis = now.saturating_sub(self.filled).as_millis() as u64;
         self.filled = now;
         self.room = (self.room + millis * RATE / 1000).min(BURST);
         if self.left_out > 0 && self.room > 0 {
-            self.tell(self.left_out, on);
-            self.last.clear();
-            self.left_out = 0;
+            let cost: u64 = self.last.iter().map(|(_, text)| cost(text)).sum();
+            self.room = self.room.saturating_sub(cost);
+            self.show_last(on);
         }
     }
 
     /// The end is shown, whatever room there is.
     pub(crate) fn finish(&mut self, on: &mut dyn FnMut(Stream, &str)) {
+        self.room = BURST;
+        self.show_last(on);
+    }
+
+    fn show_last(&mut self, on: &mut dyn FnMut(Stream, &str)) {
         let before = self.left_out - self.last.len() as u64;
         if before > 0 {
             self.tell(before, on);
         }
         self.left_out = 0;
-        self.room = BURST;
         for (stream, text) in self.last.drain(..) {
             on(stream, &text);
         }
@@ -71,6 +76,10 @@ impl Flow {
         let stream = self.last.back().map_or(Stream::Stdout, |(stream, _)| *stream);
         on(stream, &format!("[... {lines} lines not shown ...]"));
     }
+}
+
+fn cost(text: &str) -> u64 {
+    1 + text.len() as u64 / LINE
 }
 
 #[cfg(test)]
@@ -91,9 +100,22 @@ mod tests {
         flow.finish(&mut on);
         flow.line(Stream::Stdout, "and then", &mut on);
         assert_eq!(seen.len(), 5000 + 1 + 200 + 1 + LAST + 1);
-        assert_eq!(seen[4999..5002], ["4999", "[... 3000 lines not shown ...]", "8000"]);
-        assert_eq!(seen[5200..5203], ["8199", "[... 780 lines not shown ...]", "8980"]);
+        assert_eq!(seen[4999..5002], ["4999", "[... 2980 lines not shown ...]", "7980"]);
+        assert_eq!(seen[5020..5022], ["7999", "8000"]);
+        assert_eq!(seen[5200..5203], ["8179", "[... 800 lines not shown ...]", "8980"]);
         assert_eq!(seen[5221..], ["8999", "and then"]);
+    }
+
+    #[test]
+    fn the_end_is_shown_when_time_goes_by_after_it() {
+        let (mut flow, mut seen) = (Flow::new(), Vec::new());
+        let mut on = |_: Stream, text: &str| seen.push(text.to_owned());
+        for n in 0..8000 {
+            flow.line(Stream::Stdout, &n.to_string(), &mut on);
+        }
+        flow.fill(Duration::from_millis(100), &mut on);
+        flow.finish(&mut on);
+        assert_eq!(seen.last().map(String::as_str), Some("7999"));
     }
 
     #[test]
