@@ -7,17 +7,18 @@ use std::time::Duration;
 use crate::output::Stream;
 
 /// Lines that may come at once, and lines a second after that.
-const BURST: u64 = 5000;
-const RATE: u64 = 2000;
+const BURST: i64 = 5000;
+const RATE: i64 = 2000;
 /// A longer one counts for several.
-const LINE: u64 = 200;
+const LINE: usize = 200;
 /// The last lines say how it ended.
 const LAST: usize = 20;
 
 /// Counts what is passed on.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    room: u64,
+    /// Below nothing after long lines: they are paid for before there is room again.
+    room: i64,
     filled: Duration,
     left_out: u64,
     last: VecDeque<(Stream, String)>,
@@ -31,7 +32,7 @@ impl Flow {
     /// Passes a line on where there is room.
     pub(crate) fn line(&mut self, stream: Stream, text: &str, on: &mut dyn FnMut(Stream, &str)) {
         if self.room > 0 {
-            self.room = self.room.saturating_sub(cost(text));
+            self.room -= cost(text);
             return on(stream, text);
         }
         self.left_out += 1;
@@ -45,12 +46,11 @@ impl Flow {
     /// Time went by: there is room again, and what was left out is told. The last lines are shown here, too: nothing may come after
     /// them.
     pub(crate) fn fill(&mut self, now: Duration, on: &mut dyn FnMut(Stream, &str)) {
-        let millis = now.saturating_sub(self.filled).as_millis() as u64;
+        let millis = now.saturating_sub(self.filled).as_millis() as i64;
         self.filled = now;
         self.room = (self.room + millis * RATE / 1000).min(BURST);
         if self.left_out > 0 && self.room > 0 {
-            let cost: u64 = self.last.iter().map(|(_, text)| cost(text)).sum();
-            self.room = self.room.saturating_sub(cost);
+            self.room -= self.last.iter().map(|(_, text)| cost(text)).sum::<i64>();
             self.show_last(on);
         }
     }
@@ -78,8 +78,8 @@ impl Flow {
     }
 }
 
-fn cost(text: &str) -> u64 {
-    1 + text.len() as u64 / LINE
+fn cost(text: &str) -> i64 {
+    1 + (text.len() / LINE) as i64
 }
 
 #[cfg(test)]
@@ -116,6 +116,17 @@ mod tests {
         flow.fill(Duration::from_millis(100), &mut on);
         flow.finish(&mut on);
         assert_eq!(seen.last().map(String::as_str), Some("7999"));
+    }
+
+    #[test]
+    fn long_lines_are_paid_for() {
+        let (mut flow, mut shown, line) = (Flow::new(), 0, "x".repeat(16_000));
+        for millis in 0..10_000 {
+            flow.line(Stream::Stdout, &line, &mut |_, text| shown += text.len());
+            flow.fill(Duration::from_millis(millis), &mut |_, text| shown += text.len());
+        }
+        let most = (BURST + 10 * RATE) as usize * LINE + LAST * line.len();
+        assert!(shown < most, "{shown} bytes, and {most} are allowed");
     }
 
     #[test]
