@@ -176,7 +176,8 @@ pub fn owes_progress(store: &Store, this: &RunId) -> Result<bool, JournalError> 
     };
     for id in ids.into_iter().rev().filter(|id| id < this) {
         let stored = store.run(id);
-        if stored.find_from_end(died)? != Some(true) {
+        // One without an end was killed before it began.
+        if stored.find_from_end(died)? == Some(false) {
             return Ok(false);
         }
         if stored.has(b"committed", |_| true)? {

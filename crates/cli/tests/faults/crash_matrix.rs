@@ -108,6 +108,24 @@ fn killed_again_at_any_point_of_the_recovery_the_next_run_ends_as_an_undisturbed
 }
 
 #[test]
+fn a_run_that_was_killed_before_it_began_does_not_hide_what_the_one_before_it_owes() {
+    // Right before the end is put in order: the last story is committed, its progress is not.
+    let trace = {
+        let world = World::new();
+        world.run_with_fault("trace=../tmp/trace").assert_code(0);
+        world.sandbox.read("../tmp/trace")
+    };
+    let (before, _) = trace.split_once("# Finish\n").unwrap();
+    let at_the_end = format!("step-begin:{}", before.matches("step-begin\n").count() + 1);
+    for second in ["run-dir-made:1", "journal-created:1"] {
+        let world = World::new();
+        world.run_with_fault(&format!("kill@{at_the_end}")).assert_code(-9);
+        world.run_with_fault(&format!("kill@{second}")).assert_code(-9);
+        assert_ends_as_undisturbed(&world);
+    }
+}
+
+#[test]
 fn killed_at_random_instants_the_next_run_ends_as_an_undisturbed_one() {
     let mut random = Random::from_time();
     println!("VERDONE_SEED={}", random.seed());
