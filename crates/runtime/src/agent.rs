@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
+use verdone_core::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use verdone_core::config::{Agents, Limits};
 use verdone_core::event::Place;
 use verdone_core::id::RunId;
@@ -57,6 +57,7 @@ pub struct TurnResult {
     /// The redacted output, capped. Hostile: not made safe for a terminal.
     pub said: String,
     pub session: Option<SessionUse>,
+    pub allowance: Option<AllowanceUse>,
 }
 
 impl TurnResult {
@@ -70,6 +71,7 @@ impl TurnResult {
             leftovers: 0,
             said: String::new(),
             session: None,
+            allowance: None,
         }
     }
 }

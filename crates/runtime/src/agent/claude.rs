@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use verdone_core::agent::claude::{
-    ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, TurnEnd, Uuid,
+    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, TurnEnd, Uuid,
     command_line, next_session,
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
@@ -147,6 +147,7 @@ impl Claude {
             window: self.context.and_then(|context| context.window),
             compactions: turn.end.as_ref().map_or(0, |end| end.compactions),
         });
+        result.allowance = client.session.allowance().and_then(Allowance::usage);
         let liveness = client.session.liveness(nonce);
         if client.is_gone()
             && let Some(client) = self.client.take()

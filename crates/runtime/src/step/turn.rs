@@ -64,6 +64,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         leftovers: result.leftovers,
         tests,
         session: result.session,
+        allowance: result.allowance,
     }))
 }
 
