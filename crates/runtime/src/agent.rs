@@ -58,6 +58,8 @@ pub struct TurnResult {
     pub said: String,
     pub session: Option<SessionUse>,
     pub allowance: Option<AllowanceUse>,
+    /// What the user has to know about the session.
+    pub notice: Option<String>,
 }
 
 impl TurnResult {
@@ -72,6 +74,7 @@ impl TurnResult {
             said: String::new(),
             session: None,
             allowance: None,
+            notice: None,
         }
     }
 }

@@ -94,6 +94,8 @@ pub(super) struct Ears<'a> {
 pub(super) enum ClientError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    #[error("our own program cannot be found: {0}")]
+    Program(std::io::Error),
     #[error("the client ended at once: {0}")]
     Ended(String),
     #[error("the client did not answer for {} s", START.as_secs())]
@@ -347,7 +349,7 @@ impl Client {
     }
 
     /// How full the context is now; the last thing of a turn.
-    fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
+    pub(super) fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
         if self.gone {
             return None;
         }
@@ -449,7 +451,7 @@ impl Client {
         self.last_words.drain(..self.last_words.ceil_char_boundary(over));
     }
 
-    fn last_line(&self) -> String {
+    pub(super) fn last_line(&self) -> String {
         let line = self.last_words.lines().map(str::trim).rfind(|line| !line.is_empty());
         line.map_or_else(|| self.companion.exit_words(), str::to_owned)
     }
