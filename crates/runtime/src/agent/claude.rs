@@ -20,7 +20,7 @@ use verdone_core::config::{ClaudeAgent, HookWay, SessionMode};
 use verdone_core::sanitise::sanitise_line;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
-use super::{TurnRequest, TurnResult, environment};
+use super::{TurnRequest, TurnResult, lasting_environment};
 use crate::hook::{Guard, TurnOf};
 use crate::output::{Capture, create_fresh};
 use crate::process::{Flow, Moment};
@@ -103,13 +103,12 @@ impl Claude {
     pub(crate) fn turn(
         &mut self,
         request: &TurnRequest<'_>,
-        prompt_path: &Path,
         budget: Option<f64>,
         signals: &Signals,
         on: &mut dyn FnMut(Moment<'_>),
     ) -> io::Result<TurnResult> {
         let mut result = TurnResult::empty();
-        let fresh = match self.ready(request, prompt_path, budget, signals, &mut result.notice) {
+        let fresh = match self.ready(request, budget, signals, &mut result.notice) {
             Ok(fresh) => fresh,
             Err(outcome) => {
                 result.outcome = outcome;
@@ -127,6 +126,7 @@ impl Claude {
         let mut ears = Ears {
             judge: &|input| guard.judge(input, request.run_dir, signals),
             saw_start: &|session| guard.saw_the_start_of(session),
+            hook_failed: &|cause| guard.process_failed(cause),
             on,
             capture: Capture::new(request.redactor, limits.output_bytes, Some(file)),
             flow: Flow::new(),
@@ -181,7 +181,6 @@ impl Claude {
     fn ready(
         &mut self,
         request: &TurnRequest<'_>,
-        prompt_path: &Path,
         budget: Option<f64>,
         signals: &Signals,
         notice: &mut Option<String>,
@@ -190,7 +189,7 @@ impl Claude {
         let left = self.left.clone().filter(|_| self.client.is_none());
         let why = match (self.fresh_because(config, request.place.turn == 1), left) {
             (None, None) => return Ok(None),
-            (None, Some(left)) => match self.go_on(&left, request, prompt_path, budget, signals)? {
+            (None, Some(left)) => match self.go_on(&left, request, budget, signals)? {
                 None => {
                     *notice = Some(format!("session {} of the run that died went on", left.id));
                     return Ok(None);
@@ -213,7 +212,7 @@ impl Claude {
             let session = random_uuid().map_err(|error| TurnOutcome::NotRunnable { reason: error.to_string() })?;
             hold(&mut self.lock, &self.locks, session.as_str());
             let start = Start::Fresh { session };
-            self.client = Some(self.start(&start, request, prompt_path, budget, signals).map_err(not_started)?);
+            self.client = Some(self.start(&start, request, budget, signals).map_err(not_started)?);
         } else if let Some(client) = &self.client {
             hold(&mut self.lock, &self.locks, client.session.id());
         }
@@ -226,7 +225,6 @@ impl Claude {
         &mut self,
         left: &Resumable,
         request: &TurnRequest<'_>,
-        prompt_path: &Path,
         budget: Option<f64>,
         signals: &Signals,
     ) -> Result<Option<String>, TurnOutcome> {
@@ -238,7 +236,7 @@ impl Claude {
             Err(error) => return cannot(&error),
         };
         let start = Start::Resume { session: left.id.clone() };
-        let mut client = match self.start(&start, request, prompt_path, budget, signals) {
+        let mut client = match self.start(&start, request, budget, signals) {
             Ok(client) => client,
             Err(ClientError::Ended(why)) => return cannot(&sanitise_line(&request.redactor.redact(&why))),
             Err(error) => return Err(not_started(error)),
@@ -258,13 +256,12 @@ impl Claude {
         &mut self,
         start: &Start,
         request: &TurnRequest<'_>,
-        prompt_path: &Path,
         budget: Option<f64>,
         signals: &Signals,
     ) -> Result<Client, ClientError> {
         let config = &request.agent.claude;
         let program = std::env::current_exe().map_err(ClientError::Program)?;
-        let spawn = || SpawnWith { cwd: request.cwd, env: environment(request, prompt_path), redactor: request.redactor };
+        let spawn = || SpawnWith { cwd: request.cwd, env: lasting_environment(request), redactor: request.redactor };
         let way = self.way.unwrap_or_else(|| Hooks::first(config.hooks));
         let session = || match start {
             Start::Fresh { session } => Session::fresh(session),

@@ -23,7 +23,7 @@ use crate::site::Site;
 pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "turn")?;
     let prompt = prompt_of(site, state, attempt)?;
-    brief(site, attempt)?;
+    brief(site, state, attempt)?;
     let place = &attempt.place;
     let plan = site.plan.path().to_owned();
     site.turns_run += 1;

@@ -84,6 +84,8 @@ pub(super) struct Ears<'a> {
     pub(super) judge: &'a dyn Fn(&[u8]) -> Judgement,
     /// Whether the start of a session reached us.
     pub(super) saw_start: &'a dyn Fn(&str) -> bool,
+    /// A hook that is a process failed.
+    pub(super) hook_failed: &'a dyn Fn(&str),
     pub(super) on: &'a mut dyn FnMut(Moment<'_>),
     pub(super) capture: Capture<'a>,
     pub(super) flow: Flow,
@@ -334,6 +336,10 @@ impl Client {
             (line, Some((ears, _))) => {
                 if uses_a_tool(line) {
                     self.settle();
+                }
+                if let ClientLine::User(user) = line {
+                    let faults = user.tool_results.iter().filter_map(|result| result.hook_fault.as_deref());
+                    faults.for_each(|cause| (ears.hook_failed)(&ears.redactor.redact(cause)));
                 }
                 for said in line.said().iter().flat_map(|said| said.lines()) {
                     let text = ears.redactor.redact(said);
