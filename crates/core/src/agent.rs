@@ -116,6 +116,17 @@ pub struct SessionUse {
     pub compactions: u32,
 }
 
+/// How much of the user's allowance is used up, as the agent said last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AllowanceUse {
+    /// The fullest window, as the agent names it: `five_hour`, `seven_day`, ...
+    pub window: String,
+    /// Whole percents.
+    pub percent: u32,
+    #[schemars(with = "String")]
+    pub resets_at: Timestamp,
+}
+
 /// How the `command` agent gets its prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{SessionUse, TurnOutcome, Usage};
+use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
@@ -227,18 +227,25 @@ pub enum Event {
         /// The session it went into, where the agent has sessions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionUse>,
+        /// What is used up of the user's allowance, where the agent says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowance: Option<AllowanceUse>,
     },
-    /// The agent's service cannot be used for a while. The turn is made again afterwards; neither it nor the attempt is spent, and
-    /// no clock runs.
+    /// The agent's service cannot be used for a while, or should not be. The turn is made afterwards; neither it nor the attempt is
+    /// spent, and no clock runs.
     WaitStarted {
+        /// The turn that has to wait.
         place: Place,
         why: WaitCause,
         /// What the service said.
         reason: String,
         #[schemars(with = "String")]
         until: Timestamp,
+        /// The limit is not reached yet: the settings want a pause before it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ahead: bool,
     },
-    /// The wait is over; the turn is made again.
+    /// The wait is over; the turn is made.
     WaitEnded { place: Place },
     /// Verdone ran the checks.
     Verified {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::active::ActiveTime;
-use crate::agent::{SessionUse, TurnOutcome, Usage};
+use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::config::{FailBehavior, Limits};
 use crate::control::Request;
@@ -41,6 +41,8 @@ pub struct Rules {
     pub fail_behavior: FailBehavior,
     /// Set the user's uncommitted changes aside until the end.
     pub allow_dirty: bool,
+    /// Percent of the user's allowance at which no further turn begins before its reset; 0 for never.
+    pub pause_at: u32,
 }
 
 /// Where a run is. Phases carry what their effect needs.
@@ -59,6 +61,8 @@ pub enum Phase {
     /// Until the agent's service can be used again.
     Waiting {
         until: Timestamp,
+        /// What comes after it.
+        turn: Place,
     },
     Verifying,
     Committing {
@@ -170,6 +174,8 @@ pub struct State {
     /// Errors of the agent's service in a row, and usage limits that were waited for in a row.
     pub service_errors: u32,
     pub usage_waits: u32,
+    /// As far as it is known, and until its reset.
+    pub allowance: Option<AllowanceUse>,
     pub commits: u32,
     pub cost_usd: f64,
     /// The agent itself said that nothing is left.
@@ -299,6 +305,7 @@ pub struct TurnReport {
     pub leftovers: u32,
     pub tests: TurnTests,
     pub session: Option<SessionUse>,
+    pub allowance: Option<AllowanceUse>,
 }
 
 /// Faults of our own hooks.

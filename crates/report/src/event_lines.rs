@@ -114,8 +114,11 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             lines.extend(left_behind(*leftovers));
             lines
         }
+        Event::WaitStarted { reason, until, ahead: true, .. } => {
+            vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", clean(reason)))]
+        }
         // The line before it says what happened.
-        Event::WaitStarted { why, until, .. } => {
+        Event::WaitStarted { why, until, ahead: false, .. } => {
             vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", wait_cause(*why)))]
         }
         Event::WaitEnded { .. } => vec![Line::under(Mark::Info, "The wait is over")],

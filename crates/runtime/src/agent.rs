@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
+use verdone_core::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use verdone_core::config::{Agents, Limits};
 use verdone_core::event::Place;
 use verdone_core::id::RunId;
@@ -57,6 +57,9 @@ pub struct TurnResult {
     /// The redacted output, capped. Hostile: not made safe for a terminal.
     pub said: String,
     pub session: Option<SessionUse>,
+    pub allowance: Option<AllowanceUse>,
+    /// What the user has to know about the session.
+    pub notice: Option<String>,
 }
 
 impl TurnResult {
@@ -70,6 +73,8 @@ impl TurnResult {
             leftovers: 0,
             said: String::new(),
             session: None,
+            allowance: None,
+            notice: None,
         }
     }
 }
@@ -85,7 +90,7 @@ pub(crate) fn run_client_turn(
     let prompt_file = format!("turns/{}-prompt.md", request.number);
     let prompt_path = request.run_dir.join(&prompt_file);
     fault::write_torn(&mut create_fresh(&prompt_path)?, request.prompt.as_bytes(), Point::PromptWrite)?;
-    let result = client.turn(request, &prompt_path, budget, signals, on)?;
+    let result = client.turn(request, budget, signals, on)?;
     Ok(TurnResult { prompt_file: Some(prompt_file), ..result })
 }
 
@@ -147,16 +152,21 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
     }
 }
 
-fn environment(request: &TurnRequest<'_>, prompt_path: &Path) -> EnvPlan {
-    let place = request.place;
+/// For an agent that stays for many turns: what is true of all of them.
+fn lasting_environment(request: &TurnRequest<'_>) -> EnvPlan {
     EnvPlan::default()
         .with(process::RUN_VARIABLE, request.run.as_str())
         .with("GIT_REFLOG_ACTION", format!("{} agent", reflog_mark(request.run.as_str())))
+        .with("VERDONE_PLAN", absolute(request.plan, request.cwd))
+}
+
+fn environment(request: &TurnRequest<'_>, prompt_path: &Path) -> EnvPlan {
+    let place = request.place;
+    lasting_environment(request)
         .with("VERDONE_STORY", place.story.as_str().replace('\0', "\u{fffd}"))
         .with("VERDONE_ATTEMPT", place.attempt.to_string())
         .with("VERDONE_TURN", place.turn.to_string())
         .with("VERDONE_ITERATION", request.iteration.to_string())
-        .with("VERDONE_PLAN", absolute(request.plan, request.cwd))
         .with("VERDONE_PROMPT_FILE", absolute(prompt_path, request.cwd))
 }
 

@@ -126,7 +126,10 @@ fn judge(
     assert!(!panics, "asked for by a test");
     let settings = settings?;
     let rules = settings.rules();
-    let court = Court { home, mode, config: &settings.config, rules: &rules, story: &StoryFile::of(&home.root, mode) };
+    let story = StoryFile::of(&home.root, mode);
+    // What comes of a tool is counted for the turn; for everything else the story need not be read.
+    let home = &home.in_turn(if court::is_after(&input.event) { story.turn() } else { None });
+    let court = Court { home, mode, config: &settings.config, rules: &rules, story: &story };
     court.answer(&input, || {
         speaker.has_judged();
         // A client that loses patience ends us by a signal: then the command has to end, too.

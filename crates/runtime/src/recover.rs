@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use verdone_core::agent::claude::{self, Resumable};
 use verdone_core::config::Limits;
 use verdone_core::event::{Event, Recorded, Rejection};
 use verdone_core::evidence::Evidence;
@@ -165,15 +166,27 @@ fn take_undo_back(
     Ok(())
 }
 
+/// The session of the run before this one, where that one died between two stories of the same plan.
+pub fn left_session(store: &Store, this: &RunId, plan: &str) -> Result<Option<Resumable>, JournalError> {
+    let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
+    let Some(stored) = ids.into_iter().rev().find(|id| id < this).map(|id| store.run(id)) else { return Ok(None) };
+    let same = |line: &Recorded| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan);
+    if stored.find_from_end(died)? != Some(true) || !stored.beginning()?.iter().any(same) {
+        return Ok(None);
+    }
+    Ok(stored.find_from_end(claude::left_session)?.flatten())
+}
+
+fn died(events: &[Recorded]) -> Option<bool> {
+    events.iter().rev().find_map(|line| match &line.event {
+        Event::RunStopping { reason, .. } => Some(reason == DIED),
+        _ => None,
+    })
+}
+
 /// Whether runs that died before this one left progress of committed stories for it to commit.
 pub fn owes_progress(store: &Store, this: &RunId) -> Result<bool, JournalError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
-    let died = |events: &[Recorded]| {
-        events.iter().rev().find_map(|line| match &line.event {
-            Event::RunStopping { reason, .. } => Some(reason == DIED),
-            _ => None,
-        })
-    };
     for id in ids.into_iter().rev().filter(|id| id < this) {
         let stored = store.run(id);
         // One without an end was killed before it began.

@@ -253,12 +253,16 @@ impl Ready {
             unverified: self.request.unverified,
             fail_behavior: self.request.config.hooks.fail_behavior,
             allow_dirty: self.request.allow_dirty,
+            pause_at: self.request.config.agent.claude.pause_at,
         };
         let scripts = Scripts::freeze(&root);
         let home = Home::of(&root, &run_dir);
         let spec_dir = self.request.spec_dir.unwrap_or_else(|| root.join("specs"));
         let claude = match self.request.config.agent.name.as_str() {
-            "claude" => Claude::guarded_by(Guard::of_run(&root, self.git.top(), &run_dir)?),
+            "claude" => {
+                let guard = Guard::of_run(&root, self.git.top(), &run_dir)?;
+                Claude::guarded_by(guard, self.git.common_dir())
+            }
             _ => Claude::default(),
         };
         let site = Site {
@@ -324,7 +328,10 @@ impl Ready {
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
         let journal = Journal::create(&run_dir)?;
         let start = self.start_event(&run)?;
+        // What cannot be read is not resumed; a fresh session is always right.
+        let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default();
         let (mut site, rules) = self.into_site(run, run_dir, signals)?;
+        site.claude.resume(left);
         site.known_runs = store.directories().map_err(io_error("reading .verdone/runs/"))?;
         let all = site.settings.iter().chain([&site.protected]);
         Protected::save(all, &site.run_dir).map_err(io_error("copying .verdone/ and git's settings"))?;

@@ -5,6 +5,7 @@ mod journal;
 mod known;
 mod lock;
 mod reader;
+mod session_lock;
 mod stored_run;
 mod truth;
 
@@ -27,6 +28,7 @@ pub use journal::{Journal, JournalError, When};
 pub use known::{owed, proven};
 pub use lock::{Holder, LockError, RunLock};
 pub use reader::{JournalReader, read_journal, readable_lines};
+pub use session_lock::SessionLock;
 pub use stored_run::StoredRun;
 
 /// All runs of a project.

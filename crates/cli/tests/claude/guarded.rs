@@ -264,7 +264,7 @@ fn a_hook_that_takes_its_time_at_the_start_of_a_session_is_waited_for() {
 
 #[test]
 fn calls_are_denied_when_the_hooks_program_is_missing_or_crashes_whatever_the_user_allows() {
-    for trouble in ["exec /nowhere/verdone", "kill -9 $$"] {
+    for (trouble, told) in [("exec /nowhere/verdone", "/nowhere/verdone"), ("kill -9 $$", "it ended without an answer")] {
         let call = Turn::bash("touch a").and_call("Write", json!({ "file_path": "a", "content": "x" }));
         let script = steps([call, Turn::say("Done.")]);
         let config = format!("{EXEC}[limits]\nattempts = 1\nturns = 1\n");
@@ -274,8 +274,13 @@ fn calls_are_denied_when_the_hooks_program_is_missing_or_crashes_whatever_the_us
         not_done(&world, 4);
         let denied = results(&world, 1);
         assert!(denied.len() == 2 && denied.iter().all(|result| result.is_error), "{trouble}: {denied:?}");
-        assert_eq!(of(&world.journal(), "verified")[0]["changed"], 0);
+        let journal = world.journal();
+        assert_eq!(of(&journal, "verified")[0]["changed"], 0);
         assert!(!world.has("a"));
+        let failed = of(&journal, "guard_failed");
+        assert!(failed.len() == 1 && failed[0]["failures"] == 2 && failed[0]["denied"] == 2, "{trouble}: {failed:?}");
+        let cause = failed[0]["cause"].as_str().unwrap();
+        assert!(cause.starts_with("the hook's process failed: ") && cause.contains(told), "{cause}");
     }
 }
 

@@ -9,6 +9,7 @@ mod api;
 mod guarded;
 mod hooks;
 mod long_lived;
+mod resume;
 mod runs;
 mod service;
 mod skipping;

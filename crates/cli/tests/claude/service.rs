@@ -2,7 +2,7 @@
 //! which session a turn goes into.
 
 use serde_json::Value;
-use verdone_testkit::model_server::{ApiError, Script, Stop, Times, Turn, Usage, When};
+use verdone_testkit::model_server::{ApiError, Limit, LimitStatus, Script, Stop, Times, Turn, Usage, When, Window};
 use verdone_testkit::{Claude, Sandbox, Signal};
 
 use crate::world::{ONE, PATIENCE, VERDONE, World};
@@ -112,6 +112,44 @@ fn with_no_wait_a_usage_limit_ends_the_run_and_the_time_of_the_reset_is_told() {
     assert_eq!(events(&journal, "wait_started"), [&Value::Null; 0]);
     let resets = events(&journal, "turn_ended")[0]["outcome"]["usage_limit"]["resets_at"].as_str().unwrap();
     assert!(output.stdout.contains(resets), "{resets}\n{}", output.transcript());
+}
+
+/// The first story's last answer says that nearly everything is used.
+fn nearly_used_up(resets_in: u64) -> Script {
+    let limit = Limit { window: Window::FiveHour, status: LimitStatus::AllowedWarning, utilization: 0.97, resets_in };
+    let first = [Turn::write("a", "one\n"), Turn::say("It is written.").limit(limit)];
+    Script::new().on(FIRST, first).on(SECOND, writes("b"))
+}
+
+#[test]
+fn near_the_usage_limit_the_next_turn_waits_for_the_reset_where_the_settings_say_so() {
+    let Some(mut paused) = world("pause_at = 95\n", TWO, nearly_used_up(4)) else { return };
+    Claude::subscribe(&mut paused.sandbox);
+    let output = paused.verdone(&["run"]);
+    output.assert_code(0);
+    paused.assert_scripted();
+    let journal = paused.journal();
+    let told = &events(&journal, "turn_ended")[0]["allowance"];
+    assert_eq!((&told["window"], &told["percent"]), (&"five_hour".into(), &97.into()), "{told}");
+    let wait = events(&journal, "wait_started")[0];
+    let (story, turn) = (&wait["place"]["story"], &wait["place"]["turn"]);
+    assert_eq!((&wait["why"], &wait["ahead"], story, turn), (&"usage_limit".into(), &true.into(), &"US-002".into(), &1.into()));
+    let time = |value: &Value| value.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let (resets, again) = (time(&told["resets_at"]), time(&events(&journal, "turn_started")[1]["at"]));
+    assert!(again > resets, "{again} {resets}");
+    let committed = events(&journal, "committed");
+    assert!(committed.len() == 2 && committed[1]["place"]["attempt"] == 1, "{committed:?}");
+    assert!(output.stdout.contains("97% of the five-hour allowance is used"), "{}", output.transcript());
+    drop(paused);
+
+    let Some(mut stopped) = world("pause_at = 95\n", TWO, nearly_used_up(3600)) else { return };
+    Claude::subscribe(&mut stopped.sandbox);
+    let output = stopped.verdone(&["run", "--no-wait"]);
+    output.assert_code(3);
+    let journal = stopped.journal();
+    assert_eq!((events(&journal, "turn_started").len(), events(&journal, "committed").len()), (1, 1), "{}", output.transcript());
+    assert_eq!(events(&journal, "story_failed"), [&Value::Null; 0]);
+    assert!(output.stdout.contains("it is reset at"), "{}", output.transcript());
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn wait_until(what: &str, reached: impl Fn() -> bool) {
     }
 }
 
-fn wait_for_file(world: &World, path: &str) {
+pub(crate) fn wait_for_file(world: &World, path: &str) {
     wait_until(path, || world.has(path));
 }
 

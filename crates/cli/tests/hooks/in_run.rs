@@ -49,10 +49,19 @@ fn at_work(config: &str) -> World {
     let mut world = World::new();
     std::fs::create_dir_all(world.work.join(".verdone/runs").join(RUN)).unwrap();
     world.write(".verdone/config.toml", config);
-    for (name, value) in [("VERDONE_RUN", RUN), ("VERDONE_ITERATION", "3"), ("VERDONE_TURN", "1")] {
+    world.set("VERDONE_RUN", RUN);
+    // What a client that stays still has from the turn that it was started in.
+    for (name, value) in [("VERDONE_ITERATION", "1"), ("VERDONE_TURN", "7")] {
         world.set(name, value);
     }
+    in_iteration(&world, 3);
     world
+}
+
+/// The driver begins the first turn of this iteration.
+fn in_iteration(world: &World, iteration: u32) {
+    let story = json!({ "story": "A", "title": "t", "text": "", "checks": [], "plan": "/p", "iteration": iteration, "turn": 1 });
+    world.write(&format!(".verdone/runs/{RUN}/story.json"), &story.to_string());
 }
 
 fn failing(world: &World) -> Option<Value> {
@@ -80,7 +89,7 @@ fn a_failing_test_run_ends_the_turn_where_the_settings_want_it() {
 
 #[test]
 fn failing_test_runs_are_counted_in_a_row_and_for_the_attempt() {
-    let mut world = at_work("[policy.tests]\nrollback_after = 3\n");
+    let world = at_work("[policy.tests]\nrollback_after = 3\n");
     assert!(told(failing(&world)).contains("failing test run 1 in a row; at 3 Verdone rolls the attempt back"));
     // Another session of the attempt, and other commands between.
     let mut other = failed(&world, "cargo test", &format!("Exit code 101\n{FAILED}"));
@@ -92,9 +101,9 @@ fn failing_test_runs_are_counted_in_a_row_and_for_the_attempt() {
         assert!(told(failing(&world)).contains(&format!("failing test run {n} in a row")));
     }
     // The next attempt begins anew.
-    world.set("VERDONE_ITERATION", "4");
+    in_iteration(&world, 4);
     assert!(told(failing(&world)).contains("failing test run 1 in a row"));
-    world.set("VERDONE_ITERATION", "3");
+    in_iteration(&world, 3);
     let said = failing(&world).unwrap();
     assert!(said["stopReason"].as_str().unwrap().starts_with("3 test runs of the agent failed in a row."), "{said}");
 }

@@ -8,6 +8,7 @@ mod guard;
 mod launch;
 mod outcome;
 mod reset;
+mod resume;
 mod session;
 mod usage;
 mod uuid;
@@ -21,6 +22,7 @@ pub use launch::{
 };
 pub use outcome::{Ended, Facts, map};
 pub use reset::reset_in;
+pub use resume::{Resumable, left_session};
 pub use session::{Allowance, ClientExit, Session, Task, TurnEnd};
 pub use usage::{Tokens, TurnUsage};
 pub use uuid::Uuid;

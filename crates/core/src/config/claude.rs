@@ -29,6 +29,8 @@ pub struct ClaudeAgent {
     pub context_limit: u64,
     /// Percent of the model's window above which it does; the smaller of the two counts.
     pub context_share: u32,
+    /// Percent of your usage allowance at which no further turn begins until its reset; 0 means that only the limit itself is waited for.
+    pub pause_at: u32,
     /// When a turn goes on in the same session.
     pub sessions: SessionMode,
     /// How the client asks Verdone about tool calls.
@@ -46,6 +48,8 @@ impl Default for ClaudeAgent {
             env: BTreeMap::new(),
             context_limit: 160_000,
             context_share: 80,
+            // A limit that is reached costs no work: the turn is made again. A pause before it leaves paid allowance unused.
+            pause_at: 0,
             sessions: SessionMode::default(),
             hooks: HookWay::default(),
         }
@@ -143,6 +147,10 @@ pub(super) fn unusable(config: &ClaudeAgent) -> Option<Finding> {
         let message = "`agent.claude.context_share` has to be a percentage from 1 to 100".to_owned();
         return fault(vec![key("context_share")], message, None);
     }
+    if config.pause_at > 100 {
+        let message = "`agent.claude.pause_at` has to be a percentage from 0 to 100".to_owned();
+        return fault(vec![key("pause_at")], message, Some("0 switches the pause off".to_owned()));
+    }
     for (n, argument) in config.args.iter().enumerate() {
         let name = argument.split_once('=').map_or(argument.as_str(), |(name, _)| name);
         if let Some((_, instead)) = OURS.iter().find(|(ours, _)| *ours == name) {
@@ -174,6 +182,7 @@ mod tests {
     fn every_setting_of_the_client_is_read() {
         let text = "[agent]\nname = \"claude\"\n[agent.claude]\nbinary = \"/opt/claude\"\nmodel = \"opus\"\neffort = \"high\"\n\
                     permission = \"accept-edits\"\nargs = [\"--add-dir\", \"../lib\"]\ncontext_limit = 0\ncontext_share = 50\n\
+                    pause_at = 95\n\
                     sessions = \"single\"\nhooks = \"exec\"\n[agent.claude.env]\nX = \"y\"\n";
         let config = resolve(&[Layer::from_toml("c.toml", text).unwrap()]).unwrap().config;
         let expected = ClaudeAgent {
@@ -185,6 +194,7 @@ mod tests {
             env: BTreeMap::from([("X".to_owned(), "y".to_owned())]),
             context_limit: 0,
             context_share: 50,
+            pause_at: 95,
             sessions: SessionMode::Single,
             hooks: HookWay::Exec,
         };
@@ -203,6 +213,7 @@ mod tests {
             ("binary = \" \"", "c.toml:2:10: the client's program has no name", ""),
             ("context_share = 0", "c.toml:2:17: `agent.claude.context_share` has to be a percentage", ""),
             ("context_share = 101", "c.toml:2:17: `agent.claude.context_share` has to be a percentage", ""),
+            ("pause_at = 101", "c.toml:2:12: `agent.claude.pause_at` has to be a percentage", "0 switches"),
             ("env = { CLAUDE_CODE_SIMPLE = \"1\" }", "c.toml:2:30: CLAUDE_CODE_SIMPLE switches", ""),
             ("env = { \"A=B\" = \"1\" }", "c.toml:2:17: \"A=B\" cannot be a variable", ""),
             ("permission = \"bypas\"", "c.toml:2:14: `agent.claude.permission` cannot be \"bypas\"", "\"bypass\""),

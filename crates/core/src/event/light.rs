@@ -61,6 +61,7 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 leftovers,
                 tests: TurnTests::default(),
                 session: None,
+                allowance: None,
             }
         })?,
         b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved }| {

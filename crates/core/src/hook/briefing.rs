@@ -32,6 +32,12 @@ pub struct Briefing {
     /// The plan and what belongs to it, relative to the work tree where they lie in it.
     #[serde(default)]
     pub exempt: Vec<String>,
+    /// Which iteration of the run it is, and which turn of the iteration. The client that starts the hooks stays for many turns, so
+    /// its environment cannot say it.
+    #[serde(default)]
+    pub iteration: u32,
+    #[serde(default)]
+    pub turn: u32,
 }
 
 impl Briefing {
@@ -46,6 +52,8 @@ impl Briefing {
             branch: None,
             plan: String::new(),
             exempt: Vec::new(),
+            iteration: 0,
+            turn: 0,
         }
     }
 

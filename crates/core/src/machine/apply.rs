@@ -16,6 +16,8 @@ const EXIT_CONFIG: u8 = 2;
 pub fn apply(state: &mut State, recorded: &Recorded) {
     let standing = state.paused || matches!(state.phase, Phase::Waiting { .. } | Phase::Stopped { .. });
     state.active.advance(recorded, standing);
+    // After its reset, nobody knows what is used.
+    state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
         Event::RunStarted { run, .. } => {
             let mut active = ActiveTime::default();
@@ -65,17 +67,20 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             });
             state.phase = Phase::Turn;
         }
-        Event::TurnEnded { outcome, usage, tests, .. } => {
+        Event::TurnEnded { outcome, usage, tests, allowance, .. } => {
             turn_ended(state, outcome, tests);
+            if let Some(allowance) = allowance.as_ref().filter(|allowance| allowance.resets_at > recorded.at) {
+                state.allowance = Some(allowance.clone());
+            }
             state.cost_usd += usage.cost_usd.unwrap_or(0.0);
             state.phase = Phase::Verifying;
         }
-        Event::WaitStarted { why, until, .. } => {
+        Event::WaitStarted { place, why, until, .. } => {
             match why {
                 WaitCause::ServiceError => state.service_errors += 1,
                 WaitCause::UsageLimit => state.usage_waits += 1,
             }
-            state.phase = Phase::Waiting { until: *until };
+            state.phase = Phase::Waiting { until: *until, turn: place.clone() };
         }
         Event::Verified { outcome, tree, changed, runs, reason, .. } => {
             with_attempt(state, |attempt| {

@@ -134,6 +134,7 @@ impl World {
             leftovers: 0,
             tests,
             session: None,
+            allowance: None,
         }
     }
 
@@ -227,6 +228,7 @@ fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
         unverified,
         fail_behavior: FailBehavior::Continue,
         allow_dirty: false,
+        pause_at: 0,
     }
 }
 
@@ -395,6 +397,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             prompt: None,
             output: None,
             session: None,
+            allowance: None,
             leftovers: 0,
             tests: TurnTests::default(),
         })

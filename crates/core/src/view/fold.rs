@@ -194,7 +194,9 @@ impl RunView {
     }
 
     fn end_turn(&mut self, at: Timestamp, event: &Event) {
-        let Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers, tests: _, session } = event else {
+        let Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers, tests: _, session, allowance: _ } =
+            event
+        else {
             return;
         };
         let turn = self.turn(place, at);

@@ -32,6 +32,7 @@ fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
         prompt,
         output,
         session: None,
+        allowance: None,
         leftovers: 1,
         tests: TurnTests::default(),
     }

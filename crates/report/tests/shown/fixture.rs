@@ -111,7 +111,7 @@ impl Journal {
     /// A limit of the service is reached, and waited for; the turn is not over then.
     pub(crate) fn waits(&mut self, seconds: i64) -> &mut Self {
         let (place, until) = (self.place.clone(), Timestamp::from_second(self.now + seconds).unwrap());
-        self.event(0, Event::WaitStarted { place, why: WaitCause::UsageLimit, reason: "used up".to_owned(), until })
+        self.event(0, Event::WaitStarted { place, why: WaitCause::UsageLimit, reason: "used up".to_owned(), until, ahead: false })
     }
 
     pub(crate) fn goes_on(&mut self) -> &mut Self {
@@ -143,6 +143,7 @@ impl Journal {
                 leftovers,
                 tests: TurnTests::default(),
                 session,
+                allowance: None,
             },
         )
     }

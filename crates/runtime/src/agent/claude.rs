@@ -7,24 +7,25 @@ mod check;
 mod client;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use verdone_core::agent::claude::{
-    ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, TurnEnd, Uuid,
-    command_line, next_session,
+    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Resumable, Session, Standing, Start,
+    TurnEnd, Uuid, command_line, next_session,
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::config::{ClaudeAgent, HookWay, SessionMode};
 use verdone_core::sanitise::sanitise_line;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
-use super::{TurnRequest, TurnResult, environment};
+use super::{TurnRequest, TurnResult, lasting_environment};
 use crate::hook::{Guard, TurnOf};
 use crate::output::{Capture, create_fresh};
 use crate::process::{Flow, Moment};
 use crate::signal::Signals;
+use crate::store::SessionLock;
 
 pub(crate) use check::check;
 
@@ -42,12 +43,22 @@ pub struct Claude {
     spent: bool,
     /// What the agent said last in the session that was used last, redacted. Nothing before the first turn.
     said: Option<String>,
+    /// What a run that died left, until the first turn.
+    left: Option<Resumable>,
+    /// Where sessions are locked, and the lock of the one that is used. After the client: it is let go when that is gone.
+    locks: PathBuf,
+    lock: Option<SessionLock>,
 }
 
 impl Claude {
     /// Without a guard no turn is made.
-    pub fn guarded_by(guard: Guard) -> Self {
-        Self { guard: Some(guard), ..Self::default() }
+    pub fn guarded_by(guard: Guard, locks: &Path) -> Self {
+        Self { guard: Some(guard), locks: locks.to_owned(), ..Self::default() }
+    }
+
+    /// The first turn may go into this session of an earlier run.
+    pub fn resume(&mut self, left: Option<Resumable>) {
+        self.left = left;
     }
 
     /// The last attempt was taken back.
@@ -60,13 +71,15 @@ impl Claude {
         if let Some(client) = self.client.take() {
             client.end(grace, signals);
         }
+        self.lock = None;
     }
 
     /// Why the next turn begins a fresh session, if it does.
     pub(crate) fn fresh_because(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<String> {
+        let left = self.left.as_ref().filter(|_| self.client.is_none());
         let standing = Standing {
-            context: self.context,
-            no_session: self.client.as_ref().is_none_or(Client::is_gone),
+            context: left.map_or(self.context, |left| left.context),
+            no_session: left.is_none() && self.client.as_ref().is_none_or(Client::is_gone),
             lost: self.said.is_some(),
             rolled_back: self.rolled_back,
             spent: self.spent,
@@ -90,13 +103,12 @@ impl Claude {
     pub(crate) fn turn(
         &mut self,
         request: &TurnRequest<'_>,
-        prompt_path: &Path,
         budget: Option<f64>,
         signals: &Signals,
         on: &mut dyn FnMut(Moment<'_>),
     ) -> io::Result<TurnResult> {
         let mut result = TurnResult::empty();
-        let fresh = match self.ready(request, prompt_path, budget, signals) {
+        let fresh = match self.ready(request, budget, signals, &mut result.notice) {
             Ok(fresh) => fresh,
             Err(outcome) => {
                 result.outcome = outcome;
@@ -114,6 +126,7 @@ impl Claude {
         let mut ears = Ears {
             judge: &|input| guard.judge(input, request.run_dir, signals),
             saw_start: &|session| guard.saw_the_start_of(session),
+            hook_failed: &|cause| guard.process_failed(cause),
             on,
             capture: Capture::new(request.redactor, limits.output_bytes, Some(file)),
             flow: Flow::new(),
@@ -140,6 +153,7 @@ impl Claude {
         self.spent = turn.end.as_ref().is_none_or(|end| end.spent);
         self.said = Some(turn.end.as_ref().map_or_else(String::new, |end| request.redactor.redact(&end.said).into_owned()));
         result.usage = turn.end.as_ref().map_or_else(Default::default, |end| end.usage.usage());
+        hold(&mut self.lock, &self.locks, client.session.id());
         result.session = Some(SessionUse {
             id: client.session.id().to_owned(),
             fresh,
@@ -147,6 +161,7 @@ impl Claude {
             window: self.context.and_then(|context| context.window),
             compactions: turn.end.as_ref().map_or(0, |end| end.compactions),
         });
+        result.allowance = client.session.allowance().and_then(Allowance::usage);
         let liveness = client.session.liveness(nonce);
         if client.is_gone()
             && let Some(client) = self.client.take()
@@ -166,12 +181,27 @@ impl Claude {
     fn ready(
         &mut self,
         request: &TurnRequest<'_>,
-        prompt_path: &Path,
         budget: Option<f64>,
         signals: &Signals,
+        notice: &mut Option<String>,
     ) -> Result<Option<String>, TurnOutcome> {
         let config = &request.agent.claude;
-        let Some(why) = self.fresh_because(config, request.place.turn == 1) else { return Ok(None) };
+        let left = self.left.clone().filter(|_| self.client.is_none());
+        let why = match (self.fresh_because(config, request.place.turn == 1), left) {
+            (None, None) => return Ok(None),
+            (None, Some(left)) => match self.go_on(&left, request, budget, signals)? {
+                None => {
+                    *notice = Some(format!("session {} of the run that died went on", left.id));
+                    return Ok(None);
+                }
+                Some(why) => {
+                    *notice = Some(format!("{why}; a fresh session was begun"));
+                    why
+                }
+            },
+            (Some(why), _) => why,
+        };
+        self.left = None;
         let uuid = random_uuid().map_err(|error| TurnOutcome::NotRunnable { reason: error.to_string() })?;
         let cleared = match &mut self.client {
             Some(client) if may_spend(client, budget) => client.clear(&uuid, signals),
@@ -179,48 +209,97 @@ impl Claude {
         };
         if !cleared {
             self.end(request.limits.grace.duration(), signals);
-            self.client = Some(self.start(config, request, prompt_path, budget, signals)?);
+            let session = random_uuid().map_err(|error| TurnOutcome::NotRunnable { reason: error.to_string() })?;
+            hold(&mut self.lock, &self.locks, session.as_str());
+            let start = Start::Fresh { session };
+            self.client = Some(self.start(&start, request, budget, signals).map_err(not_started)?);
+        } else if let Some(client) = &self.client {
+            hold(&mut self.lock, &self.locks, client.session.id());
         }
         (self.rolled_back, self.spent, self.context) = (false, false, None);
         Ok(Some(why))
     }
 
-    fn start(
+    /// Goes on with a session that a run before this one left. Why not, where that cannot be.
+    fn go_on(
         &mut self,
-        config: &ClaudeAgent,
+        left: &Resumable,
         request: &TurnRequest<'_>,
-        prompt_path: &Path,
         budget: Option<f64>,
         signals: &Signals,
-    ) -> Result<Client, TurnOutcome> {
-        let not_runnable = |reason: String| TurnOutcome::NotRunnable { reason };
-        let program = std::env::current_exe().map_err(|error| not_runnable(error.to_string()))?;
-        let spawn = || SpawnWith { cwd: request.cwd, env: environment(request, prompt_path), redactor: request.redactor };
-        let way = self.way.unwrap_or_else(|| Hooks::first(config.hooks));
-        let begin = |way: Hooks| {
-            let uuid = random_uuid().map_err(|error| not_runnable(error.to_string()))?;
-            let launch = Launch {
-                config,
-                hooks: way,
-                start: Start::Fresh { session: uuid.clone() },
-                hook_program: &program.to_string_lossy(),
-                budget_usd: budget,
-            };
-            Ok(Client::start(command_line(&launch), &spawn(), Session::fresh(&uuid), way, budget, signals))
+    ) -> Result<Option<String>, TurnOutcome> {
+        self.left = None;
+        let cannot = |why: &dyn std::fmt::Display| Ok(Some(format!("session {} cannot be resumed: {why}", left.id)));
+        self.lock = match SessionLock::take(&self.locks, left.id.as_str()) {
+            Ok(Some(lock)) => Some(lock),
+            Ok(None) => return cannot(&"another process works with it"),
+            Err(error) => return cannot(&error),
         };
-        let mut started = begin(way)?;
+        let start = Start::Resume { session: left.id.clone() };
+        let mut client = match self.start(&start, request, budget, signals) {
+            Ok(client) => client,
+            Err(ClientError::Ended(why)) => return cannot(&sanitise_line(&request.redactor.redact(&why))),
+            Err(error) => return Err(not_started(error)),
+        };
+        // Without callbacks, nothing was asked yet: a client that does not have the session is about to end.
+        client.measure(signals);
+        if client.is_gone() {
+            let why = client.last_line();
+            client.end(request.limits.grace.duration(), signals);
+            return cannot(&sanitise_line(&request.redactor.redact(&why)));
+        }
+        (self.client, self.context) = (Some(client), left.context);
+        Ok(None)
+    }
+
+    fn start(
+        &mut self,
+        start: &Start,
+        request: &TurnRequest<'_>,
+        budget: Option<f64>,
+        signals: &Signals,
+    ) -> Result<Client, ClientError> {
+        let config = &request.agent.claude;
+        let program = std::env::current_exe().map_err(ClientError::Program)?;
+        let spawn = || SpawnWith { cwd: request.cwd, env: lasting_environment(request), redactor: request.redactor };
+        let way = self.way.unwrap_or_else(|| Hooks::first(config.hooks));
+        let session = || match start {
+            Start::Fresh { session } => Session::fresh(session),
+            Start::Resume { session } => Session::resumed(session),
+        };
+        let begin = |hooks: Hooks| {
+            let (start, hook_program) = (start.clone(), &*program.to_string_lossy());
+            let launch = Launch { config, hooks, start, hook_program, budget_usd: budget };
+            Client::start(command_line(&launch), &spawn(), session(), hooks, budget, signals)
+        };
+        let mut started = begin(way);
         let mut used = way;
         if matches!(started, Err(ClientError::NoCallbacks)) && config.hooks == HookWay::Auto {
             used = Hooks::Exec;
-            started = begin(used)?;
+            started = begin(used);
         }
-        self.way = Some(used);
-        started.map_err(|error| match error {
-            ClientError::Stopped => TurnOutcome::Interrupted,
-            ClientError::Ended(reason) => TurnOutcome::Crashed { reason },
-            ClientError::Spawn(error) => not_runnable(error.to_string()),
-            ClientError::Silent | ClientError::NoCallbacks => not_runnable(error.to_string()),
-        })
+        // A session that could not be resumed says nothing about the way.
+        if !matches!(started, Err(ClientError::Ended(_))) {
+            self.way = Some(used);
+        }
+        started
+    }
+}
+
+fn not_started(error: ClientError) -> TurnOutcome {
+    match error {
+        ClientError::Stopped => TurnOutcome::Interrupted,
+        ClientError::Ended(reason) => TurnOutcome::Crashed { reason },
+        ClientError::Spawn(_) | ClientError::Program(_) | ClientError::Silent | ClientError::NoCallbacks => {
+            TurnOutcome::NotRunnable { reason: error.to_string() }
+        }
+    }
+}
+
+/// Locks the session that is used now. One that is begun is known to nobody else, so that nothing is lost without its lock.
+fn hold(lock: &mut Option<SessionLock>, locks: &Path, session: &str) {
+    if lock.as_ref().is_none_or(|lock| !lock.is_of(session)) {
+        *lock = SessionLock::take(locks, session).ok().flatten();
     }
 }
 

@@ -38,14 +38,6 @@ pub struct TurnOf {
     pub turn: u32,
 }
 
-impl TurnOf {
-    /// As the run tells its children; nothing where it does not.
-    pub(super) fn from_environment() -> Option<Self> {
-        let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-        Some(Self { iteration: number("VERDONE_ITERATION")?, turn: number("VERDONE_TURN")? })
-    }
-}
-
 /// One failing test run, a line of [`FAILURES`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Entry {

@@ -68,7 +68,8 @@ impl Court<'_> {
     }
 }
 
-fn is_after(event: &HookEvent<'_>) -> bool {
+/// A tool has run.
+pub(super) fn is_after(event: &HookEvent<'_>) -> bool {
     matches!(event, HookEvent::PostToolUse { .. } | HookEvent::PostToolUseFailure { .. })
 }
 

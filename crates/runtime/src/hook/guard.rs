@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use verdone_core::hook::{Answer, Cause, HookEvent, HookInput, Response, event_in, fail};
+use verdone_core::hook::{Answer, Cause, Failed, HookEvent, HookInput, Record, Response, event_in, fail};
 use verdone_core::policy::{Mode, OnFailure, Rule};
 
 use super::Fault;
@@ -56,6 +56,13 @@ impl Guard {
     /// The calls of a session that hooks of ours judged as processes of their own.
     pub fn judged_in(&self, session: &str) -> Vec<String> {
         Session::of(&self.home, session).judged()
+    }
+
+    /// A hook that was started as a process said nothing: what it was asked about was denied by the client, and somebody has to know.
+    pub fn process_failed(&self, cause: &str) {
+        let records = [Record::Failed(Failed { cause: cause.to_owned(), denied: true })];
+        // The denial stands without it.
+        let _ = append_fault(self.home.sessions(), Some("PreToolUse"), &records);
     }
 
     /// Judges the input of one hook.

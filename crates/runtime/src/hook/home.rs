@@ -33,7 +33,7 @@ pub struct Home {
     pub top: PathBuf,
     /// Where the sessions keep their files: in the run's folder, where there is one.
     sessions: PathBuf,
-    /// The turn of the run that the hook works for.
+    /// The turn of the run that the hook works for, where that matters.
     pub(super) turn: Option<TurnOf>,
 }
 
@@ -66,7 +66,7 @@ impl Home {
                 let run = run_dir(&project.root);
                 let home = Self::at(project.root, project.git_top);
                 Some(match run {
-                    Some(run) => Self { sessions: run.join(SESSIONS), turn: TurnOf::from_environment(), ..home },
+                    Some(run) => Self { sessions: run.join(SESSIONS), ..home },
                     None => home,
                 })
             }
@@ -81,6 +81,10 @@ impl Home {
     fn at(root: PathBuf, top: PathBuf) -> Self {
         let sessions = root.join(HOME).join(SESSIONS);
         Self { root, top, sessions, turn: None }
+    }
+
+    pub(super) fn in_turn(&self, turn: Option<TurnOf>) -> Self {
+        Self { turn, ..self.clone() }
     }
 
     pub(super) fn sessions(&self) -> &Path {

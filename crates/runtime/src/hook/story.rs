@@ -8,6 +8,7 @@ use verdone_core::hook::Briefing;
 use verdone_core::id::encode_component;
 use verdone_core::policy::Mode;
 
+use super::attempt::TurnOf;
 use crate::atomic::replace_for_readers;
 use crate::process::RUN_VARIABLE;
 use crate::regular::read_regular;
@@ -41,6 +42,11 @@ impl StoryFile {
     pub fn get(&self) -> Option<&Briefing> {
         let path = self.path.as_deref()?;
         self.read.get_or_init(|| read(path)).as_ref().ok()?.as_ref()
+    }
+
+    /// The turn that it was told for.
+    pub(super) fn turn(&self) -> Option<TurnOf> {
+        self.get().filter(|story| story.iteration > 0).map(|story| TurnOf { iteration: story.iteration, turn: story.turn })
     }
 
     /// Why it could not be read, if somebody asked for it.

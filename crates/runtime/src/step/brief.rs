@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use verdone_core::hook::Briefing;
-use verdone_core::machine::Attempt;
+use verdone_core::machine::{Attempt, State};
 use verdone_core::plan::Story;
 use verdone_core::policy::{OnScope, Scope};
 
@@ -16,11 +16,12 @@ use crate::site::Site;
 /// How many files are named.
 const MOST_NAMED: usize = 10;
 
-pub(super) fn brief(site: &Site, attempt: &Attempt) -> Result<(), StepError> {
+pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(), StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
     let plan = site.plan.path();
     let mut briefing = briefing(site, story);
     briefing.branch = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.branch.clone());
+    (briefing.iteration, briefing.turn) = (state.iteration, attempt.place.turn);
     briefing.plan = fs::canonicalize(plan).unwrap_or_else(|_| plan.to_owned()).to_string_lossy().into_owned();
     tell(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
 }

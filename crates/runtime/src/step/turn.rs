@@ -23,7 +23,7 @@ use crate::site::Site;
 pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "turn")?;
     let prompt = prompt_of(site, state, attempt)?;
-    brief(site, attempt)?;
+    brief(site, state, attempt)?;
     let place = &attempt.place;
     let plan = site.plan.path().to_owned();
     site.turns_run += 1;
@@ -51,6 +51,9 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         _ => run_turn(&request, &site.signals, &mut on),
     };
     let result = kept.map_err(io_error("keeping the turn"))?;
+    if let Some(text) = &result.notice {
+        reporter.report(Update::Notice { text });
+    }
     site.mend_home().map_err(io_error("putting .verdone/ back"))?;
     let this = TurnOf { iteration: state.iteration, turn: place.turn };
     let tests = turn_tests(&site.run_dir, this, site.attempt_since, &site.redactor);
@@ -64,6 +67,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         leftovers: result.leftovers,
         tests,
         session: result.session,
+        allowance: result.allowance,
     }))
 }
 

@@ -13,7 +13,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 
 pub fn wait(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Input {
     let left = match &state.phase {
-        Phase::Waiting { until } => Duration::from_millis(millis_between(Timestamp::now(), *until)),
+        Phase::Waiting { until, .. } => Duration::from_millis(millis_between(Timestamp::now(), *until)),
         _ => Duration::ZERO,
     };
     site.clock.pause();

@@ -11,7 +11,7 @@ use super::reset::from_number;
 use super::usage::{Ledger, TurnUsage};
 use super::uuid::Uuid;
 use super::wire_in::{Assistant, BackgroundTask, ClientLine, ContextAnswer, Init, RateLimit, ResultLine, State, ToolResult};
-use crate::agent::TurnOutcome;
+use crate::agent::{AllowanceUse, TurnOutcome};
 
 /// Kinds of unknown lines that are remembered; a client that says more of them says nothing new.
 const UNKNOWN_KINDS: usize = 20;
@@ -86,11 +86,20 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allowance {
     pub rejected: bool,
-    /// `five_hour`, `seven_day`, ...
+    /// The fullest window: `five_hour`, `seven_day`, ...
     pub kind: String,
-    /// Of the fullest window, from 0 to 1.
+    /// Of it, from 0 to 1.
     pub utilization: Option<f64>,
     pub resets_at: Option<Timestamp>,
+}
+
+impl Allowance {
+    /// As events keep it; nothing where it is not known how much is used, or until when.
+    #[expect(clippy::cast_sign_loss, reason = "less than nothing becomes nothing")]
+    pub fn usage(&self) -> Option<AllowanceUse> {
+        let share = self.utilization.filter(|share| share.is_finite())?;
+        Some(AllowanceUse { window: self.kind.clone(), percent: (share * 100.0 + 1e-6) as u32, resets_at: self.resets_at? })
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -328,16 +337,19 @@ impl Session {
 
     fn rate_limit(&mut self, limit: &RateLimit<'_>, now: Timestamp) {
         let rejected = limit.status.as_deref() == Some("rejected");
-        let fullest = limit
-            .windows
-            .iter()
-            .filter_map(|(_, window)| window.utilization)
-            .fold(None, |most: Option<f64>, share| Some(most.map_or(share, |most| most.max(share))));
+        let told = limit.windows.iter().filter_map(|(name, window)| Some((name, window.utilization?, window.resets_at)));
+        let fullest = told.max_by(|one, other| one.1.total_cmp(&other.1));
+        let named = limit.kind.as_deref().unwrap_or_default();
+        // What is said about all of them is about the one that it names.
+        let (kind, resets) = match fullest {
+            Some((name, _, resets)) if resets.is_some() || name.as_ref() != named => (name.as_ref(), resets),
+            Some(_) | None => (named, limit.resets_at),
+        };
         self.allowance = Some(Allowance {
             rejected,
-            kind: limit.kind.as_deref().unwrap_or_default().to_owned(),
-            utilization: fullest,
-            resets_at: limit.resets_at.and_then(|number| from_number(number, now)),
+            kind: kind.to_owned(),
+            utilization: fullest.map(|(_, share, _)| share),
+            resets_at: resets.and_then(|number| from_number(number, now)),
         });
         if rejected {
             self.count(|turn| (turn.rejected, turn.resets_at) = (true, limit.resets_at));

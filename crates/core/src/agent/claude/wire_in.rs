@@ -200,8 +200,9 @@ fn user(raw: RawUser<'_>) -> UserLine<'_> {
     let mut tool_results = Vec::new();
     for block in raw.message.content {
         let refused = refusal(&block, &raw.tool_result_meta);
+        let hook_fault = refused.as_ref().and_then(|_| hook_fault(&block));
         if let Some(id) = block.tool_use_id {
-            tool_results.push(ToolResult { id, failed: block.is_error, refused });
+            tool_results.push(ToolResult { id, failed: block.is_error, refused, hook_fault });
         }
     }
     UserLine { tool_results, parent_tool_use_id: raw.parent_tool_use_id }
@@ -216,6 +217,18 @@ fn refusal<'a>(block: &RawToolResult<'a>, meta: &[ToolResultMeta<'a>]) -> Option
     // An invalid input or an unknown tool; the tag stands in front of nothing that a tool wrote.
     let invalid = |text: &str| text.starts_with("\"<tool_use_error>") || text.starts_with("\"PreToolUse:");
     (block.is_error && block.content.is_some_and(|raw| invalid(raw.get()))).then_some(Cow::Borrowed("invalid"))
+}
+
+/// Only of a call that was not executed, so that no output of a tool can pass for it; and only of a hook of ours, not of the user's.
+fn hook_fault(block: &RawToolResult<'_>) -> Option<String> {
+    const OURS: &str = " hook PreToolUse --run]: failed; blocking because onFailure";
+    const SAID_NOTHING: &str = "No stderr output";
+    let raw = block.content.map(serde_json::value::RawValue::get).filter(|raw| raw.starts_with("\"PreToolUse:"))?;
+    let text: String = read(raw)?;
+    let (_, after) = text.split_once(OURS)?;
+    let told = after.lines().nth(1).map(str::trim).filter(|line| !line.is_empty() && *line != SAID_NOTHING);
+    let told = told.map_or_else(|| "it ended without an answer".to_owned(), |told| cut(told, 300).to_owned());
+    Some(format!("the hook's process failed: {told}"))
 }
 
 fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
@@ -241,4 +254,38 @@ fn garbage(bytes: &[u8]) -> ClientLine<'static> {
 
 fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is said about our hook in the result of a call.
+    fn fault_in(content: &str, executed: bool) -> Option<String> {
+        let kind = if executed { json!(null) } else { json!("permission-rule") };
+        let block = json!({ "type": "tool_result", "content": content, "is_error": true, "tool_use_id": "t" });
+        let meta = json!([{ "id": "t", "non_execution_kind": kind }]);
+        let line = json!({ "type": "user", "message": { "content": [block] }, "tool_result_meta": meta }).to_string();
+        let Some(ClientLine::User(user)) = parse(line.as_bytes()) else { panic!("{line}") };
+        user.tool_results[0].hook_fault.clone()
+    }
+
+    #[test]
+    fn a_process_of_our_hook_that_failed_is_told_from_everything_else() {
+        let failed = |command: &str, rest: &str| {
+            format!("PreToolUse:Bash hook error: [{command}]: failed; blocking because onFailure is \"block\"{rest}")
+        };
+        let (ours, theirs) = ("/opt/my tools/verdone hook PreToolUse --run", "/home/me/lint.sh");
+        let gone = "\nError occurred while executing hook command: ENOENT: no such file or directory";
+        let told = "the hook's process failed: Error occurred while executing hook command: ENOENT: no such file or directory";
+        let silent = Some("the hook's process failed: it ended without an answer".to_owned());
+        assert_eq!(fault_in(&failed(ours, gone), false).as_deref(), Some(told));
+        assert_eq!(fault_in(&failed(ours, "\nNo stderr output"), false), silent);
+        assert_eq!(fault_in(&failed(ours, ""), false), silent);
+        assert_eq!(fault_in(&failed(theirs, gone), false), None, "a hook of the user's own");
+        assert_eq!(fault_in(&failed(ours, gone), true), None, "what a tool wrote");
+        assert_eq!(fault_in("PreToolUse:Bash hook error: [x hook PreToolUse --run]: no", false), None, "it has answered");
+    }
 }

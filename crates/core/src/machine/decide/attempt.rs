@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::script::{beginning, end_iteration};
-use super::wait::{service_error, usage_limit, waited};
+use super::wait::{near_limit, pause, service_error, usage_limit, waited};
 use super::{out_of_time, over_budget, stopped_by, then, unexpected};
 use crate::agent::TurnOutcome;
 use crate::check::{CheckOrigin, CheckRun};
@@ -31,7 +31,7 @@ pub(super) fn in_attempt(
         }
         (Phase::RedChecking, Input::RedChecked { red, runs }) => red_checked(state, rules, attempt, *red, runs),
         (Phase::Turn, Input::TurnEnded(report)) => turn_ended(state, rules, now, attempt, report),
-        (Phase::Waiting { .. }, Input::Waited { over }) => waited(state, rules, now, attempt, *over),
+        (Phase::Waiting { turn, .. }, Input::Waited { over }) => waited(state, rules, now, (attempt, turn), *over),
         (Phase::Verifying, Input::Verified(verification)) => verified(state, rules, now, attempt, verification),
         (Phase::Committing { verdict, .. }, Input::Committed { commit, tree: committed, files, noted }) => {
             let event = Event::Committed {
@@ -58,7 +58,7 @@ pub(super) fn in_attempt(
 }
 
 fn red_checked(state: &State, rules: &Rules, attempt: &Attempt, red: Red, runs: &[CheckRun]) -> Decision {
-    let mut events = vec![Event::RedChecked { place: attempt.place.clone(), red, runs: runs.to_vec() }];
+    let events = vec![Event::RedChecked { place: attempt.place.clone(), red, runs: runs.to_vec() }];
     if let Some(signal) = state.stop {
         return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
     }
@@ -67,15 +67,18 @@ fn red_checked(state: &State, rules: &Rules, attempt: &Attempt, red: Red, runs: 
         (Red::Green, RedPolicy::Refuse) => {
             reject(events, &attempt.place, Rejection::AlreadyGreen, "its checks are green before any work, so they prove nothing")
         }
-        (Red::Green, RedPolicy::Flag) | (Red::Red | Red::Unknown | Red::Absent, _) => {
-            events.push(Event::TurnStarted { place: next_turn(&attempt.place) });
-            then(events, Effect::Turn)
-        }
+        (Red::Green, RedPolicy::Flag) | (Red::Red | Red::Unknown | Red::Absent, _) => next_turn(state, rules, attempt, events),
     }
 }
 
-pub(super) fn next_turn(place: &Place) -> Place {
-    Place { turn: place.turn + 1, ..place.clone() }
+/// The next turn, or a pause before it.
+fn next_turn(state: &State, rules: &Rules, attempt: &Attempt, mut events: Vec<Event>) -> Decision {
+    let place = Place { turn: attempt.place.turn + 1, ..attempt.place.clone() };
+    if let Some(allowance) = near_limit(state, rules, &events) {
+        return pause(state, rules, attempt, events, place, &allowance);
+    }
+    events.push(Event::TurnStarted { place });
+    then(events, Effect::Turn)
 }
 
 fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, report: &TurnReport) -> Decision {
@@ -89,6 +92,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         leftovers: report.leftovers,
         tests: report.tests.clone(),
         session: report.session.clone(),
+        allowance: report.allowance.clone(),
     }];
     let words = format!("the turn {}", report.outcome.words());
     if let Some(reason) = &report.tests.ended_turn
@@ -169,7 +173,7 @@ fn again_or(
     rules: &Rules,
     now: Duration,
     attempt: &Attempt,
-    mut events: Vec<Event>,
+    events: Vec<Event>,
     rejection: Rejection,
     reason: String,
 ) -> Decision {
@@ -188,8 +192,7 @@ fn again_or(
     if rules.limits.turns > 0 && attempt.place.turn >= rules.limits.turns {
         return reject(events, &attempt.place, rejection, reason);
     }
-    events.push(Event::TurnStarted { place: next_turn(&attempt.place) });
-    then(events, Effect::Turn)
+    next_turn(state, rules, attempt, events)
 }
 
 pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection, reason: impl Into<String>) -> Decision {

@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::attempt::{reject, spent};
 use super::{out_of_time, over_budget, stopped_by, then};
-use crate::event::{Event, Rejection, WaitCause};
+use crate::agent::AllowanceUse;
+use crate::event::{Event, Place, Rejection, WaitCause};
 use crate::machine::{Attempt, Decision, Effect, Rules, State};
 
 /// The first wait after an error; each further one is twice as long.
@@ -33,13 +34,46 @@ pub(super) fn usage_limit(
     if !rules.limits.wait_for_usage || state.usage_waits >= MOST_USAGE_WAITS {
         return reject(events, &attempt.place, Rejection::UsageLimit, reason);
     }
-    let later = |from: Timestamp, by: SignedDuration| from.saturating_add(by).unwrap_or(from);
     let until = match resets {
         Some(resets) if resets > at => later(resets, AFTER_RESET),
         Some(_) => later(at, PAST_RESET),
         None => later(at, UNKNOWN_RESET),
     };
     wait(state, rules, attempt, events, (WaitCause::UsageLimit, until), reason)
+}
+
+/// What is used up of the allowance, where that is too much for another turn.
+pub(super) fn near_limit(state: &State, rules: &Rules, events: &[Event]) -> Option<AllowanceUse> {
+    let told = events.iter().rev().find_map(|event| match event {
+        Event::TurnEnded { allowance, .. } => allowance.as_ref(),
+        _ => None,
+    });
+    let known = told.or(state.allowance.as_ref());
+    known.filter(|allowance| rules.pause_at > 0 && allowance.percent >= rules.pause_at).cloned()
+}
+
+/// A limit is near: what comes next is waited for as if it were reached.
+pub(super) fn pause(
+    state: &State,
+    rules: &Rules,
+    attempt: &Attempt,
+    mut events: Vec<Event>,
+    place: Place,
+    allowance: &AllowanceUse,
+) -> Decision {
+    let AllowanceUse { window, percent, resets_at } = allowance;
+    let window = window.replace('_', "-");
+    let reason = format!("{percent}% of the {window} allowance is used (agent.claude.pause_at = {})", rules.pause_at);
+    if !rules.limits.wait_for_usage {
+        let reason = format!("{reason}; it is reset at {resets_at:.0}");
+        return reject(events, &attempt.place, Rejection::UsageLimit, reason);
+    }
+    if let Some(reason) = over_budget(state, rules, spent(state, &events)) {
+        return reject(events, &attempt.place, Rejection::Stopped, reason);
+    }
+    let until = later(*resets_at, AFTER_RESET);
+    events.push(Event::WaitStarted { place, why: WaitCause::UsageLimit, reason, until, ahead: true });
+    then(events, Effect::Wait)
 }
 
 /// The service could not do its work at `at`.
@@ -72,8 +106,12 @@ fn wait(
     if let Some(reason) = over_budget(state, rules, spent(state, &events)) {
         return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
-    events.push(Event::WaitStarted { place: attempt.place.clone(), why, reason, until });
+    events.push(Event::WaitStarted { place: attempt.place.clone(), why, reason, until, ahead: false });
     then(events, Effect::Wait)
+}
+
+fn later(from: Timestamp, by: SignedDuration) -> Timestamp {
+    from.saturating_add(by).unwrap_or(from)
 }
 
 /// Twice as long each time, and not the same for everybody: runs that failed together should not come back together.
@@ -85,9 +123,9 @@ fn backoff(state: &State) -> SignedDuration {
     SignedDuration::try_from(whole).unwrap_or(SignedDuration::from_secs(60))
 }
 
-/// A moment of a wait went by: the turn is made again when it is over.
-pub(super) fn waited(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, over: bool) -> Decision {
-    let ended = || vec![Event::WaitEnded { place: attempt.place.clone() }];
+/// A moment of a wait went by: the turn is made when it is over.
+pub(super) fn waited(state: &State, rules: &Rules, now: Duration, (attempt, turn): (&Attempt, &Place), over: bool) -> Decision {
+    let ended = || vec![Event::WaitEnded { place: turn.clone() }];
     let give_up = |reason: String| reject(ended(), &attempt.place, Rejection::Stopped, reason);
     if let Some(signal) = state.stop {
         return give_up(stopped_by(signal));
@@ -105,6 +143,6 @@ pub(super) fn waited(state: &State, rules: &Rules, now: Duration, attempt: &Atte
         return give_up(reason);
     }
     let mut events = ended();
-    events.push(Event::TurnStarted { place: attempt.place.clone() });
+    events.push(Event::TurnStarted { place: turn.clone() });
     then(events, Effect::Turn)
 }

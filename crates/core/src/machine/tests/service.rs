@@ -3,11 +3,14 @@
 use jiff::SignedDuration;
 
 use super::*;
+use crate::agent::AllowanceUse;
 use crate::control::Request;
 use crate::money::Usd;
 use crate::span::Span;
 
 const AT: Timestamp = Timestamp::UNIX_EPOCH;
+/// In seconds, after every time of the journal.
+const LATER: i64 = 2_000_000_000;
 
 /// A run in its first turn, answered by hand.
 struct Bench {
@@ -69,6 +72,15 @@ impl Bench {
     }
 
     fn turn(&mut self, outcome: TurnOutcome, cost: f64) {
+        self.turn_with(outcome, cost, None);
+    }
+
+    /// With this much of the allowance used, until then.
+    fn turn_with(&mut self, outcome: TurnOutcome, cost: f64, allowance: Option<(u32, i64)>) {
+        let allowance = allowance.map(|(percent, resets)| {
+            let (window, resets_at) = ("five_hour".to_owned(), Timestamp::from_second(resets).unwrap());
+            AllowanceUse { window, percent, resets_at }
+        });
         assert_eq!(self.effect, Some(Effect::Turn));
         let usage = Usage { cost_usd: Some(cost), tokens: None };
         let (prompt, output, session, tests) = (None, None, None, TurnTests::default());
@@ -82,6 +94,7 @@ impl Bench {
             leftovers: 0,
             tests,
             session,
+            allowance,
         }));
     }
 
@@ -117,7 +130,7 @@ impl Bench {
 
     fn waits_for(&self) -> SignedDuration {
         assert_eq!(self.effect, Some(Effect::Wait));
-        let Phase::Waiting { until } = self.state.phase else { panic!("{:?}", self.state.phase) };
+        let Phase::Waiting { until, .. } = self.state.phase else { panic!("{:?}", self.state.phase) };
         until.duration_since(AT)
     }
 
@@ -202,6 +215,59 @@ fn without_waiting_a_usage_limit_ends_the_run_as_a_limit() {
     bench.turn(limit_until(Some(3_600)), 0.0);
     assert_eq!(bench.effect, Some(Effect::RollBack));
     assert!(bench.reason().contains("1970-01-01T01:00:00Z"), "{}", bench.reason());
+    bench.ends(Finish::Budget, 3);
+}
+
+#[test]
+fn near_its_limit_the_next_turn_waits_for_the_reset_and_spends_nothing() {
+    let near = Some((97, LATER));
+    for (pause_at, waits) in [(95, true), (97, true), (98, false), (0, false)] {
+        let mut bench = Bench::with(|_| {});
+        bench.rules.pause_at = pause_at;
+        bench.turn_with(TurnOutcome::Ended, 0.0, near);
+        bench.verify(RED);
+        assert_eq!(bench.effect, Some(if waits { Effect::Wait } else { Effect::Turn }), "{pause_at}");
+        if waits {
+            assert_eq!(bench.waits_for(), SignedDuration::from_secs(LATER + 1));
+            bench.give(Input::Asked(Request::Note { text: "hello".to_owned() }));
+            assert_eq!(bench.give(Input::Waited { over: true }), Some(&Effect::Turn));
+        }
+        assert_eq!((bench.attempt().place.turn, bench.state.progress.attempts.len()), (2, 0), "{pause_at}");
+        assert_eq!(bench.attempt().notes.len(), usize::from(waits));
+    }
+    // Also before the first turn of the next story, and after a turn that failed.
+    let mut bench = Bench::with(|_| {});
+    bench.rules.pause_at = 95;
+    bench.turn_with(TurnOutcome::Crashed { reason: "why".to_owned() }, 0.0, near);
+    assert_eq!(bench.waits_for(), SignedDuration::from_secs(LATER + 1));
+    bench.give(Input::Waited { over: true });
+    bench.turn_with(TurnOutcome::Ended, 0.0, near);
+    bench.verify(CheckOutcome::Passed);
+    bench.until(&Effect::RedCheck);
+    bench.give(Input::RedChecked { red: Red::Red, runs: Vec::new() });
+    assert_eq!(bench.waits_for(), SignedDuration::from_secs(LATER + 1));
+    bench.give(Input::Waited { over: true });
+    assert_eq!((bench.attempt().place.story.as_str(), bench.attempt().place.turn), ("B", 1));
+}
+
+#[test]
+fn an_allowance_whose_reset_has_passed_is_waited_for_by_nobody() {
+    let mut bench = Bench::with(|_| {});
+    bench.rules.pause_at = 95;
+    bench.turn_with(TurnOutcome::Ended, 0.0, Some((99, -1)));
+    bench.verify(RED);
+    assert_eq!((bench.effect, bench.state.allowance), (Some(Effect::Turn), None));
+}
+
+#[test]
+fn without_waiting_a_limit_that_is_near_ends_the_run_as_a_limit() {
+    let mut bench = Bench::with(|limits| limits.wait_for_usage = false);
+    bench.rules.pause_at = 95;
+    bench.turn_with(TurnOutcome::Ended, 0.0, Some((97, LATER)));
+    bench.verify(RED);
+    assert_eq!(bench.effect, Some(Effect::RollBack));
+    let told = "97% of the five-hour allowance is used (agent.claude.pause_at = 95); it is reset at 2033-05-18T03:33:20Z";
+    assert_eq!(bench.reason(), told);
     bench.ends(Finish::Budget, 3);
 }
 

@@ -84,6 +84,8 @@ pub(super) struct Ears<'a> {
     pub(super) judge: &'a dyn Fn(&[u8]) -> Judgement,
     /// Whether the start of a session reached us.
     pub(super) saw_start: &'a dyn Fn(&str) -> bool,
+    /// A hook that is a process failed.
+    pub(super) hook_failed: &'a dyn Fn(&str),
     pub(super) on: &'a mut dyn FnMut(Moment<'_>),
     pub(super) capture: Capture<'a>,
     pub(super) flow: Flow,
@@ -94,6 +96,8 @@ pub(super) struct Ears<'a> {
 pub(super) enum ClientError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    #[error("our own program cannot be found: {0}")]
+    Program(std::io::Error),
     #[error("the client ended at once: {0}")]
     Ended(String),
     #[error("the client did not answer for {} s", START.as_secs())]
@@ -333,6 +337,10 @@ impl Client {
                 if uses_a_tool(line) {
                     self.settle();
                 }
+                if let ClientLine::User(user) = line {
+                    let faults = user.tool_results.iter().filter_map(|result| result.hook_fault.as_deref());
+                    faults.for_each(|cause| (ears.hook_failed)(&ears.redactor.redact(cause)));
+                }
                 for said in line.said().iter().flat_map(|said| said.lines()) {
                     let text = ears.redactor.redact(said);
                     ears.flow.line(Stream::Stdout, &text, &mut |stream, text| (ears.on)(Moment::Line { stream, text }));
@@ -347,7 +355,7 @@ impl Client {
     }
 
     /// How full the context is now; the last thing of a turn.
-    fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
+    pub(super) fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
         if self.gone {
             return None;
         }
@@ -449,7 +457,7 @@ impl Client {
         self.last_words.drain(..self.last_words.ceil_char_boundary(over));
     }
 
-    fn last_line(&self) -> String {
+    pub(super) fn last_line(&self) -> String {
         let line = self.last_words.lines().map(str::trim).rfind(|line| !line.is_empty());
         line.map_or_else(|| self.companion.exit_words(), str::to_owned)
     }

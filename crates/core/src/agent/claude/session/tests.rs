@@ -136,6 +136,29 @@ fn a_used_up_allowance_is_known_until_it_resets() {
     let allowance = session.allowance().unwrap();
     assert_eq!((allowance.rejected, allowance.kind.as_str(), allowance.utilization), (false, "five_hour", Some(0.97)));
     assert_eq!(allowance.resets_at.unwrap().to_string(), "2026-11-15T01:35:41Z");
+    assert_eq!(allowance.usage().unwrap().percent, 97);
+}
+
+#[test]
+fn of_several_allowances_the_fullest_counts_with_its_own_reset() {
+    let (mut session, _) = begun();
+    let mut told = |windows: &str| {
+        let info =
+            format!(r#"{{"status":"allowed","resetsAt":1794706541,"rateLimitType":"five_hour","unifiedWindows":{windows}}}"#);
+        feed(&mut session, &format!(r#"{{"type":"rate_limit_event","rate_limit_info":{info}}}"#));
+        session.allowance().unwrap().usage().map(|used| (used.window, used.percent, used.resets_at.to_string()))
+    };
+    let known = |window: &str, percent, resets: &str| Some((window.to_owned(), percent, resets.to_owned()));
+    assert_eq!(
+        told(r#"{"five_hour":{"utilization":0.5,"resetsAt":1794706541},"seven_day":{"utilization":0.29,"resetsAt":1794799999}}"#),
+        known("five_hour", 50, "2026-11-15T01:35:41Z")
+    );
+    assert_eq!(
+        told(r#"{"five_hour":{"utilization":0.28},"seven_day":{"utilization":0.29,"resetsAt":1794799999}}"#),
+        known("seven_day", 29, "2026-11-16T03:33:19Z")
+    );
+    assert_eq!(told(r#"{"seven_day":{"utilization":0.99}}"#), None, "nobody knows until when");
+    assert_eq!(told("{}"), None, "nobody knows how much");
 }
 
 #[test]

@@ -132,6 +132,8 @@ pub struct ToolResult<'a> {
     pub failed: bool,
     /// Why the client did not execute the call, if it did not.
     pub refused: Option<Cow<'a, str>>,
+    /// What became of our hook, where that is why: its process could not be started, or ended without an answer.
+    pub hook_fault: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

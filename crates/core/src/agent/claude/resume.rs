@@ -1,0 +1,127 @@
+//! Which session an earlier run left behind that can go on: one whose last turn is committed work, and nothing was taken back since.
+
+use super::context::ContextUse;
+use super::uuid::Uuid;
+use crate::agent::SessionUse;
+use crate::event::{Event, Recorded};
+
+/// A session that a run before this one used last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resumable {
+    pub id: Uuid,
+    /// As it was measured after its last turn.
+    pub context: Option<ContextUse>,
+}
+
+impl Resumable {
+    /// From what a journal keeps of it; nothing where that is no id of the client's.
+    pub fn of(session: &SessionUse) -> Option<Self> {
+        let context = session.tokens.map(|tokens| ContextUse { tokens, window: session.window });
+        Some(Self { id: Uuid::parse(&session.id)?, context })
+    }
+}
+
+/// The session that the end of a journal leaves, if it leaves one; nothing where more of the journal has to be read.
+///
+/// A turn that was under way, or work that was taken back, spoils its session: it believes in edits that are gone. An attempt that had
+/// no turn yet spoils nothing.
+pub fn left_session(events: &[Recorded]) -> Option<Option<Resumable>> {
+    events.iter().rev().find_map(|recorded| match &recorded.event {
+        Event::TurnEnded { session, .. } => Some(session.as_ref().and_then(Resumable::of)),
+        Event::RolledBack { place, .. } | Event::AttemptLeft { place, .. } if place.turn > 0 => Some(None),
+        Event::TurnStarted { .. }
+        | Event::UndoStarted { .. }
+        | Event::Undone { .. }
+        | Event::UndoTakenBack { .. }
+        | Event::RunStarted { .. } => Some(None),
+        Event::RolledBack { .. }
+        | Event::AttemptLeft { .. }
+        | Event::ChangesSetAside { .. }
+        | Event::PutBackStarted { .. }
+        | Event::ChangesPutBack { .. }
+        | Event::ChangesKept { .. }
+        | Event::BaselineChecked { .. }
+        | Event::StorySelected { .. }
+        | Event::Checkpointed { .. }
+        | Event::RedChecked { .. }
+        | Event::WaitStarted { .. }
+        | Event::WaitEnded { .. }
+        | Event::Verified { .. }
+        | Event::CommitStarted { .. }
+        | Event::Committed { .. }
+        | Event::CommitRefused { .. }
+        | Event::AttemptRejected { .. }
+        | Event::StoryFailed { .. }
+        | Event::IterationSkipped { .. }
+        | Event::ScriptRan { .. }
+        | Event::GuardFailed { .. }
+        | Event::Asked { .. }
+        | Event::StopRequested { .. }
+        | Event::RunStopping { .. }
+        | Event::RunStopped { .. } => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ID: &str = "0b6a5b1e-6f0a-4a53-9a51-0d9d8a7f1c11";
+
+    #[expect(clippy::option_option, reason = "what the function itself says")]
+    fn left(events: &[Value]) -> Option<Option<Resumable>> {
+        let read = |(n, event): (usize, &Value)| Recorded {
+            v: 1,
+            seq: n as u64,
+            at: Timestamp::UNIX_EPOCH,
+            active_ms: None,
+            event: serde_json::from_value(event.clone()).unwrap(),
+        };
+        left_session(&events.iter().enumerate().map(read).collect::<Vec<_>>())
+    }
+
+    fn place(turn: u32) -> Value {
+        json!({ "story": "A", "attempt": 1, "turn": turn })
+    }
+
+    fn ended(id: &str) -> Value {
+        let session = json!({ "id": id, "tokens": 5_000, "window": 200_000 });
+        json!({ "event": "turn_ended", "place": place(1), "outcome": "ended", "duration_ms": 1, "usage": {}, "prompt": null,
+            "output": null, "leftovers": 0, "session": session })
+    }
+
+    fn rolled_back(turn: u32) -> Value {
+        let before = json!({ "id": "c", "head": null, "branch": null });
+        json!({ "event": "rolled_back", "place": place(turn), "kept": "k", "before": before, "files": 0 })
+    }
+
+    #[test]
+    fn a_session_whose_work_is_committed_can_go_on() {
+        let committed = json!({ "event": "committed", "place": place(1), "commit": "c", "tree": "t", "verdict": "verified",
+            "base": null, "files": 1, "noted": true });
+        let started = json!({ "event": "turn_started", "place": place(1) });
+        let stopping = json!({ "event": "run_stopping", "finish": "error", "reason": "died" });
+        let known = Some(Some(Resumable {
+            id: Uuid::parse(ID).unwrap(),
+            context: Some(ContextUse { tokens: 5_000, window: Some(200_000) }),
+        }));
+        let done = [started.clone(), ended(ID), committed.clone()];
+        assert_eq!(left(&done), known);
+        let after = |events: &[Value]| left(&[&done[..], events].concat());
+        assert_eq!(after(&[rolled_back(0), stopping.clone()]), known, "the next attempt had no turn yet");
+        assert_eq!(after(&[rolled_back(1), stopping]), Some(None), "its work was taken back");
+        assert_eq!(after(&[started]), Some(None), "a turn was under way");
+        assert_eq!(left(&[committed]), None, "the end alone does not say");
+        assert_eq!(left(&[]), None);
+    }
+
+    #[test]
+    fn what_is_no_id_of_a_session_is_never_resumed() {
+        for id in ["", "--bare", "../x", "0b6a5b1e-6f0a-4a53-9a51-0d9d8a7f1c1g"] {
+            assert_eq!(left(&[ended(id)]), Some(None), "{id}");
+        }
+    }
+}
