@@ -21,7 +21,7 @@ use verdone_core::sanitise::sanitise_line;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
 use super::{TurnRequest, TurnResult, environment};
-use crate::hook::{Guard, TurnOf};
+use crate::hook::{Guard, PLANNING, TurnOf};
 use crate::output::{Capture, create_fresh};
 use crate::process::{Flow, Moment};
 use crate::signal::Signals;
@@ -42,12 +42,24 @@ pub struct Claude {
     spent: bool,
     /// What the agent said last in the session that was used last, redacted. Nothing before the first turn.
     said: Option<String>,
+    /// Hooks that are processes of their own have to know that it may only look.
+    planning: bool,
 }
 
 impl Claude {
     /// Without a guard no turn is made.
     pub fn guarded_by(guard: Guard) -> Self {
         Self { guard: Some(guard), ..Self::default() }
+    }
+
+    /// For a turn that makes a plan; the guard is one of planning.
+    pub fn planning(guard: Guard) -> Self {
+        Self { planning: true, ..Self::guarded_by(guard) }
+    }
+
+    /// What the agent said last, redacted.
+    pub fn said(&self) -> &str {
+        self.said.as_deref().unwrap_or_default()
     }
 
     /// The last attempt was taken back.
@@ -195,7 +207,12 @@ impl Claude {
     ) -> Result<Client, TurnOutcome> {
         let not_runnable = |reason: String| TurnOutcome::NotRunnable { reason };
         let program = std::env::current_exe().map_err(|error| not_runnable(error.to_string()))?;
-        let spawn = || SpawnWith { cwd: request.cwd, env: environment(request, prompt_path), redactor: request.redactor };
+        let planning = self.planning;
+        let env = || {
+            let env = environment(request, prompt_path);
+            if planning { env.with(PLANNING, "1") } else { env }
+        };
+        let spawn = || SpawnWith { cwd: request.cwd, env: env(), redactor: request.redactor };
         let way = self.way.unwrap_or_else(|| Hooks::first(config.hooks));
         let begin = |way: Hooks| {
             let uuid = random_uuid().map_err(|error| not_runnable(error.to_string()))?;
