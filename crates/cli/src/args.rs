@@ -437,15 +437,34 @@ pub(crate) struct DoctorArgs {
 ///
 /// A small real project with real checks and a scripted agent: one story passes, one is repaired after feedback, one agent lies
 /// and is caught, one never passes and is rolled back with the attempt kept.
+///
+/// With --agent claude your own Claude Code works off the same plan, on your account: this costs money, says so, and asks first. It
+/// ends with 0 where every story is verified, else as `verdone run` would.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone demo
-  verdone demo --keep /tmp/demo     keep the repository, to look around in it")]
+  verdone demo --keep /tmp/demo     keep the repository, to look around in it
+  verdone demo --agent claude       with your own Claude Code, for 1 USD at most")]
 pub(crate) struct DemoArgs {
+    /// Who works.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = DemoAgent::Scripted)]
+    pub agent: DemoAgent,
+    /// With --agent claude: stop when it has cost USD; 0 means no limit.
+    #[arg(long, value_name = "USD", default_value_t = 1.0)]
+    pub max_cost: f64,
+    /// With --agent claude: start without asking.
+    #[arg(long)]
+    pub yes: bool,
     /// Use this new or empty folder and leave it there.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub keep: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoAgent {
+    Scripted,
+    Claude,
 }
 
 /// Show the settings in force, or their schema.

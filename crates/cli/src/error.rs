@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Usage,
     /// A human has to look.
     Human,
+    /// Money or an allowance is used up.
+    Limit,
 }
 
 impl Kind {
@@ -30,6 +32,7 @@ impl Kind {
             Self::Error => 1,
             Self::Usage => 2,
             Self::Human => 4,
+            Self::Limit => 3,
         }
     }
 }

@@ -11,6 +11,7 @@ mod config;
 mod evaluate;
 mod example;
 mod glob;
+mod looking;
 mod matcher;
 mod path;
 mod plan_text;
@@ -34,6 +35,7 @@ pub use config::{
 pub use evaluate::{evaluate, evaluate_prompt};
 pub use example::{ExampleProblem, check_examples};
 pub(crate) use glob::fits;
+pub use looking::{LOOK_ONLY, look_only};
 pub use matcher::{Certainty, CommandPattern, Matcher, file_fits};
 pub use path::{Place, normalise, pattern_takes};
 pub use plan_text::{PlanFile, Protected, ProtectedRange};

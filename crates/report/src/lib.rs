@@ -38,4 +38,4 @@ pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, 
 pub use style::{ColorChoice, Style, Tone, decide_color};
 pub use summary::summary;
 pub use terminal::Terminal;
-pub use words::{duration, plural};
+pub use words::{cost, duration, plural};

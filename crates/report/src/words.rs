@@ -42,7 +42,7 @@ pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
 }
 
 /// Small amounts keep the digits that matter.
-pub(crate) fn cost(usd: f64) -> String {
+pub fn cost(usd: f64) -> String {
     if usd > 0.0 && usd < 0.1 { format!("{usd:.4} USD") } else { format!("{usd:.2} USD") }
 }
 

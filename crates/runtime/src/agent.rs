@@ -147,7 +147,7 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
             let script = script.ok_or("no script: set agent.scripted.script in .verdone/config.toml")?;
             scripted::start(&request.cwd.join(script), request.prompt)
         }
-        "claude" => Err("claude works in runs alone; here use --agent-command 'claude -p'".to_owned()),
+        "claude" => Err("claude is no command to be started for one turn".to_owned()),
         other => Err(format!("no agent is named {other:?}: there are claude, command and scripted")),
     }
 }

@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use verdone_core::hook::{HookInput, Response, Role, event_in};
-use verdone_core::policy::Mode;
+use verdone_core::policy::{Mode, look_only};
 
 use crate::fault;
 use crate::process::RUN_VARIABLE;
@@ -41,6 +41,8 @@ pub(crate) use story::tell;
 pub const ARGUMENT: &str = "hook";
 /// The hook of a session that nobody watches. Without it, a hook is the user's own, and silent beside a run.
 const RUN: &str = "--run";
+/// Set for the client that makes a plan: its hooks let it look and nothing else.
+pub(crate) const PLANNING: &str = "VERDONE_PLANNING";
 /// What tests put into [`fault::VARIABLE`] to see that a panic denies.
 const PANIC: &str = "hook-panic";
 
@@ -125,7 +127,10 @@ fn judge(
     let panics = std::env::var_os(fault::VARIABLE).is_some_and(|fault| fault == PANIC);
     assert!(!panics, "asked for by a test");
     let settings = settings?;
-    let rules = settings.rules();
+    let mut rules = settings.rules();
+    if mode == Mode::Run && std::env::var_os(PLANNING).is_some() {
+        rules.insert(0, look_only());
+    }
     let story = StoryFile::of(&home.root, mode);
     // What comes of a tool is counted for the turn; for everything else the story need not be read.
     let home = &home.in_turn(if court::is_after(&input.event) { story.turn() } else { None });

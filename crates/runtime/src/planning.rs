@@ -1,24 +1,27 @@
-//! Planning: the agent turns a request into a plan. It may look, not touch: whatever it changed is kept and put back.
+//! Planning: the agent turns a request into a plan. It may look, not touch: whatever it changed is kept and put back, and where its
+//! calls are judged, those that would change something are denied.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use verdone_core::agent::TurnOutcome;
-use verdone_core::config::Config;
+use verdone_core::agent::{TurnOutcome, Usage};
+use verdone_core::config::{Agents, ClaudePermission, Config};
 use verdone_core::event::Place;
-use verdone_core::id::StoryId;
+use verdone_core::id::{RunId, StoryId};
 use verdone_core::plan::{Document, PlanError};
 use verdone_core::prompt::{self, PromptError, plan_in_answer};
 use verdone_core::update::{Reporter, Speaker, Update};
 
-use crate::agent::{TurnRequest, run_turn};
+use crate::agent::{Claude, TurnRequest, TurnResult, run_client_turn, run_turn};
 use crate::approval::{ApprovalError, Approvals};
 use crate::atomic::write_atomically;
 use crate::clock::Stopwatch;
+use crate::config_file::SettingsError;
 use crate::git::{Git, GitError};
 use crate::home::Home;
+use crate::hook::Guard;
 use crate::keep::Keep;
 use crate::process::{self, Moment};
 use crate::project::Project;
@@ -43,6 +46,7 @@ pub struct PlanningRequest<'a> {
 pub struct PlanWritten {
     pub stories: usize,
     pub fingerprint: String,
+    pub usage: Usage,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -51,8 +55,8 @@ pub enum PlanningError {
     Exists(PathBuf),
     #[error("the request is empty")]
     EmptyRequest,
-    #[error("the agent {0}")]
-    Turn(String),
+    #[error("the agent {}", .0.words())]
+    Turn(TurnOutcome),
     #[error("the agent's answer is not a plan; it is kept in {}", kept.display())]
     NotAPlan { kept: PathBuf, source: PlanError },
     #[error("the agent's plan names no story by an id; it is kept in {}", kept.display())]
@@ -61,6 +65,8 @@ pub enum PlanningError {
     Prompt(#[from] PromptError),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     #[error(transparent)]
     Approval(#[from] ApprovalError),
     #[error("{doing}: {source}")]
@@ -92,9 +98,14 @@ pub fn write_plan(
     let watchdog = watch(Watchdog::start(request.config.limits.grace.duration()), &run, reporter);
     process::adopt_orphans();
     let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
-    let guardrails = protected.text("guardrails.md").unwrap_or_default();
+    let mut held = vec![protected];
+    if request.config.agent.name == "claude" {
+        held.extend(Protected::client_settings(root).map_err(io_error("reading .claude/"))?);
+    }
+    let guardrails = held[0].text("guardrails.md").unwrap_or_default();
     let home = Home::of(root, &run_dir);
-    let said = ask(request, &guardrails, &run, &run_dir, signals, reporter);
+    let asked = Asked { request, run: &run, run_dir: &run_dir, top: git.top(), signals };
+    let answer = asked.ask(&guardrails, reporter);
     if let Some(watchdog) = watchdog {
         watchdog.dismiss();
     }
@@ -102,7 +113,9 @@ pub fn write_plan(
     // Whatever became of the turn.
     let aside = run_dir.join("undone");
     let mut changed = home.mend().map_err(io_error("putting .verdone/ back"))?;
-    changed.extend(protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?);
+    for held in &held {
+        changed.extend(held.put_back(&aside).map_err(io_error("putting settings back"))?);
+    }
     for path in changed {
         reporter.report(Update::Notice { text: &format!("the agent changed {path} while planning; it was put back") });
     }
@@ -113,54 +126,86 @@ pub fn write_plan(
         let text = format!("the agent changed files while planning; they were put back and are kept in {}", kept.id.short());
         reporter.report(Update::Notice { text: &text });
     }
-    accept(request, &run_dir, &said?)
+    accept(request, &run_dir, &answer?)
 }
 
-fn ask(
-    request: &PlanningRequest<'_>,
-    guardrails: &str,
-    run: &verdone_core::id::RunId,
-    run_dir: &Path,
-    signals: &Signals,
-    reporter: &mut dyn Reporter,
-) -> Result<String, PlanningError> {
-    let root = &request.project.root;
-    let (name, template) = read_template(root, "planning", prompt::PLANNING).map_err(io_error("reading the template"))?;
-    let prompt = prompt::planning(&name, &template, request.request, guardrails)?;
-    let redactor = process::redactor_from_environment(&[]);
-    let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
-    let turn = TurnRequest {
-        agent: &request.config.agent,
-        prompt: &prompt,
-        cwd: root,
-        run_dir,
-        number: 1,
-        run,
-        place: &place,
-        iteration: 1,
-        plan: request.output,
-        limits: &request.config.limits,
-        redactor: &redactor,
-    };
-    let clock = Stopwatch::start();
-    let mut show = |moment: Moment<'_>| match moment {
-        Moment::Line { stream, text } => {
-            reporter.report(Update::Output { speaker: Speaker::Agent, stream, line: text });
+/// What the one turn of planning needs.
+struct Asked<'a> {
+    request: &'a PlanningRequest<'a>,
+    run: &'a RunId,
+    run_dir: &'a Path,
+    /// Of the work tree.
+    top: &'a Path,
+    signals: &'a Signals,
+}
+
+impl Asked<'_> {
+    fn ask(&self, guardrails: &str, reporter: &mut dyn Reporter) -> Result<TurnResult, PlanningError> {
+        let root = &self.request.project.root;
+        let config = self.request.config;
+        let (name, template) = read_template(root, "planning", prompt::PLANNING).map_err(io_error("reading the template"))?;
+        let prompt = prompt::planning(&name, &template, self.request.request, guardrails)?;
+        let redactor = process::redactor_from_environment(&[]);
+        let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
+        let agent = looking(&config.agent);
+        let turn = TurnRequest {
+            agent: &agent,
+            prompt: &prompt,
+            cwd: root,
+            run_dir: self.run_dir,
+            number: 1,
+            run: self.run,
+            place: &place,
+            iteration: 1,
+            plan: self.request.output,
+            limits: &config.limits,
+            redactor: &redactor,
+        };
+        let clock = Stopwatch::start();
+        let mut show = |moment: Moment<'_>| match moment {
+            Moment::Line { stream, text } => {
+                reporter.report(Update::Output { speaker: Speaker::Agent, stream, line: text });
+            }
+            Moment::Tick => reporter.report(clock.tick()),
+        };
+        let kept = match agent.name.as_str() {
+            "claude" => self.client_turn(&turn, &mut show)?,
+            _ => run_turn(&turn, self.signals, &mut show),
+        };
+        let result = kept.map_err(io_error("keeping the turn"))?;
+        match result.outcome {
+            TurnOutcome::Ended => Ok(result),
+            outcome => Err(PlanningError::Turn(outcome)),
         }
-        Moment::Tick => reporter.report(clock.tick()),
-    };
-    let result = run_turn(&turn, signals, &mut show).map_err(io_error("keeping the turn"))?;
-    match result.outcome {
-        TurnOutcome::Ended => Ok(result.said),
-        outcome => Err(PlanningError::Turn(outcome.words())),
+    }
+
+    /// The client's output is a protocol: the plan is in what the agent said last.
+    fn client_turn(
+        &self,
+        turn: &TurnRequest<'_>,
+        show: &mut dyn FnMut(Moment<'_>),
+    ) -> Result<io::Result<TurnResult>, PlanningError> {
+        let limits = turn.limits;
+        let mut client = Claude::planning(Guard::of_planning(turn.cwd, self.top, self.run_dir)?, self.run_dir);
+        let result = run_client_turn(turn, &mut client, limits.cost_usd.limit(), self.signals, show);
+        let said = client.said().to_owned();
+        client.end(limits.grace.duration(), self.signals);
+        Ok(result.map(|result| TurnResult { said, ..result }))
     }
 }
 
+/// Whoever only looks needs no permission beyond the guard's, whatever runs are given.
+fn looking(agent: &Agents) -> Agents {
+    let mut agent = agent.clone();
+    agent.claude.permission = ClaudePermission::Policy;
+    agent
+}
+
 /// Only what parses into stories with ids becomes the plan; anything else is kept for the user to look at.
-fn accept(request: &PlanningRequest<'_>, run_dir: &Path, said: &str) -> Result<PlanWritten, PlanningError> {
-    let text = plan_in_answer(said);
+fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) -> Result<PlanWritten, PlanningError> {
+    let text = plan_in_answer(&answer.said);
     let kept = run_dir.join("plan-answer.md");
-    fs::write(&kept, said).map_err(io_error("keeping the agent's answer"))?;
+    fs::write(&kept, &answer.said).map_err(io_error("keeping the agent's answer"))?;
     let name = request.output.file_name().unwrap_or_default().to_string_lossy();
     let document =
         Document::parse(&name, text.as_bytes()).map_err(|source| PlanningError::NotAPlan { kept: kept.clone(), source })?;
@@ -173,7 +218,7 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, said: &str) -> Result<P
     write_atomically(request.output, text.as_bytes()).map_err(io_error("writing the plan"))?;
     let root = &request.project.root;
     Approvals::read(root)?.written(&crate::site::shown(request.output, root), &request.config.agent.name)?;
-    Ok(PlanWritten { stories: document.plan().stories.len(), fingerprint: document.fingerprint() })
+    Ok(PlanWritten { stories: document.plan().stories.len(), fingerprint: document.fingerprint(), usage: answer.usage })
 }
 
 fn io_error(doing: &str) -> impl FnOnce(io::Error) -> PlanningError + '_ {

@@ -1,11 +1,15 @@
-//! `verdone demo`: a real run over a small real project in a repository of its own, with the scripted agent.
+//! `verdone demo`: a real run over a small real project in a repository of its own, with the scripted agent or the user's Claude Code.
+
+mod claude;
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use verdone_core::config::Config;
 use verdone_core::verdict::StoryVerdict;
+use verdone_core::view::RunView;
 use verdone_runtime::config_file::{self, Environment, Flags};
 use verdone_runtime::git::Git;
 use verdone_runtime::plan_file::PlanRequest;
@@ -16,7 +20,7 @@ use verdone_runtime::store::Store;
 
 use super::reporter::reporter;
 use super::{Context, Outcome};
-use crate::args::DemoArgs;
+use crate::args::{DemoAgent, DemoArgs};
 use crate::error::CliError;
 use crate::terminal::{print, printable};
 
@@ -40,19 +44,49 @@ const CONFIG: &str = include_str!("../../demo/config.toml");
 const SCRIPT: &str = include_str!("../../demo/script.toml");
 
 pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
-    let temporary;
-    let dir = if let Some(dir) = &args.keep {
-        kept_folder(&context.start.join(dir))?
-    } else {
-        temporary = tempfile::Builder::new().prefix("verdone-demo-").tempdir()?;
-        temporary.path().canonicalize()?
-    };
-    set_up(&dir)?;
+    match args.agent {
+        DemoAgent::Scripted => scripted(args, context),
+        DemoAgent::Claude => claude::run(args, context),
+    }
+}
+
+fn scripted(args: &DemoArgs, context: &Context) -> Outcome {
+    let place = Place::make(args, context)?;
+    set_up(&place.dir, &[(".verdone/script.toml", SCRIPT), (".verdone/config.toml", CONFIG)])?;
     print("A small project, a plan of four stories, and an agent that is not always honest.\n\n")?;
-    let project = Project::find(&dir, &dir)?;
+    let (code, signals) = play(&place.dir, context, |_| {})?;
+    if signals.requested().is_some() {
+        return Ok(code);
+    }
+    check(&view_of(&place.dir)?)?;
+    tell(&place.dir, args.keep.is_some())?;
+    Ok(0)
+}
+
+/// Where a demo is played.
+struct Place {
+    dir: PathBuf,
+    /// Removes the folder, unless it is the user's own.
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Place {
+    fn make(args: &DemoArgs, context: &Context) -> Result<Self, CliError> {
+        if let Some(dir) = &args.keep {
+            return Ok(Self { dir: kept_folder(&context.start.join(dir))?, _temporary: None });
+        }
+        let temporary = tempfile::Builder::new().prefix("verdone-demo-").tempdir()?;
+        Ok(Self { dir: temporary.path().canonicalize()?, _temporary: Some(temporary) })
+    }
+}
+
+/// Runs the plan of the demo with the settings of its folder, changed by the caller. The run's exit code.
+fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Result<(u8, Signals), CliError> {
+    let project = Project::find(dir, dir)?;
     let settings = config_file::load(&project, &Environment::new(), &Flags::default())?;
-    let plan = PlanRequest { root: dir.clone(), cwd: dir.clone(), named: Some("PLAN.md".into()), ..PlanRequest::default() };
-    let config = settings.resolved.config;
+    let plan = PlanRequest { root: dir.into(), cwd: dir.into(), named: Some("PLAN.md".into()), ..PlanRequest::default() };
+    let mut config = settings.resolved.config;
+    change(&mut config);
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(false, false, &signals, context);
     let ours = WorkTree::take(&project, &signals, &mut reporter)?;
@@ -69,13 +103,7 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
         warnings: Vec::new(),
     };
     let code = Ready::read(request)?.run(ours, signals.clone(), &mut reporter)?;
-    drop(reporter);
-    if signals.requested().is_some() {
-        return Ok(code);
-    }
-    check(&dir)?;
-    tell(&dir, args.keep.is_some())?;
-    Ok(0)
+    Ok((code, signals))
 }
 
 /// The folder to leave the demo in: new, or empty.
@@ -88,12 +116,13 @@ fn kept_folder(dir: &Path) -> Result<PathBuf, CliError> {
     Ok(dir.canonicalize()?)
 }
 
-fn set_up(dir: &Path) -> Result<(), CliError> {
+fn set_up(dir: &Path, settings: &[(&str, &str)]) -> Result<(), CliError> {
     for (path, text) in PROJECT {
         write(&dir.join(path), text, !path.ends_with(".md"))?;
     }
-    write(&dir.join(".verdone/script.toml"), SCRIPT, false)?;
-    write(&dir.join(".verdone/config.toml"), CONFIG, false)?;
+    for (path, text) in settings {
+        write(&dir.join(path), text, false)?;
+    }
     Ok(Git::create(dir, "demo: a small project, its tests and its plan")?)
 }
 
@@ -105,10 +134,13 @@ fn write(path: &Path, text: &str, executable: bool) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(if executable { 0o755 } else { 0o644 }))
 }
 
-/// The demo is over well when it went as its script says; the run itself ends blocked, because one story never passes.
-fn check(dir: &Path) -> Result<(), CliError> {
+fn view_of(dir: &Path) -> Result<RunView, CliError> {
     let stored = Store::of(dir).latest()?;
-    let view = stored.map(|stored| stored.view()).transpose()?.unwrap_or_default().0;
+    Ok(stored.map(|stored| stored.view()).transpose()?.unwrap_or_default().0)
+}
+
+/// The demo is over well when it went as its script says; the run itself ends blocked, because one story never passes.
+fn check(view: &RunView) -> Result<(), CliError> {
     let verdict = |id: &str| view.story(&id.into()).and_then(|story| story.verdict);
     let done = ["US-001", "US-002", "US-003"].iter().all(|id| verdict(id) == Some(StoryVerdict::Verified));
     let kept = view.story(&"US-004".into()).is_some_and(|story| story.kept().is_some());

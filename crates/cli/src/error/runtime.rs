@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use verdone_core::agent::TurnOutcome;
 use verdone_core::plan::{PlanError, Problem};
 use verdone_core::prompt::PromptError;
 use verdone_runtime::approval::ApprovalError;
@@ -319,7 +320,35 @@ impl From<PlanningError> for CliError {
             }
             PlanningError::NoIds { .. } => Self::new(Kind::Human, error.to_string())
                 .hint("give the stories ids (`- [ ] US-001: Title`) and save it as your plan"),
-            PlanningError::Turn(_) | PlanningError::Io { .. } => Self::error(error.to_string()),
+            PlanningError::Settings(error) => error.into(),
+            PlanningError::Turn(ref outcome) => unplanned(outcome, error.to_string()),
+            PlanningError::Io { .. } => Self::error(error.to_string()),
         }
     }
+}
+
+/// What to do about a turn that made no plan. Nothing was changed by it.
+fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
+    let (kind, hint) = match outcome {
+        TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } => (Kind::Usage, Some("verdone doctor looks at the agent")),
+        TurnOutcome::UsageLimit { .. } => (Kind::Limit, Some("nothing was changed; give the same command after the reset")),
+        TurnOutcome::Budget { .. } => {
+            (Kind::Limit, Some("limits.cost_usd in .verdone/config.toml is the most that a plan may cost, too"))
+        }
+        TurnOutcome::ApiError { retryable: true, .. } => {
+            (Kind::Error, Some("the service failed, not your request; nothing was changed, give the same command later"))
+        }
+        TurnOutcome::ApiError { .. } => (Kind::Error, Some("nothing was changed; look at agent.claude in verdone config show")),
+        TurnOutcome::MaxTurns { .. } => (Kind::Error, Some("ask for less at once, or look at agent.claude.args")),
+        TurnOutcome::Refused { .. } => (Kind::Error, Some("say it in other words")),
+        TurnOutcome::GuardDead { .. } => (Kind::Error, Some("verdone doctor looks at the client and its hooks")),
+        TurnOutcome::TimedOut { .. } => {
+            (Kind::Error, Some("limits.turn_time in .verdone/config.toml says how long a turn may take"))
+        }
+        TurnOutcome::Idle { .. } => {
+            (Kind::Error, Some("limits.idle_time in .verdone/config.toml says how long it may be silent"))
+        }
+        TurnOutcome::Ended | TurnOutcome::Crashed { .. } | TurnOutcome::Interrupted => (Kind::Error, None),
+    };
+    hint.into_iter().fold(CliError::new(kind, message), CliError::hint)
 }

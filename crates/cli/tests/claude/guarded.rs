@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use verdone_testkit::model_server::{Kind, Script, Stall, Times, ToolResult, Turn, When};
 use verdone_testkit::{Output, Signal};
 
-use crate::world::{ONE, PATIENCE, VERDONE, World};
+use crate::world::{ONE, PATIENCE, World, verdone};
 
 const AGENT: &str = "[agent]\nname = \"claude\"\n";
 /// For an agent that never gets there.
@@ -329,7 +329,7 @@ fn hooks_go_through(world: &mut World, script: &str) {
     let replace = "sed 's:\"command\"\\:\"[^\"]*\":\"command\"\\:\"before\":g'";
     let case = format!("*'\"SessionStart\":'*) set -- \"$@\" \"$(printf %s \"$1\" | {replace})\" ;;");
     wrap(world, &each_argument(&case));
-    world.sandbox.add_script("before", &format!("#!/bin/sh\n{script}exec {VERDONE} \"$@\"\n"));
+    world.sandbox.add_script("before", &format!("#!/bin/sh\n{script}exec {} \"$@\"\n", verdone()));
 }
 
 /// A wrapper that does something about one argument and passes the others on.

@@ -6,9 +6,11 @@
 
 mod agent;
 mod api;
+mod demo;
 mod guarded;
 mod hooks;
 mod long_lived;
+mod planning;
 mod resume;
 mod runs;
 mod service;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use verdone_testkit::model_server::{ApiError, Limit, LimitStatus, Script, Stop, Times, Turn, Usage, When, Window};
 use verdone_testkit::{Claude, Sandbox, Signal};
 
-use crate::world::{ONE, PATIENCE, VERDONE, World};
+use crate::world::{ONE, PATIENCE, World, verdone};
 
 const TWO: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n\n\
     ### US-002: Write b\n\n- [ ] Write the file b\n  - Depends on: US-001\n  - Verification: `test -f b`\n";
@@ -387,7 +387,7 @@ fn a_client_that_is_missing_or_too_old_is_refused_with_what_to_do() {
     for (binary, what, hint) in cases {
         sandbox.write(".verdone/config.toml", format!("[agent]\nname = \"claude\"\n[agent.claude]\nbinary = \"{binary}\"\n"));
         for command in ["run", "doctor"] {
-            let output = sandbox.verdone(VERDONE, [command]);
+            let output = sandbox.verdone(verdone(), [command]);
             output.assert_code(2);
             let said = format!("{}{}", output.stdout, output.stderr);
             assert!(said.contains(what) && said.contains(hint), "{}", output.transcript());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use verdone_testkit::model_server::{Fault, Script, Stall, Turn};
 use verdone_testkit::{Output, Running, Signal};
 
-use crate::world::{ONE, PATIENCE, VERDONE, World};
+use crate::world::{ONE, PATIENCE, World, verdone};
 
 const AGENT: &str = "[agent]\nname = \"claude\"\n";
 /// Two stories; the check of the first one can be held up.
@@ -190,7 +190,7 @@ fn a_flood_of_output_is_cut_and_the_story_is_done() {
     assert!(output.stdout.len() < 400_000, "{} bytes were shown", output.stdout.len());
     let journal = world.journal();
     let file = events(&journal, "turn_ended")[0]["output"].as_str().unwrap().to_owned();
-    let run_dir = world.sandbox.verdone(VERDONE, ["status", "--json"]).stdout;
+    let run_dir = world.sandbox.verdone(verdone(), ["status", "--json"]).stdout;
     let run_dir: Value = serde_json::from_str(&run_dir).unwrap();
     let run = run_dir["run"].as_str().or(run_dir["run"]["id"].as_str()).unwrap_or_else(|| panic!("{run_dir}")).to_owned();
     let kept = std::fs::metadata(world.sandbox.path(".verdone/runs").join(run).join(file)).unwrap().len();
@@ -352,7 +352,7 @@ fn a_stop_by_the_terminal_stops_the_client_in_its_turn_and_it_goes_on() {
 #[test]
 fn a_second_run_and_a_run_of_the_agent_itself_are_refused() {
     let inner =
-        format!("{VERDONE} run > inner.txt 2>&1; echo code $? >> inner.txt; until test -f go; do sleep 0.02; done; rm go");
+        format!("{} run > inner.txt 2>&1; echo code $? >> inner.txt; until test -f go; do sleep 0.02; done; rm go", verdone());
     let Some(world) = world(ONE, "", then_done(first([Turn::bash(&inner)]))) else { return };
     let run = world.start(&["run"]);
     wait_until("the answer to the agent", || world.has("inner.txt") && world.sandbox.read("inner.txt").contains("code "));

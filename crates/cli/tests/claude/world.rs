@@ -2,18 +2,38 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::Value;
 use verdone_testkit::model_server::{ModelServer, Script};
 use verdone_testkit::{Claude, ClaudeSession, Output, Running, Sandbox};
 
-pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
 /// Longer than anything here takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One story whose check wants a file.
 pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
+
+/// The program under test: the release binary that `scripts/test` built and names, else the one that cargo built for the tests.
+/// Where nothing may be skipped, users' own build is what has to be shown.
+pub(crate) fn verdone() -> &'static str {
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(|| match std::env::var("VERDONE_RELEASE") {
+        Ok(path) if !path.is_empty() => {
+            assert!(
+                Path::new(&path).is_absolute() && Path::new(&path).is_file(),
+                "VERDONE_RELEASE names {path}, which is no program"
+            );
+            path
+        }
+        Ok(_) | Err(_) => {
+            let may = std::env::var_os("VERDONE_NO_SKIP").is_none();
+            assert!(may, "VERDONE_RELEASE is not set: `./scripts/test release test` builds the release binary and names it");
+            env!("CARGO_BIN_EXE_verdone").to_owned()
+        }
+    })
+}
 
 /// Every event that a one-shot session of these tests can fire.
 pub(crate) const EVENTS: &[&str] = &[
@@ -61,7 +81,7 @@ impl World {
 
     /// Our hooks as a run would give them to the client, for `--settings`.
     pub(crate) fn hooks() -> String {
-        Self::hooks_of(EVENTS, Path::new(VERDONE))
+        Self::hooks_of(EVENTS, Path::new(verdone()))
     }
 
     /// The same for some events, and for a program that may be another.
@@ -83,11 +103,11 @@ impl World {
     }
 
     pub(crate) fn verdone(&self, arguments: &[&str]) -> Output {
-        self.sandbox.verdone(VERDONE, arguments)
+        self.sandbox.verdone(verdone(), arguments)
     }
 
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
-        self.sandbox.spawn(VERDONE, arguments)
+        self.sandbox.spawn(verdone(), arguments)
     }
 
     /// Subjects of all commits, newest first.

@@ -21,7 +21,7 @@ use verdone_core::sanitise::sanitise_line;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
 use super::{TurnRequest, TurnResult, lasting_environment};
-use crate::hook::{Guard, TurnOf};
+use crate::hook::{Guard, PLANNING, TurnOf};
 use crate::output::{Capture, create_fresh};
 use crate::process::{Flow, Moment};
 use crate::signal::Signals;
@@ -48,6 +48,8 @@ pub struct Claude {
     /// Where sessions are locked, and the lock of the one that is used. After the client: it is let go when that is gone.
     locks: PathBuf,
     lock: Option<SessionLock>,
+    /// Hooks that are processes of their own have to know that it may only look.
+    planning: bool,
 }
 
 impl Claude {
@@ -59,6 +61,16 @@ impl Claude {
     /// The first turn may go into this session of an earlier run.
     pub fn resume(&mut self, left: Option<Resumable>) {
         self.left = left;
+    }
+
+    /// For a turn that makes a plan; the guard is one of planning.
+    pub fn planning(guard: Guard, locks: &Path) -> Self {
+        Self { planning: true, ..Self::guarded_by(guard, locks) }
+    }
+
+    /// What the agent said last, redacted.
+    pub fn said(&self) -> &str {
+        self.said.as_deref().unwrap_or_default()
     }
 
     /// The last attempt was taken back.
@@ -261,7 +273,11 @@ impl Claude {
     ) -> Result<Client, ClientError> {
         let config = &request.agent.claude;
         let program = std::env::current_exe().map_err(ClientError::Program)?;
-        let spawn = || SpawnWith { cwd: request.cwd, env: lasting_environment(request), redactor: request.redactor };
+        let env = || {
+            let env = lasting_environment(request);
+            if self.planning { env.with(PLANNING, "1") } else { env }
+        };
+        let spawn = || SpawnWith { cwd: request.cwd, env: env(), redactor: request.redactor };
         let way = self.way.unwrap_or_else(|| Hooks::first(config.hooks));
         let session = || match start {
             Start::Fresh { session } => Session::fresh(session),

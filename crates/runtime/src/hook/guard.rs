@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use verdone_core::hook::{Answer, Cause, Failed, HookEvent, HookInput, Record, Response, event_in, fail};
-use verdone_core::policy::{Mode, OnFailure, Rule};
+use verdone_core::policy::{Mode, OnFailure, Rule, look_only};
 
 use super::Fault;
 use super::attempt::TurnOf;
@@ -41,6 +41,13 @@ impl Guard {
         let settings = home.settings()?;
         let rules = settings.rules();
         Ok(Self { home, settings, rules })
+    }
+
+    /// The same for planning: nothing but looking is allowed.
+    pub fn of_planning(root: &Path, top: &Path, run_dir: &Path) -> Result<Self, SettingsError> {
+        let mut guard = Self::of_run(root, top, run_dir)?;
+        guard.rules.insert(0, look_only());
+        Ok(guard)
     }
 
     /// Which turn the next events belong to.

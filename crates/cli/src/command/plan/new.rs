@@ -4,9 +4,11 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use verdone_report::plural;
+use verdone_core::agent::TurnOutcome;
+use verdone_core::update::{Reporter as _, Update};
+use verdone_report::{cost, plural};
 use verdone_runtime::config_file::Flags;
-use verdone_runtime::planning::{PlanningRequest, write_plan};
+use verdone_runtime::planning::{PlanningError, PlanningRequest, write_plan};
 use verdone_runtime::preflight::{self, Health};
 use verdone_runtime::run::WorkTree;
 use verdone_runtime::signal::Signals;
@@ -52,15 +54,22 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     let ours = WorkTree::take(&project, &signals, &mut reporter)?;
     let settings = context.settings(&project, flags)?;
     let agent = preflight::agent(&settings.resolved.config, &project.root);
-    if agent.health == Health::Bad {
-        return Err(agent.into());
+    match agent.health {
+        Health::Bad => return Err(agent.into()),
+        Health::Warning => reporter.report(Update::Notice { text: &agent.in_a_line() }),
+        Health::Good => {}
     }
     let request = PlanningRequest { project: &project, config: &settings.resolved.config, request, output };
-    let written = write_plan(&request, &ours, &signals, &mut reporter)?;
+    let written = write_plan(&request, &ours, &signals, &mut reporter);
     drop(reporter);
+    let written = match (written, signals.requested()) {
+        (Err(PlanningError::Turn(TurnOutcome::Interrupted)), Some(signal)) => return Ok(signal.exit_code()),
+        (written, _) => written?,
+    };
     let name = shown(output, &project.start);
     let stories = plural(written.stories, "story", "stories");
-    print(&printable(&format!("Wrote {name}: {stories}. Read it, then: verdone plan approve {name}\n")))?;
+    let spent = written.usage.cost_usd.map(|usd| format!(", {}", cost(usd))).unwrap_or_default();
+    print(&printable(&format!("Wrote {name}: {stories}{spent}. Read it, then: verdone plan approve {name}\n")))?;
     Ok(0)
 }
 
