@@ -22,6 +22,7 @@ mod filter;
 mod head;
 mod hidden;
 mod index;
+mod lineage;
 mod nested;
 mod note;
 mod path;
