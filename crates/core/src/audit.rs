@@ -266,7 +266,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The evidence in the note, whether or not it is the commit's own.
+    /// The evidence in the note, unless it is another commit's.
     fn read(
         &self,
         commit: &CommitFacts,
@@ -286,6 +286,7 @@ impl<'a> Judge<'a> {
             remarks.push(Remark::Amended);
         } else if let Some(other) = another {
             problems.push(Problem::NoteOfAnother { of: other.id.clone(), subject: other.subject.clone() });
+            return None;
         } else if let Some(named) = named.first() {
             problems.push(Problem::NoteEdited { named: named.clone(), found: digest });
         } else if self.vouched(commit, &digest) {
