@@ -172,8 +172,12 @@ impl Audit {
     /// Takes in what running a story's checks again has shown.
     pub fn rerun(&mut self, commit: &Oid, reruns: Vec<Rerun>) {
         let Some(story) = self.stories.iter_mut().find(|story| story.commit == *commit) else { return };
+        let advisory = |name: &str| story.checks.iter().any(|proof| proof.advisory && proof.name == name);
         for run in &reruns {
             match run.outcome {
+                RerunOutcome::Failed if advisory(&run.name) => {
+                    story.remarks.push(Remark::AdvisoryFails { name: run.name.clone() }.finding());
+                }
                 RerunOutcome::Failed => {
                     let (name, text) = (run.name.clone(), run.text.clone());
                     story.problems.push(Problem::FailsNow { name, text }.finding());

@@ -114,7 +114,8 @@ fn summary(found: &Audit) -> Vec<String> {
     let mut lines = vec![match all {
         0 => "No story's commit is in this range.".to_owned(),
         _ if hold == all => format!("{} {}.", plural(all, "story", "stories"), if all == 1 { "holds" } else { "hold" }),
-        _ => format!("{hold} of {} hold; {} not.", plural(all, "story", "stories"), does(all - hold)),
+        1 => "The story does not hold.".to_owned(),
+        _ => format!("{hold} of {all} stories hold; {} not.", does(all - hold)),
     }];
     if found.others > 0 {
         let (commits, are) = (plural(found.others, "commit", "commits"), if found.others == 1 { "is" } else { "are" });

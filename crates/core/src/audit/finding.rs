@@ -132,6 +132,7 @@ pub enum Remark {
     CutOff,
     JournalDamaged { run: RunId },
     FlakyNow { name: String },
+    AdvisoryFails { name: String },
     NotAllowed { command: String },
 }
 
@@ -148,6 +149,7 @@ impl Remark {
             Self::CutOff => "history_cut_off",
             Self::JournalDamaged { .. } => "journal_damaged",
             Self::FlakyNow { .. } => "flaky_now",
+            Self::AdvisoryFails { .. } => "advisory_fails",
             Self::NotAllowed { .. } => "not_allowed",
         }
     }
@@ -164,6 +166,7 @@ impl Remark {
             }
             Self::JournalDamaged { run } => format!("the journal of run {run} has a hole and does not know it"),
             Self::FlakyNow { name } => format!("run again, {name} is flaky: it failed, then passed on the same checkout"),
+            Self::AdvisoryFails { name } => format!("run again, {name} fails; it may"),
             Self::NotAllowed { command } => {
                 format!("not run again, because neither the plan nor the settings have this command: {command}")
             }
