@@ -1,5 +1,6 @@
 //! Every argument of every command. The help text is the documentation: `docs/cli.md` is made from it.
 
+mod audit;
 mod control;
 mod install;
 mod land;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use verdone_runtime::config_file::Flags;
 
+pub(crate) use audit::AuditArgs;
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
@@ -83,6 +85,7 @@ pub(crate) enum Command {
     Checkpoints(CheckpointsArgs),
     Prune(PruneArgs),
     Report(ReportArgs),
+    Audit(AuditArgs),
     Doctor(DoctorArgs),
     Install(InstallArgs),
     Uninstall(UninstallArgs),

@@ -3,6 +3,7 @@
 mod ask;
 mod asked;
 mod attach;
+mod audit;
 mod checkpoints;
 mod completions;
 mod config;
@@ -144,6 +145,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Checkpoints(args) => checkpoints::run(&args, context),
         Command::Prune(args) => prune::run(&args, context),
         Command::Report(args) => report::run(&args, context),
+        Command::Audit(args) => audit::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Install(args) => install::put_in(&args, context),
         Command::Uninstall(args) => install::take_out(&args, context),

@@ -165,6 +165,12 @@ pub enum Event {
         max_iterations: u32,
         /// Whether `--unverified` was given.
         unverified: bool,
+        /// Digest of the gates as they are defined: what every story's evidence names.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gates: Option<String>,
+        /// Digest of the last evidence in the branch's history: the next one names it as the one before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<String>,
     },
     /// The user's uncommitted changes are kept, and are about to leave the work tree until the run ends (`--allow-dirty`).
     ChangesSetAside {
@@ -230,6 +236,9 @@ pub enum Event {
         /// What is used up of the user's allowance, where the agent says so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowance: Option<AllowanceUse>,
+        /// The agent's last words, redacted and cut.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claim: Option<String>,
     },
     /// The agent's service cannot be used for a while, or should not be. The turn is made afterwards; neither it nor the attempt is
     /// spent, and no clock runs.
@@ -271,7 +280,17 @@ pub enum Event {
         refs_moved: Vec<String>,
     },
     /// The story's commit is about to be made of exactly this tree.
-    CommitStarted { place: Place, tree: Oid, verdict: StoryVerdict },
+    CommitStarted {
+        place: Place,
+        tree: Oid,
+        verdict: StoryVerdict,
+        /// Digest of the gates as they are defined.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gates: Option<String>,
+        /// Digest of the evidence before this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<String>,
+    },
     /// The story's commit exists.
     Committed {
         place: Place,
@@ -281,7 +300,10 @@ pub enum Event {
         /// Where the branch stood at the checkpoint: evidence covers base..commit.
         base: Option<Oid>,
         files: u32,
-        /// Whether the evidence note could be written.
+        /// Digest of the evidence: of the note that was to be written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<String>,
+        /// Whether the evidence note could be written. Stays the last field: recovery looks for it at the line's end.
         noted: bool,
     },
     /// Git or one of the user's git hooks refused the commit.

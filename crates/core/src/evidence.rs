@@ -1,4 +1,7 @@
 //! What proves a story: kept in the journal, as a git note on the story's commit, and by digest in the commit's trailers.
+//!
+//! Each piece names the digest of the one before it, so that one that is edited, removed or reordered shows. Made from the state
+//! alone: a run that died makes the same bytes again from its journal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,10 +10,14 @@ use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
+use crate::sanitise::sanitise;
 use crate::verdict::{Red, StoryVerdict};
 
+/// As much of an agent's last words as a note keeps.
+const LONGEST_CLAIM: usize = 500;
+
 /// The evidence of one story. Digests instead of output: a note travels further than a log should.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     pub v: u32,
     pub run: RunId,
@@ -28,6 +35,31 @@ pub struct Evidence {
     pub before: Vec<Proof>,
     /// Every check on the committed tree.
     pub after: Vec<Proof>,
+    /// The agent's last words, redacted and cut. They prove nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// What the attempt cost, where the agent says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The agent's sessions that worked on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<String>,
+    /// What looked like tampering between checkpoint and claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<NotedAlarm>,
+    /// The acceptance criteria, each with what proved it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<ProvenCriterion>,
+    /// Digest of the gates as they were defined. Absent in notes from before there was a chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<String>,
+    /// Digest of the evidence before this one; absent at the beginning of a chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<String>,
+    /// The evidence that the commit's trailer names, where a git hook rewrote the tree that it is about. Everything around it was
+    /// seen on the new tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amends: Option<Box<Evidence>>,
 }
 
 /// One check as evidence.
@@ -39,6 +71,29 @@ pub struct Proof {
     pub outcome: CheckOutcome,
     pub duration_ms: u64,
     pub output_digest: String,
+    /// It may fail: it is told and decides nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advisory: bool,
+    /// It passed only when it was run again on the same tree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
+}
+
+/// A sign of tampering, as the note keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotedAlarm {
+    pub kind: String,
+    pub severity: String,
+    pub path: String,
+    pub text: String,
+}
+
+/// An acceptance criterion and what proved it, if anything did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProvenCriterion {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prover: Option<String>,
 }
 
 impl From<&CheckRun> for Proof {
@@ -50,8 +105,20 @@ impl From<&CheckRun> for Proof {
             outcome: run.outcome.clone(),
             duration_ms: run.duration_ms,
             output_digest: run.output_digest.clone(),
+            // The runs themselves do not say it yet.
+            advisory: false,
+            flaky: false,
         }
     }
+}
+
+/// Why a note is no evidence.
+#[derive(Debug, thiserror::Error)]
+pub enum NoteError {
+    #[error("it is no evidence: {0}")]
+    Broken(#[from] serde_json::Error),
+    #[error("its format {0} is newer than this version of Verdone knows")]
+    Newer(u32),
 }
 
 impl Evidence {
@@ -70,7 +137,44 @@ impl Evidence {
             red: attempt.red.unwrap_or(Red::Absent),
             before: attempt.red_runs.iter().map(Proof::from).collect(),
             after: runs.iter().map(Proof::from).collect(),
+            claim: attempt.claim.clone(),
+            cost_usd: attempt.cost_usd.map(to_the_millionth),
+            sessions: attempt.sessions.clone(),
+            // Filled by the parts that find and prove them.
+            alarms: Vec::new(),
+            criteria: Vec::new(),
+            gates: attempt.gates.clone(),
+            previous: attempt.previous.clone(),
+            amends: None,
         }
+    }
+
+    /// What was seen on the tree that a git hook made, in place of `first`, which the commit's trailer names.
+    #[must_use]
+    pub fn in_place_of(self, first: &Self) -> Self {
+        Self { amends: Some(Box::new(first.clone())), ..self }
+    }
+
+    /// The evidence that it stands in place of, where it differs from that in nothing but what a git hook can change: the tree, and
+    /// how the same checks ran on it.
+    pub fn amended(&self) -> Option<&Self> {
+        let first = self.amends.as_deref()?;
+        let same_check = |(one, other): (&Proof, &Proof)| {
+            (&one.name, &one.origin, &one.command) == (&other.name, &other.origin, &other.command)
+        };
+        let same_checks = self.after.len() == first.after.len() && self.after.iter().zip(&first.after).all(same_check);
+        let (tree, after) = (self.tree.clone(), self.after.clone());
+        (same_checks && Self { tree, after, ..first.clone().without_amends() } == self.clone().without_amends()).then_some(first)
+    }
+
+    fn without_amends(self) -> Self {
+        Self { amends: None, ..self }
+    }
+
+    /// Reads a note. Fields of later versions of the same format are passed over.
+    pub fn from_note(note: &[u8]) -> Result<Self, NoteError> {
+        let evidence: Self = serde_json::from_slice(note)?;
+        if evidence.v > SCHEMA_VERSION { Err(NoteError::Newer(evidence.v)) } else { Ok(evidence) }
     }
 
     /// The text of the note: one JSON object, stable for the same evidence.
@@ -78,6 +182,30 @@ impl Evidence {
         let mut text = serde_json::to_string_pretty(self).expect("evidence holds nothing that JSON cannot");
         text.push('\n');
         text
+    }
+
+    /// The name of this evidence in trailers, journals and the next note.
+    pub fn digest(&self) -> String {
+        note_digest(self.to_note().as_bytes())
+    }
+
+    /// Why its own checks do not carry its verdict, where they do not.
+    pub fn overclaim(&self) -> Option<String> {
+        let decides = |proof: &&Proof| !proof.advisory;
+        if let Some(failed) = self.after.iter().filter(decides).find(|proof| !proof.outcome.passed()) {
+            return Some(format!("{} {}", failed.name, failed.outcome.words()));
+        }
+        let own = self.after.iter().filter(decides).any(|proof| proof.origin == CheckOrigin::Story);
+        match self.verdict {
+            StoryVerdict::Failed => Some("a failed story is never committed".to_owned()),
+            StoryVerdict::Unverified => None,
+            StoryVerdict::Unproven => self.after.is_empty().then(|| "no check ran".to_owned()),
+            StoryVerdict::Verified if !own => Some("no check of its own ran on the tree".to_owned()),
+            StoryVerdict::Verified if self.red != Red::Red || self.before.iter().all(|proof| proof.outcome.passed()) => {
+                Some("no check of its own was red before the work".to_owned())
+            }
+            StoryVerdict::Verified => None,
+        }
     }
 
     /// The subject line from its template.
@@ -90,27 +218,52 @@ impl Evidence {
     pub fn commit_message(&self, subject: &str) -> String {
         let verified = if self.verdict > StoryVerdict::Unverified { "yes" } else { "no" };
         format!(
-            "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\nVerdone-Verdict: {}\nVerdone-Verified: {verified}\nVerdone-Evidence: sha256:{}\n",
+            "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\nVerdone-Verdict: {}\nVerdone-Verified: {verified}\nVerdone-Evidence: {}\n",
             self.subject(subject),
             one_line(self.story.as_str()),
             self.run,
             self.verdict.words(),
-            digest(self.to_note().as_bytes()),
+            self.digest(),
         )
     }
 }
 
+/// The digest of a note as trailers and other notes spell it.
+pub fn note_digest(note: &[u8]) -> String {
+    format!("sha256:{}", digest(note))
+}
+
+/// The end of what an agent said, which is redacted already: what it claims. Nothing where it said nothing.
+pub fn claim_of(said: &str) -> Option<String> {
+    let said = sanitise(said);
+    let said = said.trim();
+    let skip = said.chars().count().saturating_sub(LONGEST_CLAIM);
+    let end: String = said.chars().skip(skip).collect();
+    let cut = if skip > 0 { format!("… {}", end.trim_start()) } else { end };
+    (!cut.is_empty()).then_some(cut)
+}
+
+/// A sum that was read back from a journal may differ in its last digits, and the note is made again from that.
+fn to_the_millionth(cost: f64) -> f64 {
+    (cost * 1e6).round() / 1e6
+}
+
 /// Plan text on one line of a commit message: a title must not be able to write trailers of its own.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     flat.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect()
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn evidence(story: &str, title: &str) -> Evidence {
+    pub(crate) fn proof(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> Proof {
+        let (command, output_digest) = (CommandSpec::Shell(name.to_owned()), digest(b""));
+        Proof { name: name.to_owned(), origin, command, outcome, duration_ms: 1, output_digest, advisory: false, flaky: false }
+    }
+
+    pub(crate) fn evidence(story: &str, title: &str) -> Evidence {
         Evidence {
             v: 1,
             run: RunId::from("r1"),
@@ -122,8 +275,16 @@ mod tests {
             attempt: 1,
             turns: 1,
             red: Red::Red,
-            before: Vec::new(),
-            after: Vec::new(),
+            before: vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })],
+            after: vec![proof("test", CheckOrigin::Story, CheckOutcome::Passed)],
+            claim: None,
+            cost_usd: None,
+            sessions: Vec::new(),
+            alarms: Vec::new(),
+            criteria: Vec::new(),
+            gates: Some("sha256:gates".to_owned()),
+            previous: None,
+            amends: None,
         }
     }
 
@@ -141,5 +302,85 @@ mod tests {
         assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verdict:")).count(), 1, "{message}");
         assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verified:")).count(), 1, "{message}");
         assert!(!message.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_note_from_before_the_chain_still_reads() {
+        let old = r#"{ "v": 1, "run": "r1", "story": "US-1", "title": "t", "verdict": "verified", "tree": "abc", "base": null,
+            "attempt": 1, "turns": 2, "red": "red", "before": [], "after": [{ "name": "x", "origin": "story", "command": "x",
+            "outcome": "passed", "duration_ms": 3, "output_digest": "d" }] }"#;
+        let read = Evidence::from_note(old.as_bytes()).unwrap();
+        assert_eq!((read.story.as_str(), read.turns, read.gates, read.previous), ("US-1", 2, None, None));
+        assert!(!read.after[0].advisory);
+    }
+
+    #[test]
+    fn a_note_reads_back_as_what_was_written() {
+        let mut written = evidence("US-1", "Title");
+        written.claim = claim_of("I did it\nall");
+        written.cost_usd = Some(0.25);
+        written.alarms = vec![NotedAlarm { kind: "k".into(), severity: "high".into(), path: "p".into(), text: "t".into() }];
+        written.criteria = vec![ProvenCriterion { text: "c".into(), prover: None }];
+        let written = written.clone().in_place_of(&written);
+        let note = written.to_note();
+        assert_eq!(Evidence::from_note(note.as_bytes()).unwrap(), written);
+        assert_eq!(written.digest(), note_digest(note.as_bytes()));
+    }
+
+    #[test]
+    fn a_newer_format_and_other_text_are_no_evidence() {
+        let newer = evidence("a", "b").to_note().replace("\"v\": 1", "\"v\": 99");
+        assert!(matches!(Evidence::from_note(newer.as_bytes()), Err(NoteError::Newer(99))));
+        for text in [&b""[..], b"{}", b"\xff\xfe", b"Reviewed-by: somebody", b"[1]"] {
+            assert!(matches!(Evidence::from_note(text), Err(NoteError::Broken(_))), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_that_the_checks_do_not_carry_is_told() {
+        let failed = || CheckOutcome::Failed { code: 2 };
+        let gate = || CheckOrigin::Gate(crate::check::Stage::Correctness);
+        let change = |change: &dyn Fn(&mut Evidence)| {
+            let mut changed = evidence("a", "b");
+            change(&mut changed);
+            changed.overclaim()
+        };
+        let table: [(&dyn Fn(&mut Evidence), Option<&str>); 11] = [
+            (&|_| {}, None),
+            (&|it| it.after[0].outcome = failed(), Some("test failed with exit code 2")),
+            (&|it| it.after.push(proof("lint", gate(), failed())), Some("lint failed with exit code 2")),
+            (&|it| it.after.push(Proof { advisory: true, ..proof("lint", gate(), failed()) }), None),
+            (&|it| it.red = Red::Green, Some("no check of its own was red before the work")),
+            (&|it| it.before.clear(), Some("no check of its own was red before the work")),
+            (&|it| it.after[0].origin = gate(), Some("no check of its own ran on the tree")),
+            (&|it| (it.verdict, it.red) = (StoryVerdict::Unproven, Red::Green), None),
+            (
+                &|it| {
+                    it.verdict = StoryVerdict::Unproven;
+                    it.after.clear();
+                },
+                Some("no check ran"),
+            ),
+            (&|it| it.verdict = StoryVerdict::Failed, Some("a failed story is never committed")),
+            (
+                &|it| {
+                    it.verdict = StoryVerdict::Unverified;
+                    it.after.clear();
+                },
+                None,
+            ),
+        ];
+        for (number, (edit, expected)) in table.iter().enumerate() {
+            assert_eq!(change(*edit).as_deref(), *expected, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_claim_is_the_harmless_end_of_what_was_said() {
+        assert_eq!(claim_of("  \n "), None);
+        assert_eq!(claim_of("All done.\n").as_deref(), Some("All done."));
+        let long = claim_of(&format!("{}\x1b[2Jthe end", "é".repeat(5_000))).unwrap();
+        assert!(long.starts_with("… é") && long.ends_with("the end") && !long.contains('\x1b'), "{long}");
+        assert!(long.chars().count() <= LONGEST_CLAIM + 2);
     }
 }

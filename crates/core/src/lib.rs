@@ -5,6 +5,7 @@
 
 pub mod active;
 pub mod agent;
+pub mod audit;
 pub mod check;
 pub mod config;
 pub mod control;

@@ -110,6 +110,14 @@ pub struct Attempt {
     pub same_failure: (Option<(Option<Oid>, String)>, u32),
     /// The tree whose commit was refused last.
     pub refused: Option<Oid>,
+    /// The agent's last words in the last turn, for the evidence alone.
+    pub claim: Option<String>,
+    /// What its turns cost, where the agent says so, and the sessions that they went into.
+    pub cost_usd: Option<f64>,
+    pub sessions: Vec<String>,
+    /// Digests that the evidence of its commit names: of the gates, and of the evidence before it.
+    pub gates: Option<String>,
+    pub previous: Option<String>,
 }
 
 /// The user's changes that are not in the work tree now.
@@ -198,6 +206,9 @@ pub struct State {
     pub left: bool,
     /// What the next command has to take back.
     pub undoing: Option<Undoing>,
+    /// Digests of the gates, and of the last evidence on the branch.
+    pub gates: Option<String>,
+    pub evidence: Option<String>,
 }
 
 /// An iteration that is over.
@@ -241,6 +252,8 @@ pub enum Input {
         commit: Oid,
         tree: Oid,
         files: u32,
+        /// Digest of the evidence.
+        evidence: Option<String>,
         noted: bool,
     },
     CommitRefused {
@@ -306,6 +319,8 @@ pub struct TurnReport {
     pub tests: TurnTests,
     pub session: Option<SessionUse>,
     pub allowance: Option<AllowanceUse>,
+    /// The agent's last words, redacted and cut.
+    pub claim: Option<String>,
 }
 
 /// Faults of our own hooks.

@@ -3,6 +3,7 @@
 //! Surfaces only show. Nothing here decides, reads a journal or asks the terminal for its size: width, colour and clock are
 //! arguments, and every text that comes from a plan, an agent or a repository is sanitised before it is written.
 
+mod audit;
 mod checkpoints;
 mod diff;
 mod event_lines;
@@ -24,6 +25,7 @@ mod terminal;
 mod width;
 mod words;
 
+pub use audit::{audit, audit_markdown, audit_schema};
 pub use checkpoints::checkpoints;
 pub use diff::diff;
 pub use json::{Json, escape_json};

@@ -12,10 +12,10 @@ use crate::guard::guard_told;
 use crate::style::Tone;
 use crate::summary::{aside, cost_per_verified, false_claims, tally, work};
 use crate::width::clean;
-use crate::words::{checks, duration, given_up, moment, plural, red, sentence, usage};
+use crate::words::{checks, duration, given_up, last_words, moment, plural, red, sentence, short_digest, usage};
 use escape::{code, text};
 
-mod escape;
+pub(crate) mod escape;
 
 /// Writing to a string cannot fail.
 macro_rules! put {
@@ -148,6 +148,12 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     }
     if let Some(seen) = attempt.verifications.last() {
         put!(out, "  - evidence: {}\n", text(&checks(&seen.runs)));
+    }
+    if let Some(digest) = &attempt.evidence {
+        put!(out, "  - note: {}\n", code(&short_digest(digest)));
+    }
+    if let Some(claim) = attempt.turns.last().and_then(|turn| turn.claim.as_ref()) {
+        put!(out, "  - claimed: {}\n", text(&last_words(claim)));
     }
     if let Some(found) = attempt.red {
         put!(out, "  - red check: {}\n", red(found));

@@ -10,7 +10,7 @@ use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
 use crate::width::{clean, wrap};
-use crate::words::{because, compacted, context, duration, given_up, outcome, plural, red, usage};
+use crate::words::{because, compacted, context, duration, given_up, last_words, outcome, plural, red, short_digest, usage};
 
 /// `None` when the run never touched it.
 pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
@@ -103,6 +103,9 @@ impl Page<'_> {
         if !kept.is_empty() {
             self.note(4, &kept.join(self.style.dot()));
         }
+        if let Some(claim) = &turn.claim {
+            self.note(4, &format!("claimed: {}", last_words(claim)));
+        }
         if let Some(session) = &turn.session {
             self.session(session);
         }
@@ -175,6 +178,16 @@ impl Page<'_> {
         }
     }
 
+    /// The names of the evidence, as notes and trailers have them.
+    fn evidence(&mut self, attempt: &AttemptView) {
+        let named = [("evidence", &attempt.evidence), ("after", &attempt.previous), ("gates", &attempt.gates)];
+        let named = named.iter().filter_map(|(what, digest)| Some(format!("{what} {}", short_digest(digest.as_ref()?))));
+        let named = named.collect::<Vec<_>>().join(self.style.dot());
+        if !named.is_empty() {
+            self.note(4, &named);
+        }
+    }
+
     fn end(&mut self, attempt: &AttemptView) {
         if let Some(message) = &attempt.refused {
             self.put(2, Some(Mark::Bad), Tone::Plain, &because("Commit refused", message));
@@ -184,6 +197,7 @@ impl Page<'_> {
             let said = format!("Committed {}{dot}{}{dot}{files}", clean(commit.short()), verdict.words(), dot = self.style.dot());
             self.put(2, Some(crate::event_lines::verdict_mark(verdict)), Tone::Plain, &said);
             self.note(4, &format!("git show {}", clean(commit.short())));
+            self.evidence(attempt);
         }
         if let Some(why) = &attempt.rejection {
             let why = given_up(why, attempt.reason.as_deref().unwrap_or_default());

@@ -166,6 +166,19 @@ pub(crate) fn given_up(kind: &Rejection, reason: &str) -> String {
     if reason.is_empty() { rejection(kind).to_owned() } else { reason }
 }
 
+/// The end of what an agent claims, on a line; the note has all that is kept of it.
+pub(crate) fn last_words(claim: &str) -> String {
+    const LONGEST: usize = 160;
+    let line = clean(claim);
+    let skip = line.chars().count().saturating_sub(LONGEST);
+    if skip == 0 { line } else { format!("… {}", line.chars().skip(skip).collect::<String>()) }
+}
+
+/// A digest as people compare it: `sha256:` and twelve digits.
+pub(crate) fn short_digest(digest: &str) -> String {
+    clean(digest).chars().take(19).collect()
+}
+
 /// The first letter large: for texts that may also stand inside a sentence.
 pub(crate) fn sentence(text: &str) -> String {
     // A file's name is spelled as it is.

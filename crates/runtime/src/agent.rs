@@ -26,6 +26,9 @@ use crate::signal::Signals;
 pub use claude::Claude;
 pub(crate) use claude::check as check_claude;
 
+/// Bytes of the end of an output that hold an agent's last words.
+const CLAIM: usize = 4 * 1024;
+
 /// Everything that a turn needs.
 #[derive(Debug)]
 pub struct TurnRequest<'a> {
@@ -56,6 +59,8 @@ pub struct TurnResult {
     pub leftovers: u32,
     /// The redacted output, capped. Hostile: not made safe for a terminal.
     pub said: String,
+    /// Its last words, redacted. Hostile too.
+    pub claim: String,
     pub session: Option<SessionUse>,
     pub allowance: Option<AllowanceUse>,
     /// What the user has to know about the session.
@@ -72,6 +77,7 @@ impl TurnResult {
             output_file: None,
             leftovers: 0,
             said: String::new(),
+            claim: String::new(),
             session: None,
             allowance: None,
             notice: None,
@@ -127,6 +133,7 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
             result.duration = ended.duration;
             result.output_file = spawn.keep.is_some_and(|path| path.exists()).then_some(output_file);
             result.leftovers = ended.leftovers;
+            ended.output.tail(CLAIM).clone_into(&mut result.claim);
             result.said = ended.output.text;
         }
         Err(SpawnError::Keep { source, .. }) => return Err(source),

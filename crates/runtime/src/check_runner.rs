@@ -129,7 +129,7 @@ fn run_numbered(
 }
 
 /// What is kept of a command; a secret may stand in it.
-fn redacted(command: &CommandSpec, redactor: &Redactor) -> CommandSpec {
+pub(crate) fn redacted(command: &CommandSpec, redactor: &Redactor) -> CommandSpec {
     match command {
         CommandSpec::Shell(text) => CommandSpec::Shell(redactor.redact(text).into_owned()),
         CommandSpec::Argv(words) => CommandSpec::Argv(words.iter().map(|word| redactor.redact(word).into_owned()).collect()),

@@ -23,6 +23,7 @@ mod filter;
 mod head;
 mod hidden;
 mod index;
+mod lineage;
 mod nested;
 mod note;
 mod path;

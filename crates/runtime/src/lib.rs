@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod approval;
 pub mod atomic;
+pub mod audit;
 pub mod check_runner;
 pub mod clean_tree;
 pub mod client_settings;

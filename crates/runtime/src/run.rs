@@ -381,7 +381,15 @@ impl Ready {
             frozen: self.frozen_digest(),
             max_iterations: self.request.config.limits.max_iterations,
             unverified: self.request.unverified,
+            gates: Some(self.gates_digest()),
+            evidence: self.git.last_evidence()?,
         })
+    }
+
+    /// What every story's evidence names: a gate that was defined otherwise proved something else.
+    fn gates_digest(&self) -> String {
+        let defined = serde_json::to_vec(&self.request.config.gate).unwrap_or_default();
+        format!("sha256:{}", digest(&defined))
     }
 
     /// One digest over everything that decides: settings, gates and the stories' checks.
@@ -408,7 +416,7 @@ pub fn format_name(plan: &Plan) -> String {
 }
 
 /// The stories' own checks, as the plan has them now.
-fn freeze(plan: &Plan, config: &Config, root: &Path) -> HashMap<StoryId, Vec<Check>> {
+pub(crate) fn freeze(plan: &Plan, config: &Config, root: &Path) -> HashMap<StoryId, Vec<Check>> {
     let path = std::env::var_os("PATH");
     let exists = |program: &str| process::program_exists(program, path.as_deref(), root);
     plan.stories

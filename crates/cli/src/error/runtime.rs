@@ -7,6 +7,7 @@ use verdone_core::agent::TurnOutcome;
 use verdone_core::plan::{PlanError, Problem};
 use verdone_core::prompt::PromptError;
 use verdone_runtime::approval::ApprovalError;
+use verdone_runtime::audit::{AuditError, RerunError};
 use verdone_runtime::client_settings::SettingsFileError;
 use verdone_runtime::git::GitError;
 use verdone_runtime::land::LandError;
@@ -40,6 +41,27 @@ impl From<RunError> for CliError {
             RunError::Place(error) => error.into(),
             RunError::Settings(error) => error.into(),
             RunError::Io { ref source, .. } => Self::error(error.to_string()).advice(source),
+        }
+    }
+}
+
+impl From<AuditError> for CliError {
+    fn from(error: AuditError) -> Self {
+        match error {
+            AuditError::Unknown { .. } => Self::new(Kind::Usage, error.to_string()).hint("git log --oneline lists commits"),
+            AuditError::Range { .. } => Self::new(Kind::Usage, error.to_string()).hint("verdone audit main..HEAD"),
+            AuditError::NoCommit => Self::new(Kind::Human, error.to_string()).hint("verdone run PLAN"),
+            AuditError::Git(error) => error.into(),
+            AuditError::Journal(error) => error.into(),
+        }
+    }
+}
+
+impl From<RerunError> for CliError {
+    fn from(error: RerunError) -> Self {
+        match error {
+            RerunError::Git(error) => error.into(),
+            RerunError::Place(ref source) | RerunError::Check(ref source) => Self::error(error.to_string()).advice(source),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
+mod audit;
 mod bad_input;
 mod closed_output;
 mod doctor;

@@ -4,6 +4,7 @@
 
 mod agent_commits;
 mod allow_dirty;
+mod audit;
 mod clocks;
 mod commit_hooks;
 mod control;

@@ -62,6 +62,7 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 tests: TurnTests::default(),
                 session: None,
                 allowance: None,
+                claim: None,
             }
         })?,
         b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved }| {
@@ -70,7 +71,7 @@ pub fn light(line: &[u8]) -> Option<Light> {
         })?,
         b"committed" => read(line, |Commit { place, verdict }| {
             let (commit, tree) = (Oid(String::new()), Oid(String::new()));
-            Event::Committed { place, commit, tree, verdict, base: None, files: 0, noted: false }
+            Event::Committed { place, commit, tree, verdict, base: None, files: 0, evidence: None, noted: false }
         })?,
         // What is taken back has to be known in full.
         b"undone" => return None,

@@ -19,11 +19,13 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     // After its reset, nobody knows what is used.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
-        Event::RunStarted { run, .. } => {
+        Event::RunStarted { run, gates, evidence, .. } => {
             let mut active = ActiveTime::default();
             active.advance(recorded, false);
             let started_at = Some(recorded.at);
-            *state = State { run: Some(run.clone()), started_at, active, phase: Phase::Preparing, ..State::default() };
+            let (gates, evidence) = (gates.clone(), evidence.clone());
+            let phase = Phase::Preparing;
+            *state = State { run: Some(run.clone()), started_at, active, phase, gates, evidence, ..State::default() };
         }
         Event::ChangesSetAside { checkpoint, clean, stash, files } => {
             let (checkpoint, clean, files) = (checkpoint.clone(), clean.clone(), files.clone());
@@ -67,8 +69,17 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             });
             state.phase = Phase::Turn;
         }
-        Event::TurnEnded { outcome, usage, tests, allowance, .. } => {
+        Event::TurnEnded { outcome, usage, tests, session, allowance, claim, .. } => {
             turn_ended(state, outcome, tests);
+            with_attempt(state, |attempt| {
+                attempt.claim.clone_from(claim);
+                if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
+                    attempt.cost_usd = Some(attempt.cost_usd.unwrap_or(0.0) + cost);
+                }
+                if let Some(session) = session.as_ref().filter(|session| !attempt.sessions.contains(&session.id)) {
+                    attempt.sessions.push(session.id.clone());
+                }
+            });
             if let Some(allowance) = allowance.as_ref().filter(|allowance| allowance.resets_at > recorded.at) {
                 state.allowance = Some(allowance.clone());
             }
@@ -96,10 +107,15 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
                 }
             });
         }
-        Event::CommitStarted { tree, verdict, .. } => {
+        Event::CommitStarted { tree, verdict, gates, previous, .. } => {
+            with_attempt(state, |attempt| {
+                attempt.gates.clone_from(gates);
+                attempt.previous.clone_from(previous);
+            });
             state.phase = Phase::Committing { tree: tree.clone(), verdict: *verdict };
         }
-        Event::Committed { place, verdict, .. } => {
+        Event::Committed { place, verdict, evidence, .. } => {
+            state.evidence = evidence.clone().or_else(|| state.evidence.take());
             state.verdicts.insert(place.story.clone(), *verdict);
             state.lessons.remove(&place.story);
             state.commits += 1;
@@ -199,6 +215,11 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         notes: Vec::new(),
         same_failure: (None, 0),
         refused: None,
+        claim: None,
+        cost_usd: None,
+        sessions: Vec::new(),
+        gates: None,
+        previous: None,
     }
 }
 

@@ -79,7 +79,13 @@ impl World {
             Effect::Commit => {
                 let story = state.attempt.as_ref().map(|attempt| attempt.place.story.clone());
                 self.open.retain(|id| Some(id) != story.as_ref());
-                Input::Committed { commit: Oid::from("c"), tree: Oid::from("t"), files: 1, noted: true }
+                Input::Committed {
+                    commit: Oid::from("c"),
+                    tree: Oid::from("t"),
+                    files: 1,
+                    evidence: Some("sha256:e".to_owned()),
+                    noted: true,
+                }
             }
             Effect::RollBack => Input::RolledBack { kept: Oid::from("k"), before: checkpoint(), files: 1 },
             Effect::Finish => Input::Finished { script: self.script(Script::Finished) },
@@ -135,6 +141,7 @@ impl World {
             tests,
             session: None,
             allowance: None,
+            claim: None,
         }
     }
 
@@ -188,6 +195,8 @@ fn start() -> Input {
         frozen: String::new(),
         max_iterations: 0,
         unverified: false,
+        gates: None,
+        evidence: None,
     }))
 }
 
@@ -263,7 +272,7 @@ proptest! {
     fn only_what_passed_is_committed(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
         for (n, recorded) in journal.iter().enumerate() {
-            let Event::CommitStarted { place, tree, verdict } = &recorded.event else { continue };
+            let Event::CommitStarted { place, tree, verdict, .. } = &recorded.event else { continue };
             let Event::Verified { place: checked, outcome, tree: checked_tree, changed, runs, .. } = &journal[n - 1].event else {
                 panic!("a commit without a verification before it");
             };
@@ -398,6 +407,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             output: None,
             session: None,
             allowance: None,
+            claim: None,
             leftovers: 0,
             tests: TurnTests::default(),
         })

@@ -63,7 +63,12 @@ impl RunView {
             }
             Event::WaitEnded { .. } => self.waiting = None,
             Event::Verified { .. } => self.verify(at, &recorded.event),
-            Event::CommitStarted { .. } => self.enter(Phase::Committing, at),
+            Event::CommitStarted { place, gates, previous, .. } => {
+                let attempt = self.attempt(place, at);
+                attempt.gates.clone_from(gates);
+                attempt.previous.clone_from(previous);
+                self.enter(Phase::Committing, at);
+            }
             Event::Committed { .. } => self.commit(at, &recorded.event),
             Event::CommitRefused { place, message, .. } => {
                 self.attempt(place, at).refused = Some(message.clone());
@@ -148,6 +153,8 @@ impl RunView {
             max_iterations,
             unverified,
             frozen: _,
+            gates: _,
+            evidence: _,
         } = event
         else {
             return;
@@ -194,8 +201,19 @@ impl RunView {
     }
 
     fn end_turn(&mut self, at: Timestamp, event: &Event) {
-        let Event::TurnEnded { place, outcome, duration_ms, usage, prompt, output, leftovers, tests: _, session, allowance: _ } =
-            event
+        let Event::TurnEnded {
+            place,
+            outcome,
+            duration_ms,
+            usage,
+            prompt,
+            output,
+            leftovers,
+            tests: _,
+            session,
+            allowance: _,
+            claim,
+        } = event
         else {
             return;
         };
@@ -208,6 +226,7 @@ impl RunView {
         turn.output.clone_from(output);
         turn.leftovers = *leftovers;
         turn.session.clone_from(session);
+        turn.claim.clone_from(claim);
         self.leftovers = self.leftovers.saturating_add(*leftovers);
         add_usage(&mut self.cost_usd, &mut self.tokens, *usage);
         let story = self.story_at(&place.story);
@@ -276,13 +295,14 @@ impl RunView {
     }
 
     fn commit(&mut self, at: Timestamp, event: &Event) {
-        let Event::Committed { place, commit, verdict, base, files, noted, tree: _ } = event else { return };
+        let Event::Committed { place, commit, verdict, base, files, evidence, noted, tree: _ } = event else { return };
         let active_ms = self.active.ms();
         let attempt = self.attempt(place, at);
         attempt.commit = Some(commit.clone());
         attempt.verdict = Some(*verdict);
         attempt.base.clone_from(base);
         attempt.files = *files;
+        attempt.evidence.clone_from(evidence);
         attempt.noted = *noted;
         attempt.end(at, active_ms);
         self.commits += 1;
@@ -412,6 +432,9 @@ impl RunView {
                 verdict: None,
                 base: None,
                 files: 0,
+                evidence: None,
+                previous: None,
+                gates: None,
                 noted: false,
                 guard: None,
             });
@@ -437,6 +460,7 @@ impl RunView {
                 output: None,
                 leftovers: 0,
                 session: None,
+                claim: None,
             });
             turns.len() - 1
         });

@@ -60,6 +60,10 @@ pub struct AttemptView {
     pub base: Option<Oid>,
     /// Files of the commit or of the rollback.
     pub files: u32,
+    /// Digest of the evidence of its commit, of the one before it, and of the gates.
+    pub evidence: Option<String>,
+    pub previous: Option<String>,
+    pub gates: Option<String>,
     /// Whether the evidence note was written beside the commit.
     pub noted: bool,
     /// Faults of Verdone's own hooks during the attempt.
@@ -82,6 +86,8 @@ pub struct TurnView {
     pub leftovers: u32,
     /// The session it went into, where the agent has sessions.
     pub session: Option<SessionUse>,
+    /// The agent's last words, redacted and cut: what it claims.
+    pub claim: Option<String>,
 }
 
 /// What Verdone saw after a turn.

@@ -3,7 +3,7 @@
 use crate::width::clean;
 
 /// As running text. Never to be put at the start of a line.
-pub(super) fn text(foreign: &str) -> String {
+pub(crate) fn text(foreign: &str) -> String {
     let clean = clean(foreign);
     let mut out = String::with_capacity(clean.len());
     let mut before = "";
@@ -26,7 +26,7 @@ pub(super) fn text(foreign: &str) -> String {
 }
 
 /// As a code span, with a fence that the text cannot close.
-pub(super) fn code(foreign: &str) -> String {
+pub(crate) fn code(foreign: &str) -> String {
     let clean = clean(foreign);
     if clean.is_empty() {
         return "(empty)".to_owned();

@@ -80,6 +80,8 @@ impl Journal {
                 frozen: "f".repeat(64),
                 max_iterations: 50,
                 unverified: false,
+                gates: Some(format!("sha256:{}", "9a".repeat(32))),
+                evidence: None,
             },
         )
     }
@@ -144,6 +146,7 @@ impl Journal {
                 tests: TurnTests::default(),
                 session,
                 allowance: None,
+                claim: Some("Done: every test passes.".to_owned()),
             },
         )
     }
@@ -171,9 +174,11 @@ impl Journal {
 
     fn committed(&mut self, commit: char, verdict: StoryVerdict) -> &mut Self {
         let (place, tree) = (self.place.clone(), oid('7'));
-        self.event(0, Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict });
+        let digest = |of: &str| Some(format!("sha256:{}", verdone_core::id::digest(of.as_bytes())));
+        let (gates, previous, evidence) = (digest("gates"), digest("before"), digest(&commit.to_string()));
+        self.event(0, Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict, gates, previous });
         let (commit, base) = (oid(commit), Some(oid('0')));
-        self.event(0, Event::Committed { place, commit, tree, verdict, base, files: 2, noted: true })
+        self.event(0, Event::Committed { place, commit, tree, verdict, base, files: 2, evidence, noted: true })
     }
 
     fn rejected(&mut self, kept: char, rejection: Rejection, reason: &str) -> &mut Self {

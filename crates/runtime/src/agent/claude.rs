@@ -164,6 +164,7 @@ impl Claude {
         };
         self.spent = turn.end.as_ref().is_none_or(|end| end.spent);
         self.said = Some(turn.end.as_ref().map_or_else(String::new, |end| request.redactor.redact(&end.said).into_owned()));
+        result.claim = self.said.clone().unwrap_or_default();
         result.usage = turn.end.as_ref().map_or_else(Default::default, |end| end.usage.usage());
         hold(&mut self.lock, &self.locks, client.session.id());
         result.session = Some(SessionUse {

@@ -7,7 +7,6 @@ use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, Input, Phase, State};
 use verdone_core::plan::progress::StoryEntry;
 use verdone_core::update::{Reporter, Update};
-use verdone_core::verdict::StoryVerdict;
 
 use super::verify::put_back;
 use super::{RUNNING, StepError, attempt_of, io_error};
@@ -42,14 +41,14 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         put_deleted_back(site, attempt, reporter);
         return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
     }
-    verify_again(site, state, *verdict, commit, candidate.head.as_ref(), files, reporter)
+    verify_again(site, state, &evidence, commit, candidate.head.as_ref(), files, reporter)
 }
 
 /// A git hook rewrote files, so the commit is not what was verified: only checks on the new tree count.
 fn verify_again(
     site: &mut Site,
     state: &State,
-    verdict: StoryVerdict,
+    first: &Evidence,
     Commit { id: commit, tree, .. }: Commit,
     parent: Option<&Oid>,
     files: u32,
@@ -63,7 +62,8 @@ fn verify_again(
     let clean = site.git.candidate(checkpoint, &site.candidate_rules())?.tree == tree;
     let honest = site.plan.marks_are_ours()?;
     if clean && honest && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
-        let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
+        // The commit names the first evidence: the note keeps both.
+        let evidence = Evidence::of(state, attempt, first.verdict, &tree, &runs).in_place_of(first);
         put_deleted_back(site, attempt, reporter);
         return Ok(record(site, &evidence, commit, tree, files, reporter));
     }
@@ -100,7 +100,7 @@ fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u
     if let Err(error) = site.plan.record_story(&entry) {
         reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
     }
-    Input::Committed { commit, tree, files, noted: noted.is_ok() }
+    Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() }
 }
 
 /// The story's entry in a progress file.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use verdone_core::check::Check;
 use verdone_core::config::Limits;
+use verdone_core::evidence::claim_of;
 use verdone_core::machine::{Attempt, Input, State, TurnReport};
 use verdone_core::plan::Story;
 use verdone_core::prompt::Building;
@@ -68,6 +69,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         tests,
         session: result.session,
         allowance: result.allowance,
+        claim: claim_of(&result.claim),
     }))
 }
 

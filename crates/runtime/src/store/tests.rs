@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
-use verdone_core::event::{Checkpoint, Event, Place, VerifyOutcome};
+use verdone_core::event::{Checkpoint, Event, Place, TurnTests, VerifyOutcome};
 use verdone_core::evidence::Evidence;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Phase, State, apply};
@@ -31,6 +32,26 @@ fn started(plan: &str) -> Event {
         frozen: text(""),
         max_iterations: 0,
         unverified: false,
+        gates: Some("sha256:gates".to_owned()),
+        evidence: Some("sha256:before".to_owned()),
+    }
+}
+
+fn turn_ended(place: &Place) -> Event {
+    let session =
+        SessionUse { id: format!("session of {}", place.story), fresh: None, tokens: None, window: None, compactions: 0 };
+    Event::TurnEnded {
+        place: place.clone(),
+        outcome: TurnOutcome::Ended,
+        duration_ms: 1,
+        // Not every reader of JSON gives the same number back.
+        usage: Usage { cost_usd: Some(0.1 + 0.2 + 1.0 / 3.0), tokens: None },
+        prompt: None,
+        output: None,
+        leftovers: 0,
+        tests: TurnTests::default(),
+        session: Some(session),
+        claim: Some(format!("{} is done", place.story)),
     }
 }
 
@@ -44,6 +65,7 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
         Event::Checkpointed { place: place.clone(), checkpoint },
         Event::RedChecked { place: place.clone(), red: Red::Red, runs: vec![check(&format!("red {story}"))] },
         Event::TurnStarted { place: place.clone() },
+        turn_ended(&place),
         Event::Verified {
             place: place.clone(),
             outcome: VerifyOutcome::Passed,
@@ -56,8 +78,14 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
             left_out: Vec::new(),
             refs_moved: Vec::new(),
         },
-        Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict },
-        Event::Committed { place, commit, tree, verdict, base, files: 1, noted: true },
+        Event::CommitStarted {
+            place: place.clone(),
+            tree: tree.clone(),
+            verdict,
+            gates: Some("sha256:gates".to_owned()),
+            previous: Some(format!("sha256:before {story}")),
+        },
+        Event::Committed { place, commit, tree, verdict, base, files: 1, evidence: None, noted: true },
     ]
 }
 

@@ -33,7 +33,7 @@ pub(super) fn in_attempt(
         (Phase::Turn, Input::TurnEnded(report)) => turn_ended(state, rules, now, attempt, report),
         (Phase::Waiting { turn, .. }, Input::Waited { over }) => waited(state, rules, now, (attempt, turn), *over),
         (Phase::Verifying, Input::Verified(verification)) => verified(state, rules, now, attempt, verification),
-        (Phase::Committing { verdict, .. }, Input::Committed { commit, tree: committed, files, noted }) => {
+        (Phase::Committing { verdict, .. }, Input::Committed { commit, tree: committed, files, evidence, noted }) => {
             let event = Event::Committed {
                 place: attempt.place.clone(),
                 commit: commit.clone(),
@@ -41,6 +41,7 @@ pub(super) fn in_attempt(
                 verdict: *verdict,
                 base: attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone()),
                 files: *files,
+                evidence: evidence.clone(),
                 noted: *noted,
             };
             end_iteration(state, rules, vec![event])
@@ -93,6 +94,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         tests: report.tests.clone(),
         session: report.session.clone(),
         allowance: report.allowance.clone(),
+        claim: report.claim.clone(),
     }];
     let words = format!("the turn {}", report.outcome.words());
     if let Some(reason) = &report.tests.ended_turn
@@ -218,7 +220,13 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
     match (outcome, &verification.tree) {
         (VerifyOutcome::Passed, Some(tree)) => {
             let verdict = verdict(attempt, verification);
-            events.push(Event::CommitStarted { place: attempt.place.clone(), tree: tree.clone(), verdict });
+            events.push(Event::CommitStarted {
+                place: attempt.place.clone(),
+                tree: tree.clone(),
+                verdict,
+                gates: state.gates.clone(),
+                previous: state.evidence.clone(),
+            });
             then(events, Effect::Commit)
         }
         (VerifyOutcome::Interrupted, _) => {

@@ -62,7 +62,9 @@ impl Bench {
                     Input::Selected(Choice::Story { story, title: "t".to_owned(), number: 1, of: 2, open: 2 })
                 }
                 Effect::Checkpoint => Input::Checkpointed(checkpoint()),
-                Effect::Commit => Input::Committed { commit: Oid::from("c"), tree: Oid::from("t"), files: 1, noted: true },
+                Effect::Commit => {
+                    Input::Committed { commit: Oid::from("c"), tree: Oid::from("t"), files: 1, evidence: None, noted: true }
+                }
                 Effect::RollBack => Input::RolledBack { kept: Oid::from("k"), before: checkpoint(), files: 1 },
                 Effect::Finish => Input::Finished { script: None },
                 other => panic!("{other:?} has to be answered by the test"),
@@ -95,6 +97,7 @@ impl Bench {
             tests,
             session,
             allowance,
+            claim: None,
         }));
     }
 

@@ -1,0 +1,43 @@
+//! The arguments of `verdone audit`.
+
+use clap::Args;
+
+/// Compare every story's commit with its evidence.
+///
+/// For each commit that is a story's: is its evidence note there and the one that the commit names, is its tree the one that was
+/// checked, does the verdict follow from the checks, does it follow the evidence before it, and does the journal agree where it is
+/// here. Works in a clone, too, once the notes are fetched. Nothing is signed: it finds what was edited, lost or mixed up, not a
+/// history that somebody wrote anew from end to end.
+///
+/// Ends with 0 where everything holds, 1 where something does not, 4 where there is nothing to audit or a command was not run.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone audit                      all stories of this branch
+  verdone audit main..               those that main does not have
+  verdone audit --markdown main..    for a pull request
+  verdone audit --rerun HEAD         and run its checks again
+
+Notes travel when you say so:
+  git push origin refs/notes/verdone
+  git fetch origin refs/notes/verdone:refs/notes/verdone")]
+pub(crate) struct AuditArgs {
+    /// The commits: A..B, or one commit. Else all of the current branch.
+    #[arg(value_name = "RANGE")]
+    pub range: Option<String>,
+    /// Run the checks of each story again, on a clean checkout of its commit.
+    ///
+    /// This runs code of those commits. Of the commands in the notes, only those run that your plan or settings have, too; the
+    /// others are listed.
+    #[arg(long)]
+    pub rerun: bool,
+    /// With --rerun: run whatever commands the notes name.
+    #[arg(long, requires = "rerun")]
+    pub yes: bool,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+    /// Print Markdown, fit for a pull request.
+    #[arg(long)]
+    pub markdown: bool,
+}

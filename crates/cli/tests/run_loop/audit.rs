@@ -1,0 +1,325 @@
+//! Story commits against their evidence: honest histories hold, and each kind of damage is told in its own words.
+
+use serde_json::Value;
+use verdone_testkit::{Output, Signal};
+
+use crate::world::{HONEST, ONE, PATIENCE, TWO, VERDONE, World, always, text};
+
+/// Two stories by two runs, so that the chain goes from one run to the next.
+fn two_stories() -> World {
+    let world = World::new(TWO, HONEST);
+    world.run_with(&["--max-iterations", "1"], 3);
+    world.run(0);
+    world
+}
+
+#[track_caller]
+fn audit(world: &World, arguments: &[&str], code: i32) -> Output {
+    let output = world.verdone(&[&["audit"], arguments].concat());
+    output.assert_code(code);
+    output
+}
+
+/// What was printed, without its line ends.
+fn flat(output: &Output) -> String {
+    output.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Story and kind of each problem.
+#[track_caller]
+fn problems(world: &World, code: i32) -> Vec<String> {
+    let found: Value = serde_json::from_str(&audit(world, &["--json"], code).stdout).unwrap();
+    assert_eq!(found["holds"], code == 0);
+    let of = |story: &Value| {
+        let name = story["story"].as_str().unwrap_or("?").to_owned();
+        let kinds = story["problems"].as_array().unwrap().iter().map(move |problem| format!("{name} {}", text(&problem["kind"])));
+        kinds.collect::<Vec<_>>()
+    };
+    found["stories"].as_array().unwrap().iter().flat_map(of).collect()
+}
+
+fn note(world: &World, commit: &str) -> Value {
+    serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", commit])).unwrap()
+}
+
+#[track_caller]
+fn shell(world: &World, script: &str) {
+    world.sandbox.run("sh", ["-ec", script]).assert_code(0);
+}
+
+#[test]
+fn an_honest_history_holds_and_names_its_evidence() {
+    let world = two_stories();
+    world.git(&["commit", "--quiet", "--allow-empty", "-m", "my own"]);
+    let all = audit(&world, &[], 0);
+    assert!(
+        all.stdout.contains("2 stories hold.") && all.stdout.contains("1 commit in between is not Verdone's."),
+        "{}",
+        all.stdout
+    );
+    assert!(audit(&world, &["HEAD~1"], 0).stdout.contains("1 story holds."));
+    assert!(audit(&world, &["HEAD~2..HEAD"], 0).stdout.contains("US-002"));
+    assert!(audit(&world, &["HEAD"], 4).stdout.contains("No story's commit is in this range."));
+
+    let (first, second) = (note(&world, "HEAD~2"), note(&world, "HEAD~1"));
+    assert_eq!(first["previous"], Value::Null);
+    assert_eq!(text(&second["previous"]), world.trailer("HEAD~2", "Verdone-Evidence"), "across two runs");
+    assert_ne!(text(&first["run"]), text(&second["run"]));
+    assert_eq!(first["gates"], second["gates"]);
+    let committed = world.last("committed");
+    assert_eq!(text(&committed["evidence"]), world.trailer("HEAD~1", "Verdone-Evidence"), "in the journal");
+}
+
+#[test]
+fn the_note_keeps_what_the_agent_claimed() {
+    let world = World::new(ONE, &always("{ create = \"a\" }, { claim = \"Everything is done, I promise.\" }"));
+    world.run(0);
+    assert!(text(&note(&world, "HEAD")["claim"]).ends_with("Everything is done, I promise."));
+    assert!(audit(&world, &[], 0).stdout.contains("claimed: "));
+    let shown = world.verdone(&["show", "US-001"]).stdout;
+    assert!(shown.contains("claimed: ") && shown.contains("evidence sha256:"), "{shown}");
+    let report = world.verdone(&["report"]).stdout;
+    assert!(report.contains("- note: `sha256:") && report.contains("- claimed: "), "{report}");
+}
+
+#[test]
+fn each_kind_of_damage_is_told_in_its_own_words() {
+    let world = two_stories();
+    let (head, notes) = (world.head(), world.git(&["rev-parse", "refs/notes/verdone"]));
+    let remake = "remake() { git log -1 --format=%B $1 > ../tmp/m; new=$(git commit-tree $1^{tree} -p $2 -F ../tmp/m); \
+                  git notes --ref=verdone copy $1 $new; }; a=$(git rev-parse HEAD~1); b=$(git rev-parse HEAD); i=$(git rev-parse HEAD~2)\n";
+    let edit =
+        "show() { git notes --ref=verdone show $1; }; put() { git notes --ref=verdone add -f -F ../tmp/n $1 2>../tmp/err; }\n";
+    let table: [(&str, &str, &str, &[&str]); 11] = [
+        (
+            "note edited",
+            "show HEAD | sed 's/\"turns\": 1/\"turns\": 9/' > ../tmp/n; put HEAD",
+            "its evidence note was edited: the commit names sha256:",
+            &["US-002 note_edited", "US-002 journal_differs"],
+        ),
+        (
+            "note removed",
+            "git notes --ref=verdone remove HEAD~1 2>../tmp/err",
+            "there is no evidence note on this commit",
+            &["US-001 note_missing"],
+        ),
+        (
+            "note moved",
+            "git notes --ref=verdone copy HEAD HEAD~2; git notes --ref=verdone remove HEAD 2>../tmp/err",
+            "the note was moved",
+            &["? note_of_another", "US-002 note_moved"],
+        ),
+        (
+            "amended",
+            "git commit --quiet --amend --no-edit --date=2001-01-01T00:00:00Z",
+            "where its evidence is; the tree is the same",
+            &["US-002 commit_rewritten", "US-002 not_in_journal"],
+        ),
+        (
+            "amended with another tree",
+            "echo more > more; git add more; git commit --quiet --amend --no-edit",
+            "the tree is another, and was not checked",
+            &["US-002 commit_rewritten", "US-002 not_in_journal"],
+        ),
+        (
+            "another tree, and the note copied",
+            "old=$(git rev-parse HEAD); echo more > more; git add more; git commit --quiet --amend --no-edit; \
+             git notes --ref=verdone copy $old HEAD",
+            "and the checks ran on",
+            &["US-002 tree_differs", "US-002 not_in_journal"],
+        ),
+        (
+            "a story removed from the history",
+            "remake $b $i; git reset --quiet --hard $new",
+            "that story's commit or note was removed, edited or rewritten",
+            &["US-002 commit_rebased", "US-002 chain_lost", "US-002 not_in_journal"],
+        ),
+        (
+            "stories reordered",
+            "remake $b $i; first=$new; remake $a $first; git reset --quiet --hard $new",
+            "commits or notes were removed, added or reordered",
+            &["US-002 commit_rebased", "US-002 chain_broken", "US-002 not_in_journal", "US-001 not_in_journal"],
+        ),
+        (
+            "verdict forged, digests and all",
+            "old=$(git rev-parse HEAD); show HEAD | sed 's/\"red\": \"red\"/\"red\": \"green\"/' > ../tmp/n; \
+             digest=$(sha256sum < ../tmp/n | cut -c1-64); \
+             git log -1 --format=%B | sed \"s/sha256:.*/sha256:$digest/\" > ../tmp/m; git commit --quiet --amend -F ../tmp/m; put HEAD; \
+             git notes --ref=verdone remove $old 2>../tmp/err",
+            "its checks do not make it verified: no check of its own was red before the work",
+            &["US-002 verdict_overclaimed", "US-002 not_in_journal"],
+        ),
+        (
+            "message says another verdict",
+            "git log -1 --format=%B | sed 's/Verdone-Story: .*/Verdone-Story: US-777/' > ../tmp/m; old=$(git rev-parse HEAD); \
+             git commit --quiet --amend -F ../tmp/m; git notes --ref=verdone copy $old HEAD",
+            "its message says story \"US-777\", its evidence says \"US-002\"",
+            &["US-002 message_differs", "US-002 not_in_journal"],
+        ),
+        (
+            "cherry-picked",
+            "git checkout --quiet --detach HEAD~2; git cherry-pick main >../tmp/out",
+            "it was amended, rebased or cherry-picked from",
+            &["US-002 commit_rewritten", "US-002 not_in_journal"],
+        ),
+    ];
+    for (name, damage, words, kinds) in table {
+        shell(&world, &format!("{edit}{remake}{damage}"));
+        assert_eq!(problems(&world, 1), kinds, "{name}");
+        let told = flat(&audit(&world, &[], 1)).to_lowercase();
+        assert!(told.contains(&words.to_lowercase()), "{name}: {told}");
+        world.git(&["checkout", "--quiet", "main"]);
+        world.git(&["reset", "--quiet", "--hard", &head]);
+        world.git(&["update-ref", "refs/notes/verdone", &notes]);
+    }
+    assert_eq!(problems(&world, 0), Vec::<String>::new());
+}
+
+#[test]
+fn a_tree_that_a_git_hook_rewrote_holds_and_the_note_keeps_both() {
+    let world = World::new(TWO, HONEST);
+    world.hook("pre-commit", "for f in a b; do test ! -f $f || { echo rewritten > $f; git add $f; }; done");
+    world.run(0);
+    let told = audit(&world, &[], 0).stdout;
+    assert!(told.contains("A git hook rewrote its tree"), "{told}");
+    let (first, second) = (note(&world, "HEAD~1"), note(&world, "HEAD"));
+    assert_eq!(text(&first["tree"]), world.git(&["rev-parse", "HEAD~1^{tree}"]));
+    assert_ne!(first["tree"], first["amends"]["tree"]);
+    assert_ne!(text(&second["previous"]), world.trailer("HEAD~1", "Verdone-Evidence"), "the chain goes by notes");
+}
+
+#[test]
+fn a_commit_message_without_trailers_holds_where_the_journal_knows_it() {
+    let world = World::new(ONE, HONEST);
+    world.hook("commit-msg", "echo 'PROJ-7 all new' > \"$1\"");
+    world.run(0);
+    assert!(flat(&audit(&world, &[], 0)).contains("the journal does"));
+    std::fs::rename(world.sandbox.path(".verdone/runs"), world.sandbox.path("../tmp/runs")).unwrap();
+    assert_eq!(problems(&world, 1), ["US-001 names_none"]);
+}
+
+#[test]
+fn a_fresh_clone_is_audited_once_it_has_the_notes() {
+    let world = two_stories();
+    world.git(&["clone", "--quiet", ".", "../tmp/clone"]);
+    let there = |code: i32| {
+        let output = world.sandbox.verdone(VERDONE, ["-C", "../tmp/clone", "audit"]);
+        output.assert_code(code);
+        output.stdout
+    };
+    let told = there(1);
+    assert!(told.contains("No evidence notes are here"), "{told}");
+    world.git(&["-C", "../tmp/clone", "fetch", "--quiet", "origin", "refs/notes/verdone:refs/notes/verdone"]);
+    let told = there(0);
+    assert!(told.contains("2 stories hold.") && told.contains("No journal of their runs is here"), "{told}");
+
+    world.git(&["clone", "--quiet", "--depth=1", &format!("file://{}", world.sandbox.work().display()), "../tmp/shallow"]);
+    world.git(&["-C", "../tmp/shallow", "fetch", "--quiet", "origin", "refs/notes/verdone:refs/notes/verdone"]);
+    let shallow = world.sandbox.verdone(VERDONE, ["-C", "../tmp/shallow", "audit"]);
+    shallow.assert_code(0);
+    assert!(flat(&shallow).contains("a shallow clone"), "{}", shallow.stdout);
+}
+
+#[test]
+fn long_ids_are_audited_too() {
+    let world = World::folder(HONEST, &crate::world::Settings::default());
+    world.sandbox.write("PLAN.md", ONE);
+    world.git(&["init", "--quiet", "--object-format=sha256"]);
+    audit(&world, &[], 4);
+    world.git(&["add", "--all"]);
+    world.git(&["commit", "--quiet", "-m", "initial"]);
+    audit(&world, &[], 4);
+    world.run(0);
+    audit(&world, &[], 0);
+}
+
+#[test]
+fn a_hostile_range_is_a_name_and_never_an_option() {
+    let world = World::new(ONE, HONEST);
+    for range in [
+        "--output=pwned",
+        "-n1",
+        "--all",
+        "$(touch pwned)",
+        "HEAD...HEAD",
+        "..",
+        "...",
+        "",
+        "HEAD^{tree}",
+        "HEAD..--output=pwned",
+        "--output=pwned..HEAD",
+        "a\u{1b}[2Jb",
+        "HEAD\nHEAD",
+        "HEAD HEAD",
+        "../../etc/passwd",
+        "@{upstream}",
+    ] {
+        let output = audit(&world, &["--", range], 2);
+        assert!(!output.stderr.contains('\u{1b}') && output.stdout.is_empty(), "{range:?}: {}", output.stderr);
+        assert!(!world.has("pwned"), "{range:?}");
+    }
+}
+
+#[test]
+fn checks_that_run_again_pass_on_a_clean_checkout() {
+    let world = two_stories();
+    let output = audit(&world, &["--rerun"], 0);
+    assert!(output.stdout.contains("Run again on a clean checkout, test -f b passed"), "{}", output.stdout);
+    assert!(output.stderr.contains("running again for US-001"), "{}", output.stderr);
+    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+    world.assert_clean();
+}
+
+#[test]
+fn what_only_an_ignored_file_made_green_is_red_again() {
+    let world = World::new(&ONE.replace("test -f a", "test -f a && test -f helper.log"), HONEST);
+    world.sandbox.write(".git/info/exclude", "*.log\n");
+    world.sandbox.write("helper.log", "");
+    world.run(0);
+    let output = audit(&world, &["--rerun", "--json"], 1);
+    let found: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(text(&found["stories"][0]["problems"][0]["kind"]), "fails_now");
+    assert_eq!(text(&found["stories"][0]["reruns"][0]["outcome"]), "failed");
+    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn a_check_that_passes_the_second_time_is_flaky() {
+    let world = World::new(&ONE.replace("test -f a", "test -f a && { test -e ~/again || { : > ~/again; false; }; }"), HONEST);
+    let again = world.sandbox.home().join("again");
+    std::fs::write(&again, "").unwrap();
+    world.run(0);
+    std::fs::remove_file(&again).unwrap();
+    let output = audit(&world, &["--rerun"], 0);
+    assert!(flat(&output).contains("is flaky: it failed, then passed"), "{}", output.stdout);
+}
+
+#[test]
+fn a_command_that_is_not_the_projects_own_runs_only_when_the_user_says_so() {
+    let world = World::new(&ONE.replace("test -f a", "echo ran >> ~/ran; test -f a"), HONEST);
+    world.run(0);
+    let ran = || std::fs::read_to_string(world.sandbox.home().join("ran")).unwrap().lines().count();
+    let before = ran();
+    // The note still has the command; the plan has another one.
+    world.sandbox.write("PLAN.md", world.plan().replace("echo ran >> ~/ran; test -f a", "test -f a"));
+    let output = audit(&world, &["--rerun"], 4);
+    assert!(flat(&output).contains("neither the plan nor the settings have this command"), "{}", output.stdout);
+    assert!(output.stderr.contains("verdone audit --rerun --yes"), "{}", output.stderr);
+    assert_eq!(ran(), before);
+    audit(&world, &["--rerun", "--yes"], 0);
+    assert_eq!(ran(), before + 1);
+}
+
+#[test]
+fn an_interrupt_ends_a_rerun_and_leaves_nothing_behind() {
+    let world = World::new(&ONE.replace("test -f a", "test -f a && { test ! -e ~/slow || sleep 60; }"), HONEST);
+    world.run(0);
+    std::fs::write(world.sandbox.home().join("slow"), "").unwrap();
+    let running = world.sandbox.spawn(VERDONE, ["audit", "--rerun"]);
+    running.wait_for("running again for US-001", PATIENCE);
+    running.signal(Signal::INT);
+    running.wait(PATIENCE).assert_code(130);
+    world.sandbox.assert_no_survivors(PATIENCE);
+    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+    world.assert_clean();
+}

@@ -1,0 +1,340 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::check::{CheckOrigin, CheckOutcome};
+use crate::evidence::tests::{evidence, proof};
+use crate::verdict::Red;
+
+/// A line of commits: one that is not ours, then one a story, each with its note.
+struct Line {
+    history: History,
+    last: Option<String>,
+}
+
+fn id(number: usize) -> Oid {
+    Oid(format!("{number:040x}"))
+}
+
+fn tree(number: usize) -> Oid {
+    Oid(format!("{:040x}", 1_000 + number))
+}
+
+impl Line {
+    fn of(stories: usize) -> Self {
+        let first = CommitFacts {
+            id: id(0),
+            tree: tree(0),
+            parents: Vec::new(),
+            subject: "initial".to_owned(),
+            trailers: Trailers::default(),
+        };
+        let mut line = Self { history: History { commits: vec![first], ..History::default() }, last: None };
+        (1..=stories).for_each(|number| line.story(number, |_| {}, false));
+        line
+    }
+
+    /// Adds a story whose evidence is changed before anything is made of it.
+    fn story(&mut self, number: usize, change: impl FnOnce(&mut Evidence), rewritten_by_a_hook: bool) {
+        let mut found = evidence(&format!("US-{number}"), "Title");
+        found.tree = tree(number);
+        found.base = Some(id(number - 1));
+        found.previous = self.last.take();
+        change(&mut found);
+        let message = found.commit_message("{id}");
+        if rewritten_by_a_hook {
+            let second = Evidence { tree: tree(500 + number), ..found.clone() };
+            found = second.in_place_of(&found);
+        }
+        let commit = CommitFacts {
+            id: id(number),
+            tree: found.tree.clone(),
+            parents: vec![id(number - 1)],
+            subject: message.lines().next().unwrap_or_default().to_owned(),
+            trailers: Trailers::read(&message),
+        };
+        self.history.commits.insert(0, commit);
+        self.history.notes.insert(id(number), Note::Bytes(found.to_note().into_bytes()));
+        self.last = Some(found.digest());
+    }
+
+    /// A journal that knows every commit as it is now.
+    fn with_journal(mut self) -> Self {
+        self.history.journals.runs.insert(RunId::from("r1"), true);
+        for (commit, note) in &self.history.notes {
+            let found = note.evidence().unwrap();
+            let (run, story, verdict, tree) = (found.run, found.story, found.verdict, found.tree);
+            let known = JournalCommit { run, story, verdict, tree, evidence: Some(note.digest()) };
+            self.history.journals.commits.insert(commit.clone(), known);
+        }
+        self
+    }
+
+    fn commit(&mut self, number: usize) -> &mut CommitFacts {
+        self.history.commits.iter_mut().find(|commit| commit.id == id(number)).unwrap()
+    }
+
+    fn edit_note(&mut self, number: usize, edit: impl FnOnce(String) -> String) {
+        let Some(Note::Bytes(bytes)) = self.history.notes.get(&id(number)) else { panic!("no note") };
+        let edited = edit(String::from_utf8(bytes.clone()).unwrap());
+        self.history.notes.insert(id(number), Note::Bytes(edited.into_bytes()));
+    }
+
+    /// Story and kind of every problem.
+    fn problems(&self) -> Vec<(String, String)> {
+        let found = audit(&self.history);
+        assert_eq!(found.holds, found.stories.iter().all(|story| story.problems.is_empty()));
+        let told = |story: &Audited| {
+            let name = story.name().to_owned();
+            story.problems.iter().map(move |problem| (name.clone(), problem.kind.clone())).collect::<Vec<_>>()
+        };
+        found.stories.iter().flat_map(told).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        audit(&self.history).stories.iter().flat_map(|story| story.remarks.iter().map(|told| told.kind.clone())).collect()
+    }
+}
+
+fn told(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(story, kind)| ((*story).to_owned(), (*kind).to_owned())).collect()
+}
+
+#[test]
+fn an_honest_history_holds_with_and_without_its_journal() {
+    for line in [Line::of(3), Line::of(3).with_journal()] {
+        let found = audit(&line.history);
+        assert!(found.holds, "{found:#?}");
+        let names: Vec<&str> = found.stories.iter().map(Audited::name).collect();
+        assert_eq!(names, ["US-1", "US-2", "US-3"], "oldest first");
+        assert_eq!((found.others, found.notes), (0, 3), "what came before the first story is nobody's business");
+        assert_eq!(line.remarks(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn each_kind_of_damage_has_its_own_name() {
+    type Damage = fn(&mut Line);
+    let table: [(Damage, &[(&str, &str)]); 12] = [
+        (|line| line.edit_note(2, |note| note.replace("\"turns\": 1", "\"turns\": 7")), &[("US-2", "note_edited")]),
+        (|line| drop(line.history.notes.remove(&id(2))), &[("US-2", "note_missing")]),
+        (
+            |line| {
+                let note = line.history.notes.remove(&id(2)).unwrap();
+                line.history.notes.insert(id(0), note);
+            },
+            &[("initial", "note_of_another"), ("US-2", "note_moved")],
+        ),
+        (
+            |line| {
+                let (one, two) = (line.history.notes[&id(1)].clone(), line.history.notes[&id(2)].clone());
+                line.history.notes.insert(id(1), two);
+                line.history.notes.insert(id(2), one);
+            },
+            &[("US-1", "note_of_another"), ("US-2", "note_of_another")],
+        ),
+        (|line| line.commit(2).tree = tree(99), &[("US-2", "tree_differs")]),
+        (
+            |line| {
+                let note = line.history.notes.remove(&id(3)).unwrap();
+                line.history.notes.insert(id(77), note);
+            },
+            &[("US-3", "commit_rewritten")],
+        ),
+        // The second story is taken out of the history, and git does not mind.
+        (
+            |line| {
+                line.history.commits.retain(|commit| commit.id != id(2));
+                line.commit(3).parents = vec![id(1)];
+            },
+            &[("US-3", "commit_rebased"), ("US-3", "chain_lost")],
+        ),
+        (
+            |line| {
+                line.commit(2).trailers.verdict = Some("unproven".to_owned());
+            },
+            &[("US-2", "message_differs")],
+        ),
+        (|line| line.commit(2).trailers.evidence.push("sha256:other".to_owned()), &[("US-2", "names_several")]),
+        (|line| line.commit(2).trailers = Trailers::default(), &[("US-2", "names_none")]),
+        (
+            |line| {
+                let trailers = line.commit(1).trailers.clone();
+                line.commit(3).trailers = trailers;
+                let note = line.history.notes[&id(1)].clone();
+                line.history.notes.insert(id(3), note);
+            },
+            &[("US-1", "commit_copied"), ("US-1", "tree_differs")],
+        ),
+        (
+            |line| {
+                line.history.notes.insert(id(2), Note::TooLarge(5_000_000));
+            },
+            &[("US-2", "note_edited"), ("US-2", "note_unreadable")],
+        ),
+    ];
+    for (number, (damage, expected)) in table.into_iter().enumerate() {
+        let mut line = Line::of(3);
+        damage(&mut line);
+        assert_eq!(line.problems(), told(expected), "{number}");
+    }
+}
+
+#[test]
+fn the_journal_is_asked_where_it_is_here() {
+    let mut line = Line::of(2).with_journal();
+    line.edit_note(2, |note| note.replace("\"turns\": 1", "\"turns\": 7"));
+    assert_eq!(line.problems(), told(&[("US-2", "note_edited"), ("US-2", "journal_differs")]));
+
+    let mut line = Line::of(2).with_journal();
+    line.history.journals.commits.remove(&id(2));
+    assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]));
+    line.history.journals.runs.insert(RunId::from("r1"), false);
+    assert_eq!(line.problems(), told(&[]), "a journal with a hole knows less");
+    assert_eq!(line.remarks(), ["journal_damaged"]);
+
+    let mut line = Line::of(1).with_journal();
+    line.commit(1).trailers = Trailers::default();
+    assert_eq!(line.problems(), told(&[]), "the journal names what the message does not");
+    assert_eq!(line.remarks(), ["no_trailers"]);
+}
+
+#[test]
+fn a_forged_verdict_does_not_hold_even_where_every_digest_does() {
+    let mut line = Line::of(0);
+    line.story(1, |found| found.red = Red::Green, false);
+    let gate = CheckOrigin::Gate(crate::check::Stage::Quality);
+    line.story(2, move |found| found.after.push(proof("lint", gate, CheckOutcome::Failed { code: 1 })), false);
+    assert_eq!(line.problems(), told(&[("US-1", "verdict_overclaimed"), ("US-2", "verdict_overclaimed")]));
+}
+
+#[test]
+fn a_tree_that_a_git_hook_rewrote_holds_with_the_reason() {
+    let mut line = Line::of(0);
+    line.story(1, |_| {}, true);
+    line.story(2, |_| {}, false);
+    assert_eq!(line.problems(), told(&[]));
+    assert_eq!(line.remarks(), ["amended"]);
+    // What the hook cannot have changed is held by the first evidence, the rest by the next note.
+    line.edit_note(1, |note| note.replacen("\"turns\": 1", "\"turns\": 7", 1));
+    assert_eq!(line.problems(), told(&[("US-1", "note_edited"), ("US-2", "chain_lost")]));
+    let mut line = Line::of(0);
+    line.story(1, |_| {}, true);
+    line.story(2, |_| {}, false);
+    let slower = |note: String| {
+        let at = note.find("\"after\"").unwrap();
+        format!("{}{}", &note[..at], note[at..].replacen("\"duration_ms\": 1", "\"duration_ms\": 2", 1))
+    };
+    line.edit_note(1, slower);
+    assert_eq!(line.problems(), told(&[("US-2", "chain_lost")]));
+}
+
+#[test]
+fn an_ordinary_note_cannot_be_passed_off_as_amended() {
+    let mut line = Line::of(2);
+    line.edit_note(1, |note| {
+        let first = Evidence::from_note(note.as_bytes()).unwrap();
+        let mut forged = first.clone();
+        forged.after[0].duration_ms = 99;
+        forged.in_place_of(&first).to_note()
+    });
+    assert_eq!(line.problems(), told(&[("US-2", "chain_lost")]), "the next note names the first one");
+}
+
+#[test]
+fn an_agents_own_commit_with_forged_trailers_falls_alone() {
+    let mut line = Line::of(1);
+    let forged = CommitFacts {
+        id: id(50),
+        tree: tree(50),
+        parents: vec![id(1)],
+        subject: "done".to_owned(),
+        trailers: Trailers::read("Verdone-Story: US-9\nVerdone-Evidence: sha256:beef\n"),
+    };
+    line.story(2, |_| {}, false);
+    line.history.commits.insert(1, forged);
+    line.commit(2).parents = vec![id(50)];
+    assert_eq!(line.problems(), told(&[("US-9", "note_missing")]));
+}
+
+#[test]
+fn merged_branches_each_have_their_chain() {
+    // Two lines from the same story, merged, and a story on top that follows one of them.
+    let mut left = Line::of(2);
+    let follows_left = left.last.clone();
+    let mut right = Line::of(1);
+    right.story(3, |found| found.base = Some(id(1)), false);
+    right.commit(3).parents = vec![id(1)];
+    left.history.commits.insert(0, right.commit(3).clone());
+    left.history.notes.insert(id(3), right.history.notes[&id(3)].clone());
+    let merge = CommitFacts {
+        id: id(4),
+        tree: tree(4),
+        parents: vec![id(2), id(3)],
+        subject: "merge".to_owned(),
+        trailers: Trailers::default(),
+    };
+    left.history.commits.insert(0, merge);
+    left.last = follows_left;
+    left.story(5, |_| {}, false);
+    assert_eq!(left.problems(), told(&[]));
+    assert_eq!(audit(&left.history).others, 1);
+}
+
+#[test]
+fn a_history_that_is_cut_off_is_said_and_no_accusation() {
+    let mut line = Line::of(3);
+    line.history.commits.truncate(2);
+    line.history.shallow = true;
+    assert_eq!(line.problems(), told(&[]));
+    assert_eq!(line.remarks(), ["history_cut_off"]);
+    line.history.shallow = false;
+    assert_eq!(line.problems(), told(&[("US-2", "commit_rebased"), ("US-2", "chain_lost")]));
+}
+
+#[test]
+fn a_range_audits_its_own_commits_and_knows_the_others() {
+    let mut line = Line::of(3);
+    line.history.range = Some(BTreeSet::from([id(0), id(3)]));
+    let found = audit(&line.history);
+    assert_eq!((found.stories.len(), found.others, found.holds), (1, 1, true));
+}
+
+#[test]
+fn what_runs_again_and_fails_does_not_hold() {
+    let mut found = audit(&Line::of(2).history);
+    let run = |outcome| Rerun {
+        name: "test".to_owned(),
+        command: "make test".to_owned(),
+        outcome,
+        text: "failed with exit code 2".to_owned(),
+        duration_ms: 5,
+    };
+    found.rerun(&id(1), vec![run(RerunOutcome::Flaky)]);
+    assert!(found.holds && found.stories[0].remarks[0].kind == "flaky_now");
+    found.rerun(&id(2), vec![run(RerunOutcome::NotAllowed), run(RerunOutcome::Failed)]);
+    assert!(!found.holds);
+    assert_eq!(found.stories[1].problems[0].text, "run again on a clean checkout, test failed with exit code 2");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_single_byte_edit_of_a_note_is_detected(story in 1_usize..=3, at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut line = Line::of(3);
+        let Some(Note::Bytes(bytes)) = line.history.notes.get_mut(&id(story)) else { panic!("no note") };
+        let at = at.index(bytes.len());
+        prop_assume!(bytes[at] != byte);
+        bytes[at] = byte;
+        let found = audit(&line.history);
+        prop_assert!(!found.stories[story - 1].holds());
+    }
+
+    #[test]
+    fn no_note_and_no_message_makes_it_panic(note in prop::collection::vec(any::<u8>(), 0..200), message in ".{0,200}") {
+        let mut line = Line::of(2);
+        line.history.notes.insert(id(1), Note::Bytes(note));
+        line.commit(2).trailers = Trailers::read(&message);
+        let _ = audit(&line.history);
+    }
+}

@@ -1,0 +1,206 @@
+//! Runs a story's recorded checks again, on a clean checkout of its commit.
+//!
+//! A note may come from anywhere: what it calls a command is run only where the user's own plan or settings have the same one, or
+//! the user said so.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use verdone_core::audit::{Audit, Audited, Rerun, RerunOutcome};
+use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec};
+use verdone_core::config::Config;
+use verdone_core::evidence::Proof;
+use verdone_core::id::Oid;
+use verdone_core::redact::Redactor;
+
+use crate::approval::Approvals;
+use crate::check_runner::{CheckContext, redacted, run_check};
+use crate::git::{Git, GitError};
+use crate::plan_file::{self, PlanFile, PlanRequest};
+use crate::preflight;
+use crate::process::{self, EnvPlan, RUN_VARIABLE};
+use crate::project::Project;
+use crate::run::freeze;
+use crate::signal::Signals;
+use crate::site;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RerunError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("a clean checkout cannot be made: {0}")]
+    Place(io::Error),
+    #[error("a check cannot be run again: {0}")]
+    Check(io::Error),
+}
+
+/// The commands that may be run again.
+#[derive(Debug)]
+pub struct Allowed {
+    checks: Vec<Check>,
+    config: Config,
+    redactor: Redactor,
+    /// The user accepts whatever the notes say.
+    everything: bool,
+}
+
+impl Allowed {
+    /// The gates, and the checks of the plan's stories as they are now. A plan that cannot be read, or that an agent wrote and
+    /// nobody approved, allows nothing.
+    pub fn of(project: &Project, plan: &PlanRequest, config: Config, everything: bool) -> Self {
+        let mut checks = site::gates(&config);
+        let plan = plan_file::find(plan).ok().and_then(|at| PlanFile::open(at).ok());
+        let approved = |plan: &PlanFile| {
+            let name = site::shown(plan.path(), &project.root);
+            Approvals::read(&project.root)
+                .is_ok_and(|known| preflight::approval(&known, &name, || plan.document().fingerprint()).is_none())
+        };
+        if let Some(plan) = plan.filter(approved) {
+            checks.extend(freeze(plan.plan(), &config, &project.root).into_values().flatten());
+        }
+        Self { checks, config, redactor: process::redactor_from_environment(&[]), everything }
+    }
+
+    /// What to run for a proof, if it may run.
+    fn check(&self, proof: &Proof) -> Option<Check> {
+        let same = |check: &&Check| redacted(&check.command, &self.redactor) == proof.command;
+        let foreign = || {
+            let (name, origin, command) = (proof.name.clone(), proof.origin.clone(), proof.command.clone());
+            Check { name, origin, command, timeout: self.config.limits.check_time }
+        };
+        self.checks.iter().find(same).cloned().or_else(|| self.everything.then(foreign))
+    }
+}
+
+/// Runs the checks of every story that has evidence. `on` hears of each before it runs. An interrupt ends it with what is known.
+pub fn rerun(
+    audit: &mut Audit,
+    git: &Git,
+    project: &Project,
+    allowed: &Allowed,
+    signals: &Signals,
+    on: &mut dyn FnMut(&Audited, &Check),
+) -> Result<(), RerunError> {
+    process::adopt_orphans();
+    let mut seen = HashMap::new();
+    for story in audit.stories.clone() {
+        if signals.requested().is_some() {
+            break;
+        }
+        let runs = Runs { git, project, allowed, signals, seen: &mut seen }.of(&story, on)?;
+        audit.rerun(&story.commit, runs);
+    }
+    Ok(())
+}
+
+struct Runs<'a> {
+    git: &'a Git,
+    project: &'a Project,
+    allowed: &'a Allowed,
+    signals: &'a Signals,
+    /// The same command on the same tree is run once.
+    seen: &'a mut HashMap<(Oid, CommandSpec), Rerun>,
+}
+
+impl Runs<'_> {
+    fn of(&mut self, story: &Audited, on: &mut dyn FnMut(&Audited, &Check)) -> Result<Vec<Rerun>, RerunError> {
+        let mut checkout: Option<Checkout<'_>> = None;
+        let mut runs = Vec::new();
+        for proof in &story.checks {
+            let answer = |outcome, text: String, duration_ms| Rerun {
+                name: proof.name.clone(),
+                command: proof.command.display(),
+                outcome,
+                text,
+                duration_ms,
+            };
+            let Some(check) = self.allowed.check(proof) else {
+                runs.push(answer(RerunOutcome::NotAllowed, "was not run".to_owned(), 0));
+                continue;
+            };
+            let key = (story.tree.clone(), check.command.clone());
+            if let Some(known) = self.seen.get(&key) {
+                runs.push(Rerun { name: proof.name.clone(), ..known.clone() });
+                continue;
+            }
+            if checkout.is_none() {
+                checkout = Some(Checkout::make(self.git, &story.commit)?);
+            }
+            let Some(place) = &checkout else { continue };
+            on(story, &check);
+            let run = self.run(&check, place)?;
+            let (outcome, run) = match run.outcome {
+                CheckOutcome::Passed => (RerunOutcome::Passed, run),
+                CheckOutcome::Interrupted => (RerunOutcome::Interrupted, run),
+                CheckOutcome::Failed { .. }
+                | CheckOutcome::Signalled { .. }
+                | CheckOutcome::TimedOut { .. }
+                | CheckOutcome::Unknown { .. } => self.once_more(&check, place, run)?,
+            };
+            let run = answer(outcome, run.outcome.words(), run.duration_ms);
+            let interrupted = outcome == RerunOutcome::Interrupted;
+            runs.push(run.clone());
+            if interrupted {
+                break;
+            }
+            self.seen.insert(key, run);
+        }
+        Ok(runs)
+    }
+
+    /// A check that does not pass gets a second chance, which is told.
+    fn once_more(&self, check: &Check, place: &Checkout<'_>, first: CheckRun) -> Result<(RerunOutcome, CheckRun), RerunError> {
+        let second = self.run(check, place)?;
+        Ok(match second.outcome {
+            CheckOutcome::Passed => (RerunOutcome::Flaky, second),
+            CheckOutcome::Interrupted => (RerunOutcome::Interrupted, second),
+            CheckOutcome::Failed { .. }
+            | CheckOutcome::Signalled { .. }
+            | CheckOutcome::TimedOut { .. }
+            | CheckOutcome::Unknown { .. } => (RerunOutcome::Failed, first),
+        })
+    }
+
+    fn run(&self, check: &Check, place: &Checkout<'_>) -> Result<CheckRun, RerunError> {
+        // Where the project lies in the repository, it lies in the checkout.
+        let below = self.project.root.strip_prefix(self.git.top()).unwrap_or(Path::new(""));
+        let limits = &self.allowed.config.limits;
+        let context = CheckContext {
+            cwd: &place.path.join(below),
+            run_dir: place.dir.path(),
+            number: 1,
+            env: EnvPlan::default().with(RUN_VARIABLE, "audit"),
+            cap: limits.output_bytes,
+            grace: limits.grace.duration(),
+            redactor: &self.allowed.redactor,
+        };
+        run_check(check, &context, self.signals, &mut |_| {}).map_err(RerunError::Check)
+    }
+}
+
+/// A commit in a place of its own, which goes when it is dropped.
+#[derive(Debug)]
+struct Checkout<'a> {
+    git: &'a Git,
+    path: PathBuf,
+    dir: TempDir,
+}
+
+impl<'a> Checkout<'a> {
+    fn make(git: &'a Git, commit: &Oid) -> Result<Self, RerunError> {
+        let dir = tempfile::Builder::new().prefix("verdone-audit-").tempdir().map_err(RerunError::Place)?;
+        let path = dir.path().join("tree");
+        let checkout = Self { git, path, dir };
+        git.add_checkout(&checkout.path, commit)?;
+        Ok(checkout)
+    }
+}
+
+impl Drop for Checkout<'_> {
+    fn drop(&mut self) {
+        // What is left is in the system's folder for temporary files; git forgets it by itself.
+        let _ = self.git.remove_checkout(&self.path);
+    }
+}
