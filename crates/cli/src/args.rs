@@ -1,6 +1,7 @@
 //! Every argument of every command. The help text is the documentation: `docs/cli.md` is made from it.
 
 mod control;
+mod done;
 mod install;
 mod land;
 mod policy;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use verdone_runtime::config_file::Flags;
 
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
+pub(crate) use done::{ClaimArgs, DoneArgs};
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
@@ -79,6 +81,8 @@ pub(crate) enum Command {
     Skip(SkipArgs),
     Retry(RetryArgs),
     Note(NoteArgs),
+    Claim(ClaimArgs),
+    Done(DoneArgs),
     Attach(AttachArgs),
     Checkpoints(CheckpointsArgs),
     Prune(PruneArgs),

@@ -3,6 +3,7 @@
 mod after_tool;
 mod claude;
 mod diagnose;
+mod done;
 mod exports;
 mod flat;
 mod fresher;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
 use crate::check::{CommandSpec, Gate};
+use crate::done::DoneSettings;
 use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
@@ -53,6 +55,7 @@ pub struct Config {
     pub after_tool: Vec<AfterTool>,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
+    pub done: DoneSettings,
 }
 
 /// Which agent works, and how each one is started.

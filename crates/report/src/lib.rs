@@ -5,6 +5,7 @@
 
 mod checkpoints;
 mod diff;
+mod done;
 mod event_lines;
 mod guard;
 mod json;
@@ -26,6 +27,7 @@ mod words;
 
 pub use checkpoints::checkpoints;
 pub use diff::diff;
+pub use done::done_page;
 pub use json::{Json, escape_json};
 pub use log::log_line;
 pub use markdown::{Extra, ListedStory, markdown};

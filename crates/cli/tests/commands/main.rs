@@ -6,6 +6,7 @@
 mod bad_input;
 mod closed_output;
 mod doctor;
+mod done;
 mod follow;
 mod hostile;
 mod install;
