@@ -2,6 +2,7 @@
 
 mod audit;
 mod control;
+mod done;
 mod install;
 mod land;
 mod policy;
@@ -13,6 +14,7 @@ use verdone_runtime::config_file::Flags;
 
 pub(crate) use audit::AuditArgs;
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
+pub(crate) use done::{ClaimArgs, DoneArgs};
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Skip(SkipArgs),
     Retry(RetryArgs),
     Note(NoteArgs),
+    Claim(ClaimArgs),
+    Done(DoneArgs),
     Attach(AttachArgs),
     Checkpoints(CheckpointsArgs),
     Prune(PruneArgs),

@@ -5,10 +5,12 @@ mod asked;
 mod attach;
 mod audit;
 mod checkpoints;
+mod claim;
 mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod done;
 mod init;
 mod install;
 mod land;
@@ -141,6 +143,8 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Skip(args) => ask::skip(&args, context),
         Command::Retry(args) => ask::retry(&args, context),
         Command::Note(args) => ask::note(&args, context),
+        Command::Claim(args) => claim::run(&args, context),
+        Command::Done(args) => done::run(&args, context),
         Command::Attach(args) => attach::run(&args, context),
         Command::Checkpoints(args) => checkpoints::run(&args, context),
         Command::Prune(args) => prune::run(&args, context),

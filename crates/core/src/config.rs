@@ -4,6 +4,7 @@ mod after_tool;
 mod claude;
 mod clean;
 mod diagnose;
+mod done;
 mod exports;
 mod flat;
 mod fresher;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
 use crate::check::{CommandSpec, Gate};
+use crate::done::DoneSettings;
 use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
@@ -56,6 +58,7 @@ pub struct Config {
     pub clean: CleanSettings,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
+    pub done: DoneSettings,
 }
 
 /// Which agent works, and how each one is started.

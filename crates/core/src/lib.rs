@@ -10,6 +10,7 @@ pub mod check;
 pub mod config;
 pub mod control;
 pub mod detect;
+pub mod done;
 pub mod event;
 pub mod evidence;
 pub mod finish;

@@ -102,6 +102,9 @@ pub struct Story {
     /// Paths that the story names as its own, relative to the project; empty means that it names none.
     #[serde(default)]
     pub scope: Few<String>,
+    /// From 1 to 10, where the plan says it; a word counts as a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complexity: Option<u8>,
     /// Where it begins, from 1.
     pub line: u32,
     /// Whether the plan names the id; else it was made from the position.

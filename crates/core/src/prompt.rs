@@ -12,6 +12,7 @@ use crate::plan::Story;
 
 pub const BUILDING: &str = include_str!("../prompts/building.md");
 pub const PLANNING: &str = include_str!("../prompts/planning.md");
+pub const REFUTE: &str = include_str!("../prompts/refute.md");
 pub const HANDOVER: &str = include_str!("../prompts/handover.md");
 
 /// Text of the plan beyond the story that is quoted at most: a long plan must not drown the story.
@@ -144,6 +145,33 @@ pub fn planning(name: &str, template: &str, request: &str, guardrails: &str) -> 
     render(name, template, minijinja::context! { request => request.trim(), guardrails => guardrails.trim() })
 }
 
+/// What a judge is asked to refute.
+#[derive(Debug, Clone, Default)]
+pub struct Refute<'a> {
+    pub title: &'a str,
+    pub body: &'a str,
+    pub criteria: Vec<&'a str>,
+    /// The commit that the work began at.
+    pub base: &'a str,
+    pub changed: &'a [String],
+    pub checks: &'a [String],
+}
+
+impl Refute<'_> {
+    /// Renders it with this template; `name` is for error messages.
+    pub fn render(&self, name: &str, template: &str) -> Result<String, PromptError> {
+        let words = minijinja::context! {
+            title => self.title,
+            body => keep_start(self.body.trim(), CONTEXT_BYTES),
+            criteria => self.criteria.iter().map(ToString::to_string).collect::<Vec<String>>(),
+            base => self.base,
+            changed => items(self.changed),
+            checks => items(self.checks),
+        };
+        render(name, template, words)
+    }
+}
+
 fn render(name: &str, template: &str, words: minijinja::Value) -> Result<String, PromptError> {
     let failed = |error: minijinja::Error| PromptError {
         name: error.line().map_or_else(|| name.to_owned(), |line| format!("{name}:{line}")),
@@ -218,6 +246,7 @@ mod tests {
             checks: Few::EMPTY,
             maybe_checks: Few::EMPTY,
             scope: Few::EMPTY,
+            complexity: None,
             line: 1,
             explicit_id: true,
         }

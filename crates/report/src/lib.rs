@@ -6,6 +6,7 @@
 mod audit;
 mod checkpoints;
 mod diff;
+mod done;
 mod event_lines;
 mod guard;
 mod json;
@@ -28,6 +29,7 @@ mod words;
 pub use audit::{audit, audit_markdown, audit_schema};
 pub use checkpoints::checkpoints;
 pub use diff::diff;
+pub use done::done_page;
 pub use json::{Json, escape_json};
 pub use log::log_line;
 pub use markdown::{Extra, ListedStory, markdown};

@@ -25,6 +25,7 @@ use crate::signal::Signals;
 
 pub use claude::Claude;
 pub(crate) use claude::check as check_claude;
+pub(crate) use command::start as start_command;
 
 /// Bytes of the end of an output that hold an agent's last words.
 const CLAIM: usize = 4 * 1024;

@@ -25,7 +25,8 @@ pub enum ApprovalError {
 /// What is known about one plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// The agent that wrote it.
+    /// The agent that wrote it; empty for a plan of the user's own.
+    #[serde(default)]
     pub written_by: String,
     /// The content that the user accepted, by fingerprint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,8 +53,34 @@ impl Approvals {
 
     /// The agent whose plan this is, where the user has not accepted its present content.
     pub fn missing(&self, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<&str> {
-        let approval = self.plans.get(plan)?;
+        let approval = self.plans.get(plan).filter(|approval| !approval.written_by.is_empty())?;
         (approval.approved.as_deref() != Some(&fingerprint())).then_some(approval.written_by.as_str())
+    }
+
+    /// From the file's text as a run holds it; one that cannot be read approves nothing.
+    pub(crate) fn of_text(text: &str) -> Self {
+        Self { path: PathBuf::new(), plans: serde_json::from_str(text).unwrap_or_default() }
+    }
+
+    /// What the user said about a plan.
+    pub fn state(&self, plan: &str, fingerprint: impl FnOnce() -> String) -> verdone_core::done::Approval {
+        use verdone_core::done::Approval as State;
+        match self.plans.get(plan) {
+            None => State::NeverAsked,
+            Some(approval) => match (&approval.approved, approval.written_by.as_str()) {
+                (Some(approved), _) if *approved == fingerprint() => State::Approved,
+                (Some(_), _) => State::Changed,
+                (None, "") => State::NeverAsked,
+                (None, agent) => State::WrittenBy(agent.to_owned()),
+            },
+        }
+    }
+
+    /// Remembers that the user accepts a plan of their own as it is.
+    pub fn approve_own(&mut self, plan: &str, fingerprint: &str) -> Result<(), ApprovalError> {
+        let approval = self.plans.entry(plan.to_owned()).or_insert(Approval { written_by: String::new(), approved: None });
+        approval.approved = Some(fingerprint.to_owned());
+        self.write()
     }
 
     /// Remembers that an agent wrote a plan.
@@ -95,6 +122,22 @@ mod tests {
         let again = Approvals::read(dir.path()).unwrap();
         assert_eq!(again.missing("PLAN.md", || "f1".to_owned()), None);
         assert_eq!(again.missing("PLAN.md", || "f2".to_owned()), Some("claude"));
+    }
+
+    #[test]
+    fn a_plan_of_the_users_own_can_be_approved_and_needs_no_approval_to_run() {
+        use verdone_core::done::Approval as State;
+        let dir = tempfile::tempdir().unwrap();
+        let mut approvals = Approvals::read(dir.path()).unwrap();
+        assert_eq!(approvals.state("PLAN.md", || "f1".to_owned()), State::NeverAsked);
+        approvals.approve_own("PLAN.md", "f1").unwrap();
+        approvals.written("other.md", "claude").unwrap();
+        let again = Approvals::of_text(&fs::read_to_string(dir.path().join(".verdone/approvals.json")).unwrap());
+        assert_eq!(again.state("PLAN.md", || "f1".to_owned()), State::Approved);
+        assert_eq!(again.state("PLAN.md", || "f2".to_owned()), State::Changed);
+        assert_eq!(again.missing("PLAN.md", || "f2".to_owned()), None, "a run asks for agents' plans alone");
+        assert_eq!(again.state("other.md", || "f".to_owned()), State::WrittenBy("claude".to_owned()));
+        assert_eq!(Approvals::of_text("{").state("PLAN.md", || "f1".to_owned()), State::NeverAsked);
     }
 
     #[test]

@@ -33,7 +33,9 @@ use speaker::Speaker;
 pub use attempt::{TurnOf, turn_tests};
 pub use facts::{Asked, facts};
 pub use guard::{Guard, Judgement};
+pub(crate) use home::lessons;
 pub use home::{PolicyInForce, SESSIONS, policy_of};
+pub(crate) use session::append_in;
 pub use story::StoryFile;
 pub(crate) use story::tell;
 

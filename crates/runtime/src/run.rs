@@ -291,6 +291,7 @@ impl Ready {
             before_turn: None,
             debris: BTreeMap::new(),
             untracked_before: PathSet::default(),
+            claims_from: 0,
             turns_run: 0,
             checks_run: 0,
             claude,

@@ -9,11 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::hook::SessionTally;
+use verdone_core::hook::{SessionFold, SessionTally};
 use verdone_core::id::encode_component;
 
 use crate::project::HOME;
-use lines::each_line;
+pub(crate) use lines::each_line;
 
 pub use faults::{FaultWatch, faults};
 
@@ -79,6 +79,14 @@ impl StoredSession {
         })?;
         Ok(tally)
     }
+}
+
+/// What the records of one session say about its conditions, by its id.
+pub fn session_fold(folder: &Path, id: &str) -> io::Result<SessionFold> {
+    let mut fold = SessionFold::default();
+    let events = folder.join(encode_component(id)).join("events.jsonl");
+    each_line(&events, 0, &mut |line| fold.add_line(line.unwrap_or_default()))?;
+    Ok(fold)
 }
 
 fn is_name(name: &str) -> bool {

@@ -67,6 +67,8 @@ pub struct Site {
     pub debris: BTreeMap<RepoPath, String>,
     /// Untracked files that the red check changed: the agent is not to blame for them.
     pub untracked_before: PathSet,
+    /// How long the file of claims was when the attempt began: what stands before was said about another one.
+    pub claims_from: u64,
     /// Turns and checks so far: they number the kept files.
     pub turns_run: u32,
     pub checks_run: u32,

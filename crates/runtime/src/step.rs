@@ -3,6 +3,7 @@
 mod aside;
 mod brief;
 mod commit;
+mod done;
 mod finish;
 mod hand_over;
 mod prepare;
@@ -23,6 +24,7 @@ use verdone_core::prompt::PromptError;
 
 use crate::git::{GitError, PathSet};
 use crate::plan_file::PlanFileError;
+use crate::sessions::run_sessions;
 use crate::site::Site;
 
 pub use aside::{bring_back, keep_changes, set_aside};
@@ -62,6 +64,7 @@ pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
     site.attempt_since = SystemTime::now();
     site.untracked_before = PathSet::default();
     site.debris.clear();
+    site.claims_from = crate::claims::length(&run_sessions(&site.run_dir));
     tell_iteration(site, state)?;
     let label = format!("{} attempt {}", attempt.place.story, attempt.place.attempt);
     site.refs = site.git.refs()?;

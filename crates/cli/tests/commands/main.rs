@@ -7,6 +7,7 @@ mod audit;
 mod bad_input;
 mod closed_output;
 mod doctor;
+mod done;
 mod follow;
 mod hostile;
 mod install;

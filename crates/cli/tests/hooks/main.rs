@@ -5,6 +5,7 @@
 
 mod after_tool;
 mod answers;
+mod conditions;
 mod failures;
 mod git_state;
 mod in_run;

@@ -74,7 +74,8 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
             return fault("name", format!("a second gate is named {:?}: names have to be unique", gate.name));
         }
     }
-    super::policy::unusable(&config.policy).or_else(|| super::after_tool::unusable(&config.after_tool))
+    let policy = super::policy::unusable(&config.policy);
+    policy.or_else(|| super::after_tool::unusable(&config.after_tool)).or_else(|| super::done::unusable(&config.done))
 }
 
 /// The bytes of a key or value in the text of its file. A path that the file does not have gives its nearest ancestor.

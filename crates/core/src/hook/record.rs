@@ -88,6 +88,28 @@ pub enum Record {
     Ended {
         reason: String,
     },
+    /// The project's lessons when a session began: what a later look is compared with.
+    Lessons {
+        /// Lines that say something.
+        lines: u32,
+        digest: String,
+        /// Whether the agent was given them.
+        told: bool,
+    },
+    /// Lessons or past evidence were looked at.
+    Recalled {
+        by: String,
+    },
+    /// A task of the client's own list was made, or is worked on again.
+    TaskOpened {
+        task: String,
+        /// Empty where it was named before.
+        subject: String,
+    },
+    /// It was finished or deleted.
+    TaskClosed {
+        task: String,
+    },
     /// Anything else; the event's name is beside it.
     Seen,
     /// Verdone itself could not judge.

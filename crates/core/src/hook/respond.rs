@@ -107,9 +107,9 @@ fn answered(input: &HookInput<'_>, situation: &Situation<'_>) -> Response {
         HookEvent::ConfigChange { source, file } => settings_changed(source, file.as_deref(), situation.context.mode),
         HookEvent::StopFailure { error } => silent(Record::TurnFailed { error: cut(error) }),
         HookEvent::SessionEnd { reason } => silent(Record::Ended { reason: cut(reason) }),
+        HookEvent::TaskCreated { task, subject } => silent(Record::TaskOpened { task: cut(task), subject: cut(subject) }),
+        HookEvent::TaskCompleted { task, .. } => silent(Record::TaskClosed { task: cut(task) }),
         HookEvent::PostToolBatch
-        | HookEvent::TaskCreated { .. }
-        | HookEvent::TaskCompleted { .. }
         | HookEvent::TeammateIdle { .. }
         | HookEvent::PreCompact
         | HookEvent::PostCompact

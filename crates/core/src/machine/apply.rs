@@ -103,7 +103,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
                     attempt.proof.clear();
                     let tests = attempt.failing.clone();
                     attempt.feedback = Some(Feedback { tests, ..feedback_of(outcome, runs, reason.as_deref()) });
-                    count_failure(attempt, tree.clone(), outcome, runs);
+                    count_failure(attempt, tree.clone(), outcome, runs, reason.as_deref());
                 }
             });
         }
@@ -290,10 +290,12 @@ fn feedback_of(outcome: &VerifyOutcome, runs: &[CheckRun], reason: Option<&str>)
     feedback
 }
 
-fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutcome, runs: &[CheckRun]) {
+fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutcome, runs: &[CheckRun], reason: Option<&str>) {
+    // What stands in the way of a commit can change while the tree does not: a condition that was met since.
+    let reason = reason.filter(|_| *outcome == VerifyOutcome::Refused).unwrap_or_default();
     let names: Vec<String> =
         runs.iter().filter(|run| !run.outcome.passed()).map(|run| format!("{}={:?}", run.name, run.outcome)).collect();
-    let failure = (tree, format!("{outcome:?} {}", names.join(" ")));
+    let failure = (tree, format!("{outcome:?} {}{reason}", names.join(" ")));
     let count = if attempt.same_failure.0.as_ref() == Some(&failure) { attempt.same_failure.1 + 1 } else { 1 };
     attempt.same_failure = (Some(failure), count);
 }

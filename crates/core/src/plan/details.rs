@@ -7,6 +7,7 @@ use super::label::{self, Label};
 use super::markdown::{Block, BlockKind, Scan};
 use super::position::{Fault, quote};
 use crate::check::CommandSpec;
+use crate::done::read_complexity;
 use crate::scope::{self, Named};
 
 #[derive(Debug, Default)]
@@ -17,6 +18,7 @@ pub(super) struct Details {
     pub(super) dependencies: Vec<(usize, String)>,
     pub(super) priority: Option<u32>,
     pub(super) scope: Vec<String>,
+    pub(super) complexity: Option<u8>,
     /// Boxes at the story's own level: where each is, and its criterion.
     pub(super) tasks: Vec<(usize, Option<usize>)>,
     pub(super) warnings: Vec<Fault>,
@@ -83,7 +85,7 @@ impl Details {
             Some(Label::Dependencies) if ticked.is_none() => self.depends(text, block.content.start),
             Some(Label::Acceptance) => self.criteria.push(Criterion { text: text.to_owned(), ticked }),
             Some(Label::Scope) if ticked.is_none() => self.read_scope(text, block.content.start),
-            Some(Label::Prose | Label::Priority | Label::Dependencies | Label::Scope) | None => {
+            Some(Label::Prose | Label::Priority | Label::Complexity | Label::Dependencies | Label::Scope) | None => {
                 if ticked.is_some() {
                     self.criteria.push(Criterion { text: text.to_owned(), ticked });
                 }
@@ -115,7 +117,7 @@ impl Details {
                     }
                     None => self.criteria.push(Criterion { text: line.to_owned(), ticked: None }),
                 },
-                (None, Some(Label::Dependencies | Label::Priority | Label::Prose) | None) => {}
+                (None, Some(Label::Dependencies | Label::Priority | Label::Complexity | Label::Prose) | None) => {}
             }
         }
     }
@@ -150,6 +152,7 @@ impl Details {
                     value.chars().skip_while(|c| matches!(c, 'P' | 'p')).take_while(char::is_ascii_digit).collect();
                 self.priority = digits.parse().ok().or(self.priority);
             }
+            Label::Complexity => self.complexity = read_complexity(value).or(self.complexity),
             Label::Command | Label::Prose => {}
         }
     }

@@ -5,6 +5,7 @@ use super::json::{Member, Node, Value, read_again};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
 use super::position::{Fault, quote};
 use super::{Criterion, Few, Status, Story};
+use crate::done::read_complexity;
 use crate::id::StoryId;
 use crate::scope;
 
@@ -100,6 +101,7 @@ impl StoryReader<'_> {
                 checks: details.checks.into(),
                 maybe_checks: details.maybe_checks.into(),
                 scope: details.scope.into(),
+                complexity: self.complexity(),
                 line: 0,
             },
             at: self.node.span.start,
@@ -176,6 +178,15 @@ impl StoryReader<'_> {
                 let fault = wrong_type(node, "scope", "a list of paths");
                 details.warnings.push(fault.hint("it limits nothing like this"));
             }
+        }
+    }
+
+    /// Other tools may mean something else by it: what is no complexity is none, and no fault.
+    fn complexity(&self) -> Option<u8> {
+        match &self.node.get("complexity")?.value {
+            Value::Text(text) => read_complexity(text),
+            Value::Number(spelled) => read_complexity(spelled),
+            Value::Null | Value::Bool | Value::List(_) | Value::Object(_) | Value::Unread => None,
         }
     }
 

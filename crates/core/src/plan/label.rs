@@ -11,6 +11,8 @@ pub(super) enum Label {
     Priority,
     /// Paths that the story may change.
     Scope,
+    /// How hard it is.
+    Complexity,
     /// A known word whose text is for the reader.
     Prose,
 }
@@ -43,7 +45,7 @@ fn word(text: &str) -> Option<Label> {
     WORDS.iter().find(|(words, _)| words.iter().any(|word| word.eq_ignore_ascii_case(text))).map(|(_, label)| *label)
 }
 
-const WORDS: [(&[&str], Label); 7] = [
+const WORDS: [(&[&str], Label); 8] = [
     (&["acceptance", "acceptance criteria", "acceptance criterion", "criteria"], Label::Acceptance),
     (
         &["verification", "verification commands", "verify", "validation", "validation commands", "checks", "check"],
@@ -53,7 +55,25 @@ const WORDS: [(&[&str], Label); 7] = [
     (&["dependencies", "dependency", "depends on", "depends", "blocked by"], Label::Dependencies),
     (&["priority"], Label::Priority),
     (&["scope"], Label::Scope),
-    (&["notes", "note", "description", "complexity", "files", "refs", "status", "tasks", "estimate"], Label::Prose),
+    (&["complexity"], Label::Complexity),
+    (
+        &[
+            "notes",
+            "note",
+            "description",
+            "files",
+            "refs",
+            "status",
+            "tasks",
+            "estimate",
+            "open questions",
+            "open question",
+            "questions",
+            "question",
+            "answer",
+        ],
+        Label::Prose,
+    ),
 ];
 
 /// Splits `US-001: Title` into id and title. Nothing where the text does not begin with an id.

@@ -11,7 +11,7 @@ use crate::process::{self, Stdin};
 /// Linux refuses a longer argument (the limit includes the zero at its end).
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 
-pub(super) fn start(run: &CommandSpec, via: PromptVia, prompt: &str, prompt_file: &Path) -> (Vec<OsString>, Stdin) {
+pub(crate) fn start(run: &CommandSpec, via: PromptVia, prompt: &str, prompt_file: &Path) -> (Vec<OsString>, Stdin) {
     match via {
         PromptVia::Stdin => (process::argv(run), Stdin::Bytes(prompt.as_bytes().to_vec())),
         PromptVia::File => (with_argument(run, prompt_file.into()), Stdin::Null),

@@ -31,6 +31,16 @@ impl Git {
         }
     }
 
+    /// Where HEAD stood before a moment, as the dates of commits tell; none where everything is younger.
+    pub fn commit_before(&self, at: jiff::Timestamp) -> Result<Option<Oid>, GitError> {
+        if self.head_commit()?.is_none() {
+            return Ok(None);
+        }
+        let before = format!("--min-age={}", at.as_second());
+        let line = self.plumbing("rev-list").args(["--max-count=1", &before, "HEAD", "--"]).line()?;
+        Ok((!line.is_empty()).then_some(Oid(line)))
+    }
+
     /// Whether one commit is part of another's history, or the same.
     pub fn is_part_of(&self, commit: &Oid, tip: &Oid) -> Result<bool, GitError> {
         let answer = self.plumbing("merge-base").args(["--is-ancestor", commit.as_str(), tip.as_str()]).answer()?;

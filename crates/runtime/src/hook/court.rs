@@ -2,11 +2,12 @@
 //! of the core, and what the session keeps of it.
 
 use verdone_core::config::Config;
+use verdone_core::done::Lessons;
 use verdone_core::hook::{HookEvent, HookInput, Record, Response, Situation, Target, respond, target};
 use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
 use super::facts::{Asked, facts};
-use super::home::Home;
+use super::home::{Home, lessons};
 use super::session::{Session, redactor};
 use super::story::StoryFile;
 use super::{Fault, after_tool, look, transcript};
@@ -55,6 +56,11 @@ impl Court<'_> {
         };
         let mut response = respond(input, &situation);
         response.records.splice(0..0, transcript::spent(input));
+        if let HookEvent::SessionStart { .. } = input.event {
+            let text = lessons(&home.root).unwrap_or_default();
+            let (lines, digest) = Lessons::stamp(&text);
+            response.records.push(Record::Lessons { lines, digest, told: lines > 0 });
+        }
         let lost = |source| Fault::Files { what: "the session's files", source };
         session.keep(input, &response).map_err(lost)?;
         if response.commands.is_empty() {

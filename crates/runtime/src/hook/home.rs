@@ -111,8 +111,7 @@ impl Home {
 
     /// What an agent should know from the start.
     pub(super) fn briefing(&self, mode: Mode, story: &StoryFile) -> Option<String> {
-        let guardrails = read_start(&self.root.join(HOME).join("guardrails.md"));
-        let guardrails = guardrails.filter(|text| !text.trim().is_empty());
+        let guardrails = lessons(&self.root).filter(|text| !text.trim().is_empty());
         let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
         match mode {
             Mode::Interactive => lessons,
@@ -148,6 +147,11 @@ fn run_dir(root: &Path) -> Option<PathBuf> {
     let run = std::env::var(RUN_VARIABLE).ok().filter(|run| !run.is_empty())?;
     let dir = Store::of(root).path().join(encode_component(&run));
     fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir()).then_some(dir)
+}
+
+/// The beginning of the project's lessons, as a session is given it.
+pub(crate) fn lessons(root: &Path) -> Option<String> {
+    read_start(&root.join(HOME).join("guardrails.md"))
 }
 
 fn read_start(path: &Path) -> Option<String> {

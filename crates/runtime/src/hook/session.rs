@@ -214,6 +214,15 @@ pub(super) fn append_fault(sessions: &Path, event: Option<&str>, records: &[Reco
     records.iter().try_for_each(|record| append(&path, &line(event, None, record, &Redactor::default()), Some(ROTATED_AT)))
 }
 
+/// Appends a line to a file of a session's folder, or of the folder of all, which are made where they are not there.
+pub(crate) fn append_in(sessions: &Path, session: Option<&str>, name: &str, line: &str) -> io::Result<()> {
+    make_sessions(sessions)?;
+    let dir = session.map_or_else(|| sessions.to_owned(), |id| sessions.join(encode_component(id)));
+    no_link(&dir)?;
+    fs::create_dir_all(&dir)?;
+    append(&dir.join(name), line, None)
+}
+
 /// The folder ignores itself, so that no commit takes it.
 fn make_sessions(sessions: &Path) -> io::Result<()> {
     no_link(sessions)?;
@@ -283,7 +292,12 @@ fn has_no_text(record: &Record) -> bool {
     match record {
         Record::Decided { about, reason, .. } => about.is_none() && reason.is_empty(),
         Record::Ran { files, .. } => files.is_empty(),
-        Record::Started { .. } | Record::Prompt { .. } | Record::Spent(_) | Record::Ended { .. } | Record::Seen => true,
+        Record::Started { .. }
+        | Record::Prompt { .. }
+        | Record::Spent(_)
+        | Record::Ended { .. }
+        | Record::Lessons { .. }
+        | Record::Seen => true,
         Record::Outside { .. }
         | Record::GitState { .. }
         | Record::Tests { .. }
@@ -291,6 +305,9 @@ fn has_no_text(record: &Record) -> bool {
         | Record::AfterTool { .. }
         | Record::Settings { .. }
         | Record::TurnFailed { .. }
+        | Record::Recalled { .. }
+        | Record::TaskOpened { .. }
+        | Record::TaskClosed { .. }
         | Record::Failed(_) => false,
     }
 }

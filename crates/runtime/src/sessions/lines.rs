@@ -11,7 +11,7 @@ const LONGEST: u64 = 1024 * 1024;
 
 /// Calls `each` with every line from an offset on, and with nothing for one that is no text or too long. A last line without an end
 /// counts as one. No file has no lines.
-pub(super) fn each_line(path: &Path, from: u64, each: &mut impl FnMut(Option<&str>)) -> io::Result<()> {
+pub(crate) fn each_line(path: &Path, from: u64, each: &mut impl FnMut(Option<&str>)) -> io::Result<()> {
     let mut file = match open_regular(path, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -26,6 +26,11 @@ pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(),
     tell(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
 }
 
+/// The paths that the story names as its own.
+pub(super) fn scope_of(site: &Site, story: &Story) -> Option<Scope> {
+    briefing(site, story).scope(false)
+}
+
 /// Why changes cannot be committed under an enforced scope: which of them lie outside.
 pub(super) fn outside_scope(site: &Site, attempt: &Attempt, changes: &[ChangedPath]) -> Option<String> {
     let enforced = site.config.policy.on_scope() == OnScope::Enforced;

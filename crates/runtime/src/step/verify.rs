@@ -12,6 +12,7 @@ use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
 
 use super::brief::outside_scope;
+use super::done::hold_to_conditions;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Candidate, ChangedPath, History};
 use crate::pipes::remove_pipes;
@@ -26,6 +27,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     let mut restored = put_back(site, attempt, "turn")?;
     site.plan.mark(&attempt.place.story, Status::Done)?;
     let mut verification = look(site, attempt, &mut restored, reporter)?;
+    hold_to_conditions(site, state, attempt, &mut verification, reporter)?;
     restored.sort();
     restored.dedup();
     verification.restored = restored;

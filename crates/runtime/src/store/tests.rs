@@ -51,6 +51,7 @@ fn turn_ended(place: &Place) -> Event {
         leftovers: 0,
         tests: TurnTests::default(),
         session: Some(session),
+        allowance: None,
         claim: Some(format!("{} is done", place.story)),
     }
 }

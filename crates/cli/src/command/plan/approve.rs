@@ -3,8 +3,10 @@
 use std::io::{self, BufRead as _};
 
 use verdone_core::check::CommandSpec;
+use verdone_core::done::{Approval, Condition};
 use verdone_report::plural;
 use verdone_runtime::approval::Approvals;
+use verdone_runtime::config_file::Flags;
 use verdone_runtime::site::shown;
 
 use super::{Context, Outcome, open};
@@ -17,7 +19,12 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let name = shown(plan.path(), &project.root);
     let fingerprint = plan.document().fingerprint();
     let mut approvals = Approvals::read(&project.root)?;
-    if approvals.missing(&name, || fingerprint.clone()).is_none() {
+    // A plan of the user's own runs without it; conditions may want it all the same.
+    let done = context.settings(&project, &Flags::default())?.resolved.config.done;
+    let wanted = done.requires(Condition::PlanApproved.name());
+    let approved = approvals.state(&name, || fingerprint.clone()) == Approval::Approved;
+    let own = wanted && !approved && approvals.missing(&name, || fingerprint.clone()).is_none();
+    if !own && approvals.missing(&name, || fingerprint.clone()).is_none() {
         print(&printable(&format!("{name} needs no approval: it is your own, or approved as it is.\n")))?;
         return Ok(0);
     }
@@ -34,7 +41,11 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     if !args.yes && !confirmed(context)? {
         return Ok(4);
     }
-    approvals.approve(&name, &fingerprint)?;
+    if own {
+        approvals.approve_own(&name, &fingerprint)?;
+    } else {
+        approvals.approve(&name, &fingerprint)?;
+    }
     print("Approved as it is now.\n")?;
     Ok(0)
 }

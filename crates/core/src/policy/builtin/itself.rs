@@ -4,7 +4,7 @@ use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 
 pub(super) fn rules() -> Vec<Rule> {
-    deny(
+    let mut rules = deny(
         Family::Itself,
         vec![Entry {
             name: "verdone-itself",
@@ -18,7 +18,6 @@ pub(super) fn rules() -> Vec<Rule> {
                 &["verdone", "pause"],
                 &["verdone", "skip"],
                 &["verdone", "retry"],
-                &["verdone", "plan", "approve"],
             ]),
             reason: "an agent does not steer the run that it works for, nor take its guards and commits away",
             alternative: "say in the answer what the user should do; `verdone status` and other questions are fine",
@@ -29,7 +28,22 @@ pub(super) fn rules() -> Vec<Rule> {
                 "verdone policy check 'git push'",
                 "echo verdone undo",
                 "verdone --help",
+                "verdone claim retrospective_done --note 'tests first'",
+                "verdone done",
             ],
         }],
-    )
+    );
+    // What the user accepted is proof in every session, so no agent may say it.
+    rules.extend(deny(
+        Family::Tools,
+        vec![Entry {
+            name: "plan-approval",
+            matcher: Matcher::Programs(&[&["verdone", "plan", "approve"]]),
+            reason: "a plan is approved by the user, who has read its commands",
+            alternative: "ask the user to run `verdone plan approve`",
+            matches: &["verdone plan approve --yes", "sh -c 'verdone plan approve'"],
+            not_matches: &["verdone plan show", "verdone plan lint", "echo verdone plan approve"],
+        }],
+    ));
+    rules
 }

@@ -1,0 +1,50 @@
+//! Arguments of the commands about conditions: what an agent claims, and how a session stands.
+
+use clap::Args;
+
+/// Say, as an agent, that a condition holds; the weakest proof there is.
+///
+/// A claim is kept with its note and time, and shown as a claim. It counts for conditions whose prover is `claim`, for
+/// `retrospective_done`, and for `task_classified` with --complexity, which can raise the complexity of a task and never lower it.
+/// What gates, git, the plan or CI prove cannot be claimed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone claim retrospective_done --note 'the parser needs its fixtures first'
+  verdone claim task_classified --complexity 8 --note 'two services change'")]
+pub(crate) struct ClaimArgs {
+    /// The condition.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Why it holds.
+    #[arg(long, value_name = "TEXT")]
+    pub note: String,
+    /// With `task_classified`: how complex the task is.
+    #[arg(long, value_name = "1..10", value_parser = clap::value_parser!(u8).range(1..=10))]
+    pub complexity: Option<u8>,
+    /// The session that says so; else the run or the session that the command runs in.
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+}
+
+/// Explain what is missing before the work of a session is done.
+///
+/// Each condition of `[done]` with what proves it, why it is missing, and what to do. Without --session it is about the session that
+/// the command runs in, else about the newest that was recorded. The exit code is 0 when everything holds, else 1.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone done
+  verdone done --ask        ask the judge and CI first, where they are configured
+  verdone done --json")]
+pub(crate) struct DoneArgs {
+    /// The session's id.
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Ask the judge and CI now, and keep what they say.
+    #[arg(long)]
+    pub ask: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,105 @@
+//! `verdone claim` and `verdone done`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::stage::{project, transcript, verdone};
+
+const OWN: &str = "\n[done]\nrequire = [\"implementation_complete\", \"correctness_passed\", \"seen\"]\n\
+                   [[done.condition]]\nname = \"seen\"\nprover = \"claim\"\ntodo = \"Look at the page in a browser.\"\n";
+
+#[test]
+fn conditions_are_explained_and_a_claim_is_shown_as_one() {
+    let sandbox = project();
+    let config = sandbox.read(".verdone/config.toml");
+    sandbox.write(".verdone/config.toml", config + OWN);
+    let claim: &[&str] = &["claim", "seen", "--note", "the page shows the greeting", "--session", "s1"];
+    let outputs = transcript("done", &sandbox, &[&["done", "--session", "s1"], claim, &["done", "--session", "s1"]]);
+    assert_eq!(outputs.iter().map(|output| output.code).collect::<Vec<_>>(), [Some(1), Some(0), Some(1)]);
+    let json: Value = serde_json::from_str(&verdone(&sandbox, &["done", "--json"]).stdout).unwrap();
+    assert_eq!((json["session"].as_str(), json["standing"].as_str()), (Some("s1"), Some("open")));
+    let of = |name: &str| json["conditions"].as_array().unwrap().iter().find(|condition| condition["name"] == name).unwrap();
+    assert_eq!((of("seen")["outcome"].as_str(), of("seen")["prover"].as_str()), (Some("held"), Some("claim")));
+    assert_eq!(of("memory_search")["required"], false);
+}
+
+#[test]
+fn claims_that_prove_nothing_are_refused() {
+    let mut sandbox = project();
+    let bad: [&[&str]; 6] = [
+        &["claim", "quality_pased", "--note", "x"],
+        &["claim", "correctness_passed", "--note", "x"],
+        &["claim", "retrospective_done", "--note", "x"],
+        &["claim", "retrospective_done", "--note", " ", "--session", "s1"],
+        &["claim", "task_classified", "--note", "x", "--session", "s1"],
+        &["done"],
+    ];
+    for output in transcript("claim-refused", &sandbox, &bad) {
+        output.assert_code(2);
+    }
+    assert!(!sandbox.path(".verdone/sessions").exists());
+    // In a session the client says which one it is; a hostile id stays inside the folder.
+    sandbox.set("CLAUDE_CODE_SESSION_ID", "../../x");
+    verdone(&sandbox, &["claim", "retrospective_done", "--note", "one"]).assert_code(0);
+    let names: Vec<_> =
+        fs::read_dir(sandbox.path(".verdone/sessions")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().any(|name| name == "%2E%2E%2F%2E%2E%2Fx"), "{names:?}");
+    let json: Value = serde_json::from_str(&verdone(&sandbox, &["done", "--json"]).stdout).unwrap();
+    assert_eq!(json["session"], "../../x");
+}
+
+#[test]
+fn what_other_loops_wrote_about_a_session_is_told_and_left_as_it_is() {
+    let sandbox = project();
+    let dir = sandbox.home().join(".ralph/state/test-456");
+    fs::create_dir_all(dir.join("tasks")).unwrap();
+    let theirs = r#"{"verified_done": false, "phase": "implementation"}"#;
+    fs::write(dir.join("orchestrator.json"), theirs).unwrap();
+    fs::write(dir.join("tasks/1.json"), r#"{"status": "pending", "subject": "write the \u001b[31mtest"}"#).unwrap();
+    let output = verdone(&sandbox, &["done", "--session", "test-456"]);
+    output.assert_code(1);
+    for part in ["phase \"implementation\" is not done", "1 task is not finished: write the"] {
+        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
+    }
+    assert!(
+        !output.stdout.contains('\u{1b}') && output.stderr.contains("left as they are: orchestrator.json"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(fs::read_to_string(dir.join("orchestrator.json")).unwrap(), theirs);
+    assert!(dir.join("loop.json").is_file(), "a projection stands beside it");
+    // Nothing in such a file opens anything: this one only stops to hold back.
+    fs::write(dir.join("orchestrator.json"), r#"{"verified_done": true, "phase": "complete"}"#).unwrap();
+    fs::remove_dir_all(dir.join("tasks")).unwrap();
+    let output = verdone(&sandbox, &["done", "--session", "test-456"]);
+    output.assert_code(1);
+    assert!(output.stdout.contains("no other tool says that there is work left"), "{}", output.stdout);
+}
+
+#[test]
+fn the_judge_and_ci_are_asked_on_request_and_their_answers_are_bound_to_what_they_saw() {
+    let sandbox = project();
+    let config = sandbox.read(".verdone/config.toml");
+    let own = "\n[done]\nrequire = [\"adversarial_passed\", \"green\"]\n[[done.condition]]\nname = \"green\"\nprover = \"ci\"\n\
+               [done.judge]\nenabled = true\ncommand = \"echo '{\\\"verdict\\\":\\\"holds\\\"}'\"\n\
+               [done.ci]\ncommand = \"test -n \\\"$VERDONE_COMMIT\\\"\"\n";
+    sandbox.write(".verdone/config.toml", config + own);
+    let outcomes = |arguments: &[&str]| {
+        let output = verdone(&sandbox, &[arguments, &["--session", "s1", "--json"]].concat());
+        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        let of = |name: &str| {
+            let conditions = json["conditions"].as_array().unwrap();
+            conditions.iter().find(|condition| condition["name"] == name).unwrap()["outcome"].as_str().unwrap().to_owned()
+        };
+        [of("adversarial_passed"), of("green")]
+    };
+    assert_eq!(outcomes(&["done"]), ["unknown", "unknown"], "nobody was asked");
+    assert_eq!(outcomes(&["done", "--ask"]), ["held", "held"]);
+    assert_eq!(outcomes(&["done"]), ["held", "held"], "and it is kept");
+    sandbox.write("new.txt", "x");
+    assert_eq!(outcomes(&["done"]), ["unknown", "held"], "the judge did not see that file");
+    sandbox.git(["add", "new.txt"]);
+    sandbox.git(["commit", "--quiet", "--message", "more"]);
+    assert_eq!(outcomes(&["done"]), ["unknown", "unknown"], "nor CI that commit");
+}

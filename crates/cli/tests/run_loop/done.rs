@@ -1,0 +1,112 @@
+//! Conditions beyond checks: what a run with `[done]` asks for before it commits.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::world::{HONEST, ONE, Settings, TWO, VERDONE, World, text};
+
+const ORCHESTRATOR: &str = "[done]\nprofile = \"orchestrator\"\n[[gate]]\nname = \"lint\"\nstage = \"quality\"\ncommand = \"true\"\n\
+                            [[gate]]\nname = \"review\"\nstage = \"adversarial\"\ncommand = \"true\"\n";
+
+fn complex() -> String {
+    ONE.replace("  - Verification", "  - Complexity: high\n  - Verification")
+}
+
+fn claim(what: &str) -> String {
+    format!("{{ run = \"{VERDONE} claim {what}\" }}")
+}
+
+#[test]
+fn the_orchestrator_profile_commits_only_when_all_nine_hold_and_says_what_to_do_until_then() {
+    let lesson = claim("retrospective_done --note 'write the file first'");
+    let script = format!("[[turn]]\nturn = 1\nsteps = [{{ create = \"a\" }}]\n[[turn]]\nsteps = [{lesson}]\n");
+    let world = World::with(&complex(), &script, &Settings { tables: ORCHESTRATOR, ..Settings::default() });
+    let approved = world.verdone(&["plan", "approve", "--yes"]);
+    approved.assert_code(0);
+    assert!(approved.stdout.contains("Approved as it is now."), "{}", approved.stdout);
+    let output = world.run(0);
+    let seen = world.all("verified");
+    assert_eq!((text(&seen[0]["outcome"]), text(&seen[1]["outcome"])), ("refused".to_owned(), "passed".to_owned()));
+    let reason = text(&seen[0]["reason"]);
+    assert!(reason.starts_with("not done yet. retrospective_done: "), "only that is missing: {reason}");
+    assert!(world.prompt(2).contains("run `verdone claim retrospective_done --note WHAT`"), "{}", world.prompt(2));
+    assert!(output.stdout.contains("retrospective_done"), "{}", output.stdout);
+    assert_eq!(world.subjects().len(), 2);
+}
+
+#[test]
+fn a_plan_that_nobody_approved_and_a_claim_of_an_earlier_attempt_hold_nothing() {
+    let early = claim("retrospective_done --note 'too early'");
+    let script = format!("[[turn]]\nattempt = 1\nsteps = [{early}]\n[[turn]]\nattempt = 2\nsteps = [{{ create = \"a\" }}]\n");
+    let settings = Settings { limits: "attempts = 2\nturns = 1\n", tables: ORCHESTRATOR, ..Settings::default() };
+    let world = World::with(&complex(), &script, &settings);
+    world.run(4);
+    let reason = text(&world.last("verified")["reason"]);
+    assert!(reason.contains("plan_approved: nobody approved PLAN.md.") && reason.contains("retrospective_done: "), "{reason}");
+    assert_eq!(world.subjects().len(), 1, "nothing was committed");
+    world.assert_clean();
+}
+
+#[test]
+fn an_agent_raises_the_complexity_and_cannot_claim_what_others_prove() {
+    let steps = [
+        "{ create = \"a\" }".to_owned(),
+        claim("task_classified --complexity 9 --note 'many parts'"),
+        format!(
+            "{{ run = \"{VERDONE} claim plan_approved --note 'yes' && exit 1; {VERDONE} claim correctness_passed --note x && exit 1; exit 0\" }}"
+        ),
+    ];
+    let script = format!("[[turn]]\nsteps = [{}]\n", steps.join(", "));
+    let plan = ONE.replace("  - Verification", "  - Complexity: 2\n  - Verification");
+    let tables = "[done]\nrequire = [\"task_classified\", \"adversarial_passed\"]\n";
+    let world = World::with(&plan, &script, &Settings { limits: "attempts = 1\nturns = 1\n", tables, ..Settings::default() });
+    world.run(4);
+    let reason = text(&world.last("verified")["reason"]);
+    assert!(
+        reason.contains("adversarial_passed: ") && !reason.contains("task_classified"),
+        "a claim of 9 makes it needed: {reason}"
+    );
+    let kept = fs::read_to_string(world.run_dir().join("sessions/claims.jsonl")).unwrap();
+    assert_eq!(kept.lines().count(), 1, "the other claims were refused: {kept}");
+}
+
+#[test]
+fn a_judge_that_refutes_is_heard_and_one_that_touches_files_counts_for_nothing() {
+    let tables = |command: &str| {
+        format!("[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\ncommand = '''{command}'''\n")
+    };
+    let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n[[turn]]\nsteps = [{ append = \"a\", text = \"two\\n\" }]\n";
+    let honest = "grep -q 'Write a' && grep -q two a && echo '{\"verdict\":\"holds\"}' || echo '{\"verdict\":\"refuted\",\"findings\":[\"a lacks two\"]}'";
+    let world = World::with(&complex(), script, &Settings { tables: &tables(honest), ..Settings::default() });
+    world.run(0);
+    let seen = world.all("verified");
+    assert!(text(&seen[0]["reason"]).contains("a second agent refuted it: a lacks two"), "{}", seen[0]);
+    assert_eq!((seen.len(), text(&seen[1]["outcome"]).as_str()), (2, "passed"));
+    world.assert_clean();
+
+    let careless = "touch stray; echo x >> a; echo '{\"verdict\":\"holds\"}'";
+    let limits = "attempts = 1\nturns = 1\n";
+    let world = World::with(&complex(), script, &Settings { limits, tables: &tables(careless), ..Settings::default() });
+    world.run(4);
+    let reason = text(&world.last("verified")["reason"]);
+    assert!(reason.contains("the judge changed files"), "{reason}");
+    assert!(!world.has("stray") && !world.has("a"), "what the judge left is gone with the attempt");
+    world.assert_clean();
+}
+
+#[test]
+fn the_loop_profile_asks_nothing_new_and_tells_other_loops_where_they_look() {
+    let world = World::new(TWO, HONEST);
+    let home = world.sandbox.home().join(".ralph/state");
+    world.run(0);
+    assert!(!home.exists(), "a home that is not there is not made");
+    let world = World::new(TWO, HONEST);
+    let home = world.sandbox.home().join(".ralph/state");
+    fs::create_dir_all(&home).unwrap();
+    world.run(0);
+    let run = text(&world.last("run_started")["run"]);
+    let state: Value = serde_json::from_slice(&fs::read(home.join(&run).join("orchestrator.json")).unwrap()).unwrap();
+    assert_eq!((&state["verified_done"], &state["written_by"]), (&Value::Bool(true), &Value::from("verdone")), "{state}");
+    assert_eq!(state["conditions"]["correctness_passed"], true);
+}

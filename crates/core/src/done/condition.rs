@@ -1,0 +1,149 @@
+//! The conditions that every project knows, and who can prove one.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// The nine conditions, in the order in which work goes through them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// Lessons and past evidence were looked at.
+    MemorySearch,
+    /// The task has a complexity.
+    TaskClassified,
+    /// No question of the task is open.
+    MustHaveAnswered,
+    /// The user accepted the plan as it is.
+    PlanApproved,
+    /// Something was changed, in scope.
+    ImplementationComplete,
+    CorrectnessPassed,
+    QualityPassed,
+    /// Somebody tried to refute it, where it is complex.
+    AdversarialPassed,
+    /// A lesson was kept.
+    RetrospectiveDone,
+}
+
+impl Condition {
+    pub const ALL: [Self; 9] = [
+        Self::MemorySearch,
+        Self::TaskClassified,
+        Self::MustHaveAnswered,
+        Self::PlanApproved,
+        Self::ImplementationComplete,
+        Self::CorrectnessPassed,
+        Self::QualityPassed,
+        Self::AdversarialPassed,
+        Self::RetrospectiveDone,
+    ];
+
+    /// The name in config, JSON and state files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MemorySearch => "memory_search",
+            Self::TaskClassified => "task_classified",
+            Self::MustHaveAnswered => "must_have_answered",
+            Self::PlanApproved => "plan_approved",
+            Self::ImplementationComplete => "implementation_complete",
+            Self::CorrectnessPassed => "correctness_passed",
+            Self::QualityPassed => "quality_passed",
+            Self::AdversarialPassed => "adversarial_passed",
+            Self::RetrospectiveDone => "retrospective_done",
+        }
+    }
+
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|condition| condition.name() == name)
+    }
+
+    /// Whether a word of the agent's counts for it at all.
+    pub fn can_be_claimed(self) -> bool {
+        match self {
+            Self::TaskClassified | Self::RetrospectiveDone => true,
+            Self::MemorySearch
+            | Self::MustHaveAnswered
+            | Self::PlanApproved
+            | Self::ImplementationComplete
+            | Self::CorrectnessPassed
+            | Self::QualityPassed
+            | Self::AdversarialPassed => false,
+        }
+    }
+
+    /// Who proves it where nothing else is known.
+    pub(super) fn prover(self) -> Prover {
+        match self {
+            Self::MemorySearch => Prover::Record,
+            Self::TaskClassified | Self::MustHaveAnswered | Self::PlanApproved => Prover::Plan,
+            Self::ImplementationComplete => Prover::Git,
+            Self::CorrectnessPassed => Prover::Gate("correctness".to_owned()),
+            Self::QualityPassed => Prover::Gate("quality".to_owned()),
+            Self::AdversarialPassed => Prover::Gate("adversarial".to_owned()),
+            Self::RetrospectiveDone => Prover::Lessons,
+        }
+    }
+}
+
+/// Who proves a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prover {
+    /// The checks of a stage, run by Verdone.
+    Gate(String),
+    Git,
+    Plan,
+    /// The agent's word, with a note: the weakest.
+    Claim,
+    /// A command that knows what CI said about a commit.
+    Ci,
+    /// A second agent that was asked to refute.
+    Judge,
+    /// What hooks recorded of the session.
+    Record,
+    /// The project's lessons.
+    Lessons,
+    /// Files of another tool.
+    State,
+}
+
+impl Prover {
+    /// Those that a config can name; `gate:` is followed by a stage.
+    pub const NAMES: [&'static str; 6] = ["gate:<stage>", "git", "plan", "claim", "ci", "judge"];
+
+    /// As config spells it; nothing for a name that nobody has.
+    pub fn read(text: &str) -> Option<Self> {
+        match text.trim() {
+            "git" => Some(Self::Git),
+            "plan" => Some(Self::Plan),
+            "claim" => Some(Self::Claim),
+            "ci" => Some(Self::Ci),
+            "judge" => Some(Self::Judge),
+            other => {
+                let stage = other.strip_prefix("gate:")?.trim();
+                (!stage.is_empty()).then(|| Self::Gate(stage.to_owned()))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Prover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gate(stage) => write!(f, "gate:{stage}"),
+            Self::Git => f.write_str("git"),
+            Self::Plan => f.write_str("plan"),
+            Self::Claim => f.write_str("claim"),
+            Self::Ci => f.write_str("ci"),
+            Self::Judge => f.write_str("judge"),
+            Self::Record => f.write_str("record"),
+            Self::Lessons => f.write_str("lessons"),
+            Self::State => f.write_str("state"),
+        }
+    }
+}
+
+impl Serialize for Prover {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,376 @@
+//! Facts in, a report out. The gravest of several facts about a condition counts.
+
+use super::{
+    ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, DoneReport, DoneSettings, Facts, GateFact, GitFact, JudgeFact, Judged,
+    Lessons, Memory, Outcome, OwnCondition, PlanFact, Profile, Prover, StateFile, UNKNOWN_COMPLEXITY,
+};
+
+/// How many names a sentence lists.
+const NAMED: usize = 3;
+
+/// The complexity that a task counts as, and who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Complexity {
+    pub value: u8,
+    pub source: Source,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Plan,
+    Config,
+    /// The agent raised it, or nobody else said anything.
+    Claim,
+    /// Nobody said anything.
+    Nobody,
+}
+
+/// A plan or the config say it, an agent may raise it.
+pub fn complexity(settings: &DoneSettings, facts: &Facts) -> Complexity {
+    let planned = match &facts.plan {
+        PlanFact::Found { complexity, .. } => *complexity,
+        PlanFact::Absent | PlanFact::Unreadable { .. } => None,
+    };
+    let configured = settings.complexity.and_then(|value| u8::try_from(value).ok());
+    let (value, source) = match (planned, configured) {
+        (Some(value), _) => (value, Source::Plan),
+        (None, Some(value)) => (value, Source::Config),
+        (None, None) => (UNKNOWN_COMPLEXITY, Source::Nobody),
+    };
+    let claimed = claims(facts, Condition::TaskClassified.name()).filter_map(|claim| claim.complexity).max();
+    match (claimed, source) {
+        (Some(claimed), _) if claimed > value => Complexity { value: claimed, source: Source::Claim },
+        (Some(_), Source::Nobody) => Complexity { value, source: Source::Claim },
+        (Some(_) | None, _) => Complexity { value, source },
+    }
+}
+
+/// Judges every condition.
+pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
+    let complexity = complexity(settings, facts);
+    let known = Condition::ALL.into_iter().map(|condition| {
+        let (outcome, prover) = built_in(condition, settings, facts, complexity);
+        Judged { name: condition.name().to_owned(), required: settings.requires(condition.name()), outcome, prover }
+    });
+    let own = settings.condition.iter().map(|own| Judged {
+        name: own.name.clone(),
+        required: settings.requires(&own.name),
+        outcome: own_condition(own, settings, facts, complexity),
+        prover: own.prover(),
+    });
+    let mut conditions: Vec<Judged> = known.chain(own).collect();
+    // A gate counts because it is configured: no list of conditions makes a red one green.
+    let covers = |judged: &Judged, stage: &str| judged.required && judged.prover == Prover::Gate(stage.to_owned());
+    for (stage, fact) in &facts.gates {
+        if !conditions.iter().any(|judged| covers(judged, stage)) {
+            let prover = Prover::Gate(stage.clone());
+            conditions.push(Judged {
+                name: prover.to_string(),
+                required: true,
+                outcome: gate(stage, fact.clone(), false),
+                prover,
+            });
+        }
+    }
+    conditions.push(Judged { name: "tasks_closed".to_owned(), required: true, outcome: tasks(facts), prover: Prover::Record });
+    conditions.push(Judged { name: "state_files".to_owned(), required: true, outcome: state(facts), prover: Prover::State });
+    DoneReport { conditions }
+}
+
+fn built_in(condition: Condition, settings: &DoneSettings, facts: &Facts, complexity: Complexity) -> (Outcome, Prover) {
+    let asked = settings.asks_for(condition.name());
+    let usual = condition.prover();
+    match condition {
+        Condition::MemorySearch => (memory(&facts.memory), usual),
+        Condition::TaskClassified => classified(complexity),
+        Condition::MustHaveAnswered => (questions(&facts.plan), usual),
+        Condition::PlanApproved => (approved(&facts.plan), usual),
+        Condition::ImplementationComplete => (implemented(&facts.git, settings.profile), usual),
+        Condition::CorrectnessPassed => (correctness(facts, asked), usual),
+        Condition::QualityPassed => (gate("quality", stage(facts, "quality"), asked), usual),
+        Condition::AdversarialPassed => adversarial(settings, facts, complexity.value),
+        Condition::RetrospectiveDone => retrospective(facts),
+    }
+}
+
+fn own_condition(own: &OwnCondition, settings: &DoneSettings, facts: &Facts, complexity: Complexity) -> Outcome {
+    if u32::from(complexity.value) < own.min_complexity {
+        return not_needed(format!("the complexity is {}, below {}", complexity.value, own.min_complexity));
+    }
+    let outcome = match own.prover() {
+        Prover::Gate(stage_name) if stage_name == "correctness" => correctness(facts, true),
+        Prover::Gate(stage_name) => gate(&stage_name, stage(facts, &stage_name), true),
+        Prover::Git => implemented(&facts.git, settings.profile),
+        Prover::Plan => approved(&facts.plan),
+        Prover::Claim => claimed(&own.name, facts),
+        Prover::Ci => ci(&facts.ci),
+        Prover::Judge => judged(&facts.judge),
+        Prover::Record | Prover::Lessons | Prover::State => unknown("a config cannot name this prover"),
+    };
+    match (outcome, &own.todo) {
+        (Outcome::Missing { why, .. }, Some(todo)) => missing(why, todo.trim_end_matches('.')),
+        (other, _) => other,
+    }
+}
+
+fn memory(memory: &Memory) -> Outcome {
+    match memory {
+        Memory::Queried { by } => held(by),
+        Memory::NothingThere => not_needed("there are no lessons and no runs yet"),
+        Memory::NotQueried => missing(
+            "neither the lessons of this project nor past runs were looked at in this session",
+            "Read .verdone/guardrails.md, or run `verdone log`",
+        ),
+        Memory::Unknown { why } => unknown(why),
+    }
+}
+
+fn classified(complexity: Complexity) -> (Outcome, Prover) {
+    let value = complexity.value;
+    match complexity.source {
+        Source::Plan => (held(format!("the plan says {value}")), Prover::Plan),
+        Source::Config => (held(format!("the config says {value}")), Prover::Plan),
+        Source::Claim => (held(format!("the agent says so (a claim, no proof); it counts as {value}")), Prover::Claim),
+        Source::Nobody => (
+            missing(
+                format!("nobody said how complex the task is, so it counts as {value}"),
+                "Add `Complexity: 1` to `10` to the story, or run `verdone claim task_classified --complexity N --note WHY`",
+            ),
+            Prover::Plan,
+        ),
+    }
+}
+
+fn questions(plan: &PlanFact) -> Outcome {
+    match plan {
+        PlanFact::Absent => not_needed("there is no plan that could ask"),
+        PlanFact::Unreadable { why } => unknown(why),
+        PlanFact::Found { questions, .. } if questions.is_empty() => held("the plan has no open question"),
+        PlanFact::Found { questions, name, .. } => missing(
+            format!("{} open: {}", counted(questions.len(), "question is", "questions are"), listed(questions)),
+            format!("Ask the user; the answer goes below the question in {name}, as `Answer: …`"),
+        ),
+    }
+}
+
+fn approved(plan: &PlanFact) -> Outcome {
+    const TODO: &str = "The user runs `verdone plan approve`; an agent cannot";
+    match plan {
+        PlanFact::Absent => missing("there is no plan", "Make one (`verdone plan new`), and the user approves it"),
+        PlanFact::Unreadable { why } => unknown(why),
+        PlanFact::Found { approval, name, .. } => match approval {
+            Approval::Approved => held(format!("the user approved {name} as it is")),
+            Approval::Changed => missing(format!("{name} was changed since it was approved"), TODO),
+            Approval::WrittenBy(agent) => missing(format!("{name} was written by an agent ({agent}) and not approved"), TODO),
+            Approval::NeverAsked => missing(format!("nobody approved {name}"), TODO),
+        },
+    }
+}
+
+fn implemented(git: &GitFact, profile: Profile) -> Outcome {
+    let (changed, outside, uncommitted) = match git {
+        GitFact::Unknown { why } => return unknown(why),
+        GitFact::Seen { changed, outside, uncommitted } => (*changed, outside, uncommitted),
+    };
+    if changed == 0 {
+        let why = match outside.len() {
+            0 => "nothing was changed".to_owned(),
+            _ => format!("nothing was changed inside the story's scope, only {}", listed(outside)),
+        };
+        return missing(why, "Make the change that the task asks for");
+    }
+    let files = counted(changed as usize, "file was changed", "files were changed");
+    match (uncommitted.is_empty(), profile) {
+        (true, _) => held(files),
+        (false, Profile::Loop) => held(format!("{files}; in no commit yet: {}", listed(uncommitted))),
+        (false, Profile::Orchestrator) => {
+            missing(format!("changes are in no commit: {}", listed(uncommitted)), "Commit them, or take them back")
+        }
+    }
+}
+
+/// The story's own checks belong to it.
+fn correctness(facts: &Facts, asked: bool) -> Outcome {
+    let (own, gates) = (facts.own_checks.clone(), stage(facts, "correctness"));
+    let fact = match (own, gates) {
+        (GateFact::Green { checks: own }, GateFact::Green { checks }) => {
+            GateFact::Green { checks: own.into_iter().chain(checks).collect() }
+        }
+        (GateFact::Red { failed: own }, GateFact::Red { failed }) => {
+            GateFact::Red { failed: own.into_iter().chain(failed).collect() }
+        }
+        (own, gates) => own.max(gates),
+    };
+    let any = facts.gates.values().any(|fact| *fact != GateFact::NotConfigured);
+    match fact {
+        GateFact::NotConfigured if !any => {
+            unknown("no check is configured, so nothing can be proven: add a [[gate]] to .verdone/config.toml")
+        }
+        fact => gate("correctness", fact, asked),
+    }
+}
+
+fn stage(facts: &Facts, name: &str) -> GateFact {
+    facts.gates.get(name).cloned().unwrap_or_default()
+}
+
+fn gate(stage: &str, fact: GateFact, asked: bool) -> Outcome {
+    match fact {
+        GateFact::Green { checks } => {
+            held(format!("{} green: {}", counted(checks.len(), "check is", "checks are"), listed(&checks)))
+        }
+        GateFact::Red { failed } => {
+            missing(format!("{} red: {}", counted(failed.len(), "check is", "checks are"), listed(&failed)), "Mend what fails")
+        }
+        GateFact::Unknown { why } => unknown(why),
+        GateFact::NotConfigured if asked => {
+            unknown(format!("no gate of the stage {stage:?} is configured: add a [[gate]] to .verdone/config.toml"))
+        }
+        GateFact::NotConfigured => not_needed(format!("no gate of the stage {stage:?} is configured")),
+    }
+}
+
+/// A gate or a judge; both, where there are both.
+fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (Outcome, Prover) {
+    let by_gate = stage(facts, "adversarial");
+    let gate_prover = Prover::Gate("adversarial".to_owned());
+    // Who was asked is heard, however simple the task is.
+    if let GateFact::Red { .. } = by_gate {
+        return (gate("adversarial", by_gate, true), gate_prover);
+    }
+    if let JudgeFact::Refuted { .. } = facts.judge {
+        return (judged(&facts.judge), Prover::Judge);
+    }
+    if complexity < ADVERSARIAL_FROM {
+        return (not_needed(format!("the complexity is {complexity}, below {ADVERSARIAL_FROM}")), gate_prover);
+    }
+    let asks_judge = settings.judge.enabled;
+    match (by_gate, &facts.judge) {
+        (GateFact::NotConfigured, JudgeFact::Off) => {
+            let why = if asks_judge {
+                "the judge was not asked: run `verdone done --ask`"
+            } else {
+                "there is neither a gate of the stage \"adversarial\" nor a judge: add one to .verdone/config.toml"
+            };
+            (unknown(why), gate_prover)
+        }
+        (GateFact::NotConfigured, by_judge) => (judged(by_judge), Prover::Judge),
+        (by_gate, _) => (gate("adversarial", by_gate, true), gate_prover),
+    }
+}
+
+fn judged(judge: &JudgeFact) -> Outcome {
+    match judge {
+        JudgeFact::Off => unknown("the judge was not asked: set `enabled = true` in [done.judge], then run `verdone done --ask`"),
+        JudgeFact::Holds => held("a second agent found nothing against it"),
+        JudgeFact::Unknown { why } => unknown(why),
+        JudgeFact::Refuted { findings } if findings.is_empty() => {
+            missing("a second agent refuted it, and did not say why", "Look at the work once more, as somebody who doubts it")
+        }
+        JudgeFact::Refuted { findings } => missing(
+            format!("a second agent refuted it: {}", listed(findings)),
+            "Mend what it found, or show in the work why it is wrong",
+        ),
+    }
+}
+
+fn retrospective(facts: &Facts) -> (Outcome, Prover) {
+    let name = Condition::RetrospectiveDone.name();
+    match (&facts.lessons, claims(facts, name).last()) {
+        (Lessons::New, _) => (held("a lesson was added to .verdone/guardrails.md"), Prover::Lessons),
+        (Lessons::Same | Lessons::Unknown { .. }, Some(claim)) => (held(said(claim)), Prover::Claim),
+        (Lessons::Same, None) => (
+            missing(
+                "nothing was learned, or it was not kept",
+                "Add a lesson to .verdone/guardrails.md, or run `verdone claim retrospective_done --note WHAT`",
+            ),
+            Prover::Lessons,
+        ),
+        (Lessons::Unknown { why }, None) => {
+            (unknown(format!("{why}; `verdone claim retrospective_done --note WHAT` says what was learned")), Prover::Lessons)
+        }
+    }
+}
+
+fn claimed(name: &str, facts: &Facts) -> Outcome {
+    match claims(facts, name).last() {
+        Some(claim) => held(said(claim)),
+        None => missing("nobody claimed it", format!("When it is true, run `verdone claim {name} --note WHY`")),
+    }
+}
+
+fn ci(ci: &CiFact) -> Outcome {
+    match ci {
+        CiFact::Off => unknown("CI was not asked: set `command` in [done.ci], then run `verdone done --ask`"),
+        CiFact::NotYet => not_needed("CI knows commits, and there is none yet: `verdone done --ask` asks it later"),
+        CiFact::Green { commit } => held(format!("CI is green for {commit}")),
+        CiFact::Unknown { why } => unknown(why),
+        CiFact::Red { commit, said } => {
+            let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+            missing(format!("CI is red for {commit}{said}"), "Mend what fails there")
+        }
+    }
+}
+
+fn tasks(facts: &Facts) -> Outcome {
+    match facts.tasks.len() {
+        0 => not_needed("no task is open"),
+        count => missing(
+            format!("{} not finished: {}", counted(count, "task is", "tasks are"), listed(&facts.tasks)),
+            "Finish them, or delete those that are no longer wanted",
+        ),
+    }
+}
+
+/// Nothing in such a file opens the gate; here is only what closes it.
+fn state(facts: &Facts) -> Outcome {
+    let words = |file: &StateFile| match file {
+        StateFile::Closed { file, why } | StateFile::Unreadable { file, why } => format!("{file}: {why}"),
+    };
+    let closed: Vec<String> =
+        facts.state_files.iter().filter(|file| matches!(file, StateFile::Closed { .. })).map(words).collect();
+    let unread: Vec<String> =
+        facts.state_files.iter().filter(|file| matches!(file, StateFile::Unreadable { .. })).map(words).collect();
+    match (closed.is_empty(), unread.is_empty()) {
+        (true, true) => not_needed("no other tool says that there is work left"),
+        (true, false) => unknown(listed(&unread)),
+        (false, _) => missing(listed(&closed), "Finish what that tool waits for; it writes the file itself"),
+    }
+}
+
+fn claims<'a>(facts: &'a Facts, name: &str) -> impl Iterator<Item = &'a Claim> {
+    let name = name.to_owned();
+    facts.claims.iter().filter(move |claim| claim.name == name && !claim.note.trim().is_empty())
+}
+
+fn said(claim: &Claim) -> String {
+    format!("the agent says so (a claim, no proof): {}", claim.note.trim())
+}
+
+fn held(by: impl Into<String>) -> Outcome {
+    Outcome::Held { by: by.into() }
+}
+
+fn not_needed(why: impl Into<String>) -> Outcome {
+    Outcome::NotNeeded { why: why.into() }
+}
+
+fn unknown(why: impl Into<String>) -> Outcome {
+    Outcome::Unknown { why: why.into() }
+}
+
+fn missing(why: impl Into<String>, todo: impl Into<String>) -> Outcome {
+    Outcome::Missing { why: why.into(), todo: todo.into() }
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
+    match names.len().saturating_sub(NAMED) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
+}

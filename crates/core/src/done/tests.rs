@@ -1,0 +1,372 @@
+use super::*;
+
+/// Everything held, for a complex task.
+fn all_held() -> Facts {
+    let green = |name: &str| GateFact::Green { checks: vec![name.to_owned()] };
+    Facts {
+        memory: Memory::Queried { by: "guardrails.md was read".to_owned() },
+        plan: plan(Approval::Approved, Some(8), &[]),
+        git: git(2, &[], &[]),
+        gates: [("correctness", "test"), ("quality", "lint"), ("adversarial", "review")]
+            .into_iter()
+            .map(|(stage, name)| (stage.to_owned(), green(name)))
+            .collect(),
+        own_checks: green("own"),
+        claims: Vec::new(),
+        lessons: Lessons::New,
+        ci: CiFact::Green { commit: "c1".to_owned() },
+        judge: JudgeFact::Holds,
+        tasks: Vec::new(),
+        state_files: Vec::new(),
+    }
+}
+
+fn plan(approval: Approval, complexity: Option<u8>, questions: &[&str]) -> PlanFact {
+    let questions = questions.iter().map(ToString::to_string).collect();
+    PlanFact::Found { name: "PLAN.md".to_owned(), approval, complexity, questions }
+}
+
+fn git(changed: u32, outside: &[&str], uncommitted: &[&str]) -> GitFact {
+    let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    GitFact::Seen { changed, outside: owned(outside), uncommitted: owned(uncommitted) }
+}
+
+fn claim(name: &str, note: &str, complexity: Option<u8>) -> Claim {
+    Claim { at: "2026-11-15T08:00:00Z".to_owned(), name: name.to_owned(), note: note.to_owned(), complexity }
+}
+
+fn orchestrator() -> DoneSettings {
+    DoneSettings { profile: Profile::Orchestrator, ..DoneSettings::default() }
+}
+
+fn gate_of(stage: &str, fact: GateFact) -> impl Fn(&mut Facts) {
+    let stage = stage.to_owned();
+    move |facts| {
+        if fact == GateFact::NotConfigured {
+            facts.gates.remove(&stage);
+        } else {
+            facts.gates.insert(stage.clone(), fact.clone());
+        }
+    }
+}
+
+fn red() -> GateFact {
+    GateFact::Red { failed: vec!["x: failed with exit code 1".to_owned()] }
+}
+
+fn no_idea() -> GateFact {
+    GateFact::Unknown { why: "x was not found".to_owned() }
+}
+
+type Change = Box<dyn Fn(&mut Facts)>;
+
+fn by<F: Fn(&mut Facts) + 'static>(change: F) -> Change {
+    Box::new(change)
+}
+
+/// Each condition with every outcome of its prover: what it is in the profile that wants all, and in the loop.
+#[test]
+fn every_condition_with_every_outcome_of_its_prover() {
+    let unknown = || "nobody knows".to_owned();
+    let table: Vec<(&str, Change, &str, &str)> = vec![
+        ("memory_search", by(|_| {}), "held", "held"),
+        ("memory_search", by(|f| f.memory = Memory::NotQueried), "missing", "missing"),
+        ("memory_search", by(|f| f.memory = Memory::NothingThere), "not needed", "not needed"),
+        ("memory_search", by(move |f| f.memory = Memory::Unknown { why: unknown() }), "unknown", "unknown"),
+        ("task_classified", by(|_| {}), "held", "held"),
+        ("task_classified", by(|f| f.plan = plan(Approval::Approved, None, &[])), "missing", "missing"),
+        ("task_classified", by(|f| f.plan = PlanFact::Absent), "missing", "missing"),
+        (
+            "task_classified",
+            by(|f| {
+                f.plan = PlanFact::Absent;
+                f.claims.push(claim("task_classified", "many parts", Some(9)));
+            }),
+            "held",
+            "held",
+        ),
+        (
+            "task_classified",
+            by(|f| {
+                f.plan = PlanFact::Absent;
+                f.claims.push(claim("task_classified", "no number", None));
+            }),
+            "missing",
+            "missing",
+        ),
+        ("must_have_answered", by(|_| {}), "held", "held"),
+        ("must_have_answered", by(|f| f.plan = plan(Approval::Approved, None, &["which port?"])), "missing", "missing"),
+        ("must_have_answered", by(|f| f.plan = PlanFact::Absent), "not needed", "not needed"),
+        ("must_have_answered", by(move |f| f.plan = PlanFact::Unreadable { why: unknown() }), "unknown", "unknown"),
+        ("plan_approved", by(|_| {}), "held", "held"),
+        ("plan_approved", by(|f| f.plan = plan(Approval::Changed, None, &[])), "missing", "missing"),
+        ("plan_approved", by(|f| f.plan = plan(Approval::WrittenBy("x".to_owned()), None, &[])), "missing", "missing"),
+        ("plan_approved", by(|f| f.plan = plan(Approval::NeverAsked, None, &[])), "missing", "missing"),
+        ("plan_approved", by(|f| f.plan = PlanFact::Absent), "missing", "missing"),
+        ("plan_approved", by(move |f| f.plan = PlanFact::Unreadable { why: unknown() }), "unknown", "unknown"),
+        ("implementation_complete", by(|_| {}), "held", "held"),
+        ("implementation_complete", by(|f| f.git = git(0, &[], &[])), "missing", "missing"),
+        ("implementation_complete", by(|f| f.git = git(0, &["else.rs"], &[])), "missing", "missing"),
+        ("implementation_complete", by(|f| f.git = git(1, &[], &["a.rs"])), "missing", "held"),
+        ("implementation_complete", by(move |f| f.git = GitFact::Unknown { why: unknown() }), "unknown", "unknown"),
+        ("correctness_passed", by(|_| {}), "held", "held"),
+        ("correctness_passed", by(gate_of("correctness", red())), "missing", "missing"),
+        ("correctness_passed", by(gate_of("correctness", no_idea())), "unknown", "unknown"),
+        ("correctness_passed", by(|f| f.own_checks = red()), "missing", "missing"),
+        ("correctness_passed", by(|f| f.own_checks = no_idea()), "unknown", "unknown"),
+        ("correctness_passed", by(gate_of("correctness", GateFact::NotConfigured)), "held", "held"),
+        (
+            "correctness_passed",
+            by(|f| {
+                f.gates.remove("correctness");
+                f.own_checks = GateFact::NotConfigured;
+            }),
+            "unknown",
+            "not needed",
+        ),
+        (
+            "correctness_passed",
+            by(|f| {
+                f.gates.clear();
+                f.own_checks = GateFact::NotConfigured;
+            }),
+            "unknown",
+            "unknown",
+        ),
+        ("quality_passed", by(|_| {}), "held", "held"),
+        ("quality_passed", by(gate_of("quality", red())), "missing", "missing"),
+        ("quality_passed", by(gate_of("quality", no_idea())), "unknown", "unknown"),
+        ("quality_passed", by(gate_of("quality", GateFact::NotConfigured)), "unknown", "not needed"),
+        ("adversarial_passed", by(|_| {}), "held", "held"),
+        ("adversarial_passed", by(gate_of("adversarial", red())), "missing", "missing"),
+        ("adversarial_passed", by(gate_of("adversarial", no_idea())), "unknown", "unknown"),
+        ("adversarial_passed", by(gate_of("adversarial", GateFact::NotConfigured)), "held", "held"),
+        ("adversarial_passed", by(|f| f.judge = JudgeFact::Refuted { findings: vec!["a".to_owned()] }), "missing", "missing"),
+        ("adversarial_passed", by(|f| f.plan = plan(Approval::Approved, Some(6), &[])), "not needed", "not needed"),
+        (
+            "adversarial_passed",
+            by(|f| {
+                f.plan = plan(Approval::Approved, Some(3), &[]);
+                f.judge = JudgeFact::Refuted { findings: Vec::new() };
+            }),
+            "missing",
+            "missing",
+        ),
+        (
+            "adversarial_passed",
+            by(|f| {
+                f.plan = plan(Approval::Approved, Some(3), &[]);
+                f.gates.insert("adversarial".to_owned(), red());
+            }),
+            "missing",
+            "missing",
+        ),
+        (
+            "adversarial_passed",
+            by(move |f| {
+                f.gates.remove("adversarial");
+                f.judge = JudgeFact::Unknown { why: unknown() };
+            }),
+            "unknown",
+            "unknown",
+        ),
+        (
+            "adversarial_passed",
+            by(|f| {
+                f.gates.remove("adversarial");
+                f.judge = JudgeFact::Off;
+            }),
+            "unknown",
+            "unknown",
+        ),
+        ("retrospective_done", by(|_| {}), "held", "held"),
+        ("retrospective_done", by(|f| f.lessons = Lessons::Same), "missing", "missing"),
+        ("retrospective_done", by(move |f| f.lessons = Lessons::Unknown { why: unknown() }), "unknown", "unknown"),
+        (
+            "retrospective_done",
+            by(|f| {
+                f.lessons = Lessons::Same;
+                f.claims.push(claim("retrospective_done", "tests first", None));
+            }),
+            "held",
+            "held",
+        ),
+        (
+            "retrospective_done",
+            by(|f| {
+                f.lessons = Lessons::Same;
+                f.claims.push(claim("retrospective_done", " ", None));
+            }),
+            "missing",
+            "missing",
+        ),
+        ("tasks_closed", by(|_| {}), "not needed", "not needed"),
+        ("tasks_closed", by(|f| f.tasks.push("do A".to_owned())), "missing", "missing"),
+        ("state_files", by(|_| {}), "not needed", "not needed"),
+        (
+            "state_files",
+            by(|f| f.state_files.push(StateFile::Closed { file: "loop.json".to_owned(), why: "not done".to_owned() })),
+            "missing",
+            "missing",
+        ),
+        (
+            "state_files",
+            by(|f| f.state_files.push(StateFile::Unreadable { file: "loop.json".to_owned(), why: "a pipe".to_owned() })),
+            "unknown",
+            "unknown",
+        ),
+    ];
+    for (n, (name, change, strict, lax)) in table.iter().enumerate() {
+        let mut facts = all_held();
+        change(&mut facts);
+        for (settings, expected) in [(orchestrator(), *strict), (DoneSettings::default(), *lax)] {
+            let report = judge(&settings, &facts);
+            let judged = report.get(name).unwrap();
+            assert_eq!(judged.outcome.words(), expected, "row {n}: {name} in {:?}: {:?}", settings.profile, judged.outcome);
+            // Whatever is required and neither held nor unneeded keeps the work from being done, and is told.
+            let closed = judged.required && matches!(expected, "missing" | "unknown");
+            assert_eq!(report.open().iter().any(|line| line.starts_with(&format!("{name}: "))), closed, "row {n}");
+            assert!(!closed || report.standing() > Standing::Done, "row {n}");
+        }
+    }
+}
+
+#[test]
+fn a_users_own_condition_with_every_prover_and_outcome() {
+    let own = |prover: &str| OwnCondition { name: "mine".to_owned(), prover: prover.to_owned(), min_complexity: 0, todo: None };
+    let unknown = || "nobody knows".to_owned();
+    let table: Vec<(&str, Change, &str)> = vec![
+        ("gate:quality", by(|_| {}), "held"),
+        ("gate:quality", by(gate_of("quality", red())), "missing"),
+        ("gate:quality", by(gate_of("quality", no_idea())), "unknown"),
+        ("gate:e2e", by(|_| {}), "unknown"),
+        ("gate:correctness", by(|f| f.own_checks = red()), "missing"),
+        ("git", by(|_| {}), "held"),
+        ("git", by(|f| f.git = git(0, &[], &[])), "missing"),
+        ("git", by(move |f| f.git = GitFact::Unknown { why: unknown() }), "unknown"),
+        ("plan", by(|_| {}), "held"),
+        ("plan", by(|f| f.plan = plan(Approval::Changed, None, &[])), "missing"),
+        ("plan", by(move |f| f.plan = PlanFact::Unreadable { why: unknown() }), "unknown"),
+        ("claim", by(|_| {}), "missing"),
+        ("claim", by(|f| f.claims.push(claim("mine", "I looked", None))), "held"),
+        ("claim", by(|f| f.claims.push(claim("mine", "", None))), "missing"),
+        ("claim", by(|f| f.claims.push(claim("others", "I looked", None))), "missing"),
+        ("ci", by(|_| {}), "held"),
+        ("ci", by(|f| f.ci = CiFact::Off), "unknown"),
+        ("ci", by(|f| f.ci = CiFact::NotYet), "not needed"),
+        ("ci", by(move |f| f.ci = CiFact::Unknown { why: unknown() }), "unknown"),
+        ("ci", by(|f| f.ci = CiFact::Red { commit: "c1".to_owned(), said: String::new() }), "missing"),
+        ("judge", by(|_| {}), "held"),
+        ("judge", by(|f| f.judge = JudgeFact::Off), "unknown"),
+        ("judge", by(move |f| f.judge = JudgeFact::Unknown { why: unknown() }), "unknown"),
+        ("judge", by(|f| f.judge = JudgeFact::Refuted { findings: Vec::new() }), "missing"),
+    ];
+    for (prover, change, expected) in table {
+        let mut facts = all_held();
+        change(&mut facts);
+        let settings = DoneSettings { condition: vec![own(prover)], ..DoneSettings::default() };
+        let report = judge(&settings, &facts);
+        let judged = report.get("mine").unwrap();
+        assert!(judged.required && judged.prover.to_string() == prover, "{judged:?}");
+        assert_eq!(judged.outcome.words(), expected, "{prover}: {:?}", judged.outcome);
+    }
+    let simple = OwnCondition { min_complexity: 9, ..own("claim") };
+    let settings = DoneSettings { condition: vec![simple], ..DoneSettings::default() };
+    assert_eq!(judge(&settings, &all_held()).get("mine").unwrap().outcome.words(), "not needed");
+    let told = OwnCondition { todo: Some("Open the page.".to_owned()), ..own("claim") };
+    let settings = DoneSettings { condition: vec![told], ..DoneSettings::default() };
+    assert_eq!(judge(&settings, &all_held()).open(), ["mine: nobody claimed it. Open the page."]);
+}
+
+#[test]
+fn a_claim_proves_nothing_that_gates_git_plan_or_ci_have_to_prove() {
+    let own = OwnCondition { name: "green".to_owned(), prover: "ci".to_owned(), min_complexity: 0, todo: None };
+    let settings = DoneSettings { condition: vec![own], ..orchestrator() };
+    let mut facts = Facts::default();
+    let nothing = judge(&settings, &facts);
+    for name in settings.names() {
+        facts.claims.push(claim(name, "it is so", Some(1)));
+    }
+    let claimed = judge(&settings, &facts);
+    for judged in &claimed.conditions {
+        let before = nothing.get(&judged.name).unwrap();
+        if settings.can_be_claimed(&judged.name) == Some(true) {
+            assert_eq!((judged.outcome.words(), &judged.prover), ("held", &Prover::Claim), "{}", judged.name);
+            let Outcome::Held { by } = &judged.outcome else { unreachable!("held") };
+            assert!(by.contains("a claim, no proof"), "{by}");
+        } else {
+            assert_eq!(judged, before);
+        }
+    }
+    assert!(claimed.standing() > Standing::Done);
+}
+
+#[test]
+fn a_complexity_comes_from_plan_or_config_and_an_agent_only_raises_it() {
+    let config = |value| DoneSettings { complexity: value, ..DoneSettings::default() };
+    let facts = |planned, claimed: &[u8]| Facts {
+        plan: plan(Approval::Approved, planned, &[]),
+        claims: claimed.iter().map(|value| claim("task_classified", "because", Some(*value))).collect(),
+        ..Facts::default()
+    };
+    for (configured, planned, claimed, value, source) in [
+        (None, None, &[][..], 7, Source::Nobody),
+        (None, None, &[3], 7, Source::Claim),
+        (None, None, &[9], 9, Source::Claim),
+        (Some(2), None, &[], 2, Source::Config),
+        (Some(2), Some(5), &[], 5, Source::Plan),
+        (Some(9), Some(5), &[], 5, Source::Plan),
+        (None, Some(8), &[1], 8, Source::Plan),
+        (None, Some(3), &[2, 8, 4], 8, Source::Claim),
+    ] {
+        let found = complexity(&config(configured), &facts(planned, claimed));
+        assert_eq!((found.value, found.source), (value, source), "{configured:?} {planned:?} {claimed:?}");
+    }
+}
+
+#[test]
+fn a_complexity_is_a_number_or_a_word() {
+    for (text, expected) in [
+        ("low", Some(3)),
+        ("Medium", Some(5)),
+        ("**high** (two services)", Some(8)),
+        ("7", Some(7)),
+        ("10/10", Some(10)),
+        ("11", None),
+        ("0", None),
+        ("-3", None),
+        ("", None),
+        ("who knows", None),
+        ("99999999999999", None),
+    ] {
+        assert_eq!(read_complexity(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_list_of_conditions_replaces_that_of_the_profile_and_makes_no_red_gate_green() {
+    let settings = DoneSettings { require: vec!["memory_search".to_owned()], ..orchestrator() };
+    let mut facts = Facts { memory: Memory::Queried { by: "x".to_owned() }, ..Facts::default() };
+    let report = judge(&settings, &facts);
+    assert_eq!((report.standing(), report.open().len()), (Standing::Done, 0), "{:?}", report.open());
+    facts.gates.insert("security".to_owned(), red());
+    facts.gates.insert("quality".to_owned(), red());
+    let report = judge(&settings, &facts);
+    let names: Vec<&str> =
+        report.conditions.iter().filter(|judged| judged.name.starts_with("gate:")).map(|judged| judged.name.as_str()).collect();
+    assert_eq!(names, ["gate:quality", "gate:security"]);
+    assert_eq!(report.standing(), Standing::Open);
+}
+
+#[test]
+fn nothing_known_is_never_done_and_all_held_is() {
+    for settings in [DoneSettings::default(), orchestrator()] {
+        assert!(judge(&settings, &Facts::default()).standing() > Standing::Done);
+        let report = judge(&settings, &all_held());
+        assert_eq!((report.standing(), report.open()), (Standing::Done, Vec::new()));
+    }
+    assert_eq!(DoneReport::default().standing(), Standing::Unknown, "no condition at all proves nothing");
+    let json = serde_json::to_value(judge(&orchestrator(), &all_held())).unwrap();
+    assert_eq!(json["conditions"][5]["prover"], "gate:correctness");
+    assert_eq!(json["conditions"][5]["outcome"], "held");
+}

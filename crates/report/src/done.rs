@@ -1,0 +1,36 @@
+//! How a session stands: a line for each condition, and below it what to do.
+
+use verdone_core::done::{DoneReport, Judged, Outcome, Standing};
+
+use crate::width::clean;
+
+/// The page of `verdone done`.
+pub fn done_page(report: &DoneReport, session: &str, complexity: u8) -> String {
+    let open = report.open().len();
+    let first = match (report.standing(), open) {
+        (Standing::Done, _) => "Done: everything that is asked for holds".to_owned(),
+        (Standing::Unknown | Standing::Open, 1) => "Not done: 1 condition does not hold".to_owned(),
+        (Standing::Unknown | Standing::Open, open) => format!("Not done: {open} conditions do not hold"),
+    };
+    let mut out = format!("{first} (session {}, complexity {complexity}).\n\n", clean(session));
+    let (required, others): (Vec<&Judged>, Vec<&Judged>) = report.conditions.iter().partition(|judged| judged.required);
+    out.extend(required.into_iter().map(lines));
+    if !others.is_empty() {
+        out.push_str("\nNot asked for:\n");
+        out.extend(others.into_iter().map(lines));
+    }
+    out
+}
+
+fn lines(judged: &Judged) -> String {
+    let (why, todo) = match &judged.outcome {
+        Outcome::Held { by } => (by, None),
+        Outcome::NotNeeded { why } | Outcome::Unknown { why } => (why, None),
+        Outcome::Missing { why, todo } => (why, Some(todo).filter(|_| judged.required)),
+    };
+    let prover = judged.prover.to_string();
+    let mut out =
+        format!("{:<10}  {:<24} by {:<17} {}\n", judged.outcome.words(), clean(&judged.name), clean(&prover), clean(why));
+    out.extend(todo.map(|todo| format!("{:<10}  to do: {}\n", "", clean(todo))));
+    out
+}

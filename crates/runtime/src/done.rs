@@ -1,0 +1,261 @@
+//! The facts that conditions are judged by, collected: of a session that the user started here, of a run in `step/done.rs`. Looks,
+//! and runs nothing but git; provers that have to be asked are asked by [`ask`], and their answers kept for the tree they saw.
+
+mod asked;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
+use verdone_core::config::Config;
+use verdone_core::done::{DoneReport, Facts, GateFact, GitFact, Lessons, Memory, PlanFact, RalphState, judge, open_questions};
+use verdone_core::hook::SessionFold;
+use verdone_core::plan::{Plan, Progress, Selection, Story, select};
+use verdone_core::policy::Scope;
+use verdone_core::scope;
+
+use crate::approval::{ApprovalError, Approvals};
+use crate::claims;
+use crate::config_file::{self, Environment, Flags, SettingsError};
+use crate::git::{Git, GitError};
+use crate::hook::lessons;
+use crate::plan_file::{self, FindError, PlanFile, PlanRequest};
+use crate::project::{HOME, Project, ProjectError};
+use crate::ralph_state::{self, Projection};
+use crate::sessions::{own_sessions, session_fold};
+use crate::site::{gates, shown};
+use crate::store::Store;
+
+pub use asked::ask;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DoneError {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
+    #[error("the records of the session cannot be read: {0}")]
+    Session(io::Error),
+}
+
+/// Which session is asked about, and what is known already.
+#[derive(Debug)]
+pub struct Ask<'a> {
+    pub root: &'a Path,
+    pub session: &'a str,
+    pub config: &'a Config,
+    /// What the checks showed on the tree as it is; nothing where they did not run on it.
+    pub runs: Option<&'a [CheckRun]>,
+    /// Where other loops keep their state; nothing where nobody has a home.
+    pub state_home: Option<PathBuf>,
+}
+
+/// What the conditions of a session are judged by.
+#[derive(Debug)]
+pub struct Seen {
+    pub facts: Facts,
+    /// The story in work, where there is a plan.
+    pub story: Option<Story>,
+    /// Files that differ from where the session began.
+    pub changed: Vec<String>,
+    /// Where the session began.
+    pub base: Option<String>,
+}
+
+/// The report of a session that the user started. Runs no check: gates that nobody ran on this tree are unknown.
+pub fn report_for_session(root: &Path, session: &str) -> Result<DoneReport, DoneError> {
+    let config = settings(root)?;
+    let ask = Ask { root, session, config: &config, runs: None, state_home: ralph_state::home() };
+    Ok(judge(&config.done, &facts(&ask)?))
+}
+
+/// Tells other loops how a session stands, where they keep their state. Answers with the files that are theirs and stay as they are.
+pub fn project(ask: &Ask<'_>, task: &str, report: &DoneReport) -> io::Result<Vec<String>> {
+    let Some(home) = &ask.state_home else { return Ok(Vec::new()) };
+    let now = Timestamp::now();
+    let projection = Projection { session: ask.session, task, report, iteration: 0, max_iterations: 0, now };
+    ralph_state::write(home, ask.config.done.ralph_state, &projection)
+}
+
+/// The settings of a project, by the environment of this process.
+pub fn settings(root: &Path) -> Result<Config, DoneError> {
+    let project = Project::around(root)?;
+    let variables =
+        std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+    let environment: Environment = variables.collect();
+    Ok(config_file::load(&project, &environment, &Flags::default())?.resolved.config)
+}
+
+pub fn facts(ask: &Ask<'_>) -> Result<Facts, DoneError> {
+    look(ask).map(|seen| seen.facts)
+}
+
+/// The facts, and what else was seen on the way to them.
+pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
+    let records = session_fold(&own_sessions(ask.root), ask.session).map_err(DoneError::Session)?;
+    let plan = open_plan(ask);
+    let story = plan.as_ref().ok().and_then(|plan| current(plan.plan())).cloned();
+    let (git, changed, base) = git_facts(ask.root, &records, plan.as_ref().ok(), story.as_ref());
+    let all = gates(ask.config);
+    let other = match (ask.config.done.ralph_state, &ask.state_home) {
+        (RalphState::Never, _) | (_, None) => ralph_state::Foreign::default(),
+        (RalphState::Auto | RalphState::Always, Some(home)) => ralph_state::read(home, ask.session),
+    };
+    let text = lessons(ask.root).unwrap_or_default();
+    let kept = asked::kept(ask.root, ask.session);
+    let facts = Facts {
+        memory: memory(ask.root, &records, &text),
+        plan: plan_fact(ask.root, plan.as_ref(), story.as_ref())?,
+        git,
+        gates: gate_facts(&all, ask.runs),
+        own_checks: GateFact::NotConfigured,
+        claims: claims::of_session(ask.root, ask.session).map_err(DoneError::Session)?,
+        lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&text)),
+        ci: kept.ci,
+        judge: kept.judge,
+        tasks: records.open_tasks().into_iter().chain(other.tasks).collect(),
+        state_files: other.files,
+    };
+    Ok(Seen { facts, story, changed, base })
+}
+
+/// What the runs say about each stage that has gates.
+pub fn gate_facts(gates: &[Check], runs: Option<&[CheckRun]>) -> BTreeMap<String, GateFact> {
+    let mut stages: BTreeMap<String, Vec<&Check>> = BTreeMap::new();
+    for gate in gates {
+        if let CheckOrigin::Gate(stage) = &gate.origin {
+            stages.entry(stage.name().to_owned()).or_default().push(gate);
+        }
+    }
+    stages.into_iter().map(|(stage, gates)| (stage, checks_fact(&gates, runs))).collect()
+}
+
+/// What the runs say about these checks together: the gravest counts.
+pub fn checks_fact(checks: &[&Check], runs: Option<&[CheckRun]>) -> GateFact {
+    if checks.is_empty() {
+        return GateFact::NotConfigured;
+    }
+    let Some(runs) = runs else {
+        return GateFact::Unknown { why: "its checks did not run on the files as they are".to_owned() };
+    };
+    let (mut red, mut unknown) = (Vec::new(), Vec::new());
+    for check in checks {
+        let words = |run: &CheckRun| format!("{}: {}", run.name, run.outcome.words());
+        match runs.iter().find(|run| run.origin == check.origin && run.name == check.name) {
+            None => unknown.push(format!("{} did not run", check.name)),
+            Some(run) => match run.outcome {
+                CheckOutcome::Passed => {}
+                CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => {
+                    red.push(words(run));
+                }
+                CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => unknown.push(words(run)),
+            },
+        }
+    }
+    match (red.is_empty(), unknown.is_empty()) {
+        (true, true) => GateFact::Green { checks: checks.iter().map(|check| check.name.clone()).collect() },
+        (true, false) => GateFact::Unknown { why: unknown.join("; ") },
+        (false, _) => GateFact::Red { failed: red },
+    }
+}
+
+/// Whether lessons and past runs were looked at. The hook of a session's start gives it the lessons, where there are any.
+fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
+    let runs = Store::of(root).ids().is_ok_and(|runs| !runs.is_empty());
+    match (&records.recalled, records.first) {
+        (Some(by), _) => Memory::Queried { by: by.clone() },
+        (None, _) if lessons.trim().is_empty() && !runs => Memory::NothingThere,
+        (None, Some(_)) => Memory::NotQueried,
+        (None, None) => Memory::Unknown { why: "no hook recorded this session: `verdone install` puts them in".to_owned() },
+    }
+}
+
+fn open_plan(ask: &Ask<'_>) -> Result<PlanFile, Option<String>> {
+    let root = ask.root;
+    let configured = ask.config.plan.as_ref().map(PathBuf::from);
+    let request = PlanRequest { root: root.to_owned(), cwd: root.to_owned(), configured, ..PlanRequest::default() };
+    let location = plan_file::find(&request).map_err(|error| match error {
+        FindError::Nothing | FindError::EmptyFolder { .. } => None,
+        FindError::Missing { .. } | FindError::Several { .. } => Some(error.to_string()),
+    })?;
+    PlanFile::open(location).map_err(|error| Some(error.to_string()))
+}
+
+/// The story that would be worked on; the last one where all are done.
+fn current(plan: &Plan) -> Option<&Story> {
+    match select(plan, &Progress::default(), None) {
+        Selection::Story { index } => plan.stories.get(index),
+        Selection::AllDone => plan.stories.last(),
+        Selection::NothingRunnable { .. } => plan.open().next(),
+    }
+}
+
+fn plan_fact(root: &Path, plan: Result<&PlanFile, &Option<String>>, story: Option<&Story>) -> Result<PlanFact, DoneError> {
+    match plan {
+        Ok(plan) => Ok(plan_found(plan, story, &shown(plan.path(), root), &Approvals::read(root)?)),
+        Err(None) => Ok(PlanFact::Absent),
+        Err(Some(why)) => Ok(PlanFact::Unreadable { why: why.clone() }),
+    }
+}
+
+/// What a plan says about the story in work, and what the user said about the plan.
+pub(crate) fn plan_found(plan: &PlanFile, story: Option<&Story>, name: &str, approvals: &Approvals) -> PlanFact {
+    let approval = approvals.state(name, || plan.document().fingerprint());
+    let mut questions = story.map(|story| open_questions(&story.body)).unwrap_or_default();
+    questions.extend(open_questions(&plan.plan().context));
+    PlanFact::Found { name: name.to_owned(), approval, complexity: story.and_then(|story| story.complexity), questions }
+}
+
+/// What differs from where the session began, in a commit or not, and what is in no commit.
+fn git_facts(
+    root: &Path,
+    records: &SessionFold,
+    plan: Option<&PlanFile>,
+    story: Option<&Story>,
+) -> (GitFact, Vec<String>, Option<String>) {
+    match try_git(root, records, plan, story) {
+        Ok(seen) => seen,
+        Err(error) => (GitFact::Unknown { why: error.to_string() }, Vec::new(), None),
+    }
+}
+
+fn try_git(
+    root: &Path,
+    records: &SessionFold,
+    plan: Option<&PlanFile>,
+    story: Option<&Story>,
+) -> Result<(GitFact, Vec<String>, Option<String>), GitError> {
+    let git = Git::open(root)?;
+    let status = git.status()?;
+    // Git may spell the top otherwise than we spell the root.
+    let folder =
+        root.canonicalize().ok().and_then(|root| Some(root.strip_prefix(git.top()).ok()?.to_string_lossy().into_owned()));
+    let folder = folder.unwrap_or_default();
+    let home = Path::new(&folder).join(HOME).to_string_lossy().into_owned();
+    let ours: BTreeSet<String> = plan
+        .map(PlanFile::protected_paths)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|path| git.repo_path(path))
+        .map(|path| path.to_string())
+        .collect();
+    let is_theirs = |path: &String| !ours.contains(path) && *path != home && !path.starts_with(&format!("{home}/"));
+    let uncommitted: Vec<String> = status.entries.iter().map(|entry| entry.path.to_string()).filter(is_theirs).collect();
+    let mut changed: BTreeSet<String> = uncommitted.iter().cloned().collect();
+    let base = records.first.map(|first| git.commit_before(first)).transpose()?.flatten();
+    if let (Some(base), Some(head)) = (&base, &status.head)
+        && base != head
+    {
+        changed.extend(git.changed_paths(Some(base), head)?.iter().map(|change| change.path.to_string()).filter(is_theirs));
+    }
+    let paths = story.map(|story| scope::below(&story.scope, &folder)).unwrap_or_default();
+    let scope = (!paths.is_empty()).then(|| Scope { paths, enforced: false, exempt: Vec::new() });
+    let (outside, inside): (Vec<String>, Vec<String>) =
+        changed.into_iter().partition(|path| scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false)));
+    let fact = GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted };
+    Ok((fact, inside, base.map(|base| base.0)))
+}
