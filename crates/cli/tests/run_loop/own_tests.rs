@@ -120,7 +120,10 @@ fn records_of_another_turn_and_forged_ones_open_nothing() {
             "[[turn]]\nattempt = 1\nsteps = [{{ create = \"b\" }}, {}, {{ run = \"rm -r .verdone/runs/*/sessions\" }}]\n\
              [[turn]]\nattempt = 2\nsteps = [{{ create = \"a\" }}, {}]\n",
             fails,
-            fails.replace(VERDONE, &format!("sed -i 's/\\\"turn\\\":1/\\\"turn\\\":7/' .verdone/runs/$VERDONE_RUN/story.json; {VERDONE}"))
+            fails.replace(
+                VERDONE,
+                &format!("sed -i 's/\\\"turn\\\":1/\\\"turn\\\":7/' .verdone/runs/$VERDONE_RUN/story.json; {VERDONE}")
+            )
         ),
     );
     world.git(&["commit", "-qam", "script"]);
