@@ -26,13 +26,14 @@ use crate::fault;
 use crate::process::RUN_VARIABLE;
 use crate::signal::Signals;
 
-use court::Court;
+use after_tool::Company;
+use court::{Answered, Court};
 use home::Home;
 use speaker::Speaker;
 
 pub use attempt::{TurnOf, turn_tests};
 pub use facts::{Asked, facts};
-pub use guard::{Guard, Judgement};
+pub use guard::{Guard, Judgement, Pending};
 pub(crate) use home::lessons;
 pub use home::{PolicyInForce, SESSIONS, policy_of};
 pub(crate) use session::append_in;
@@ -137,9 +138,12 @@ fn judge(
     // What comes of a tool is counted for the turn; for everything else the story need not be read.
     let home = &home.in_turn(if court::is_after(&input.event) { story.turn() } else { None });
     let court = Court { home, mode, config: &settings.config, rules: &rules, story: &story };
-    court.answer(&input, || {
-        speaker.has_judged();
-        // A client that loses patience ends us by a signal: then the command has to end, too.
-        Signals::install().unwrap_or_else(|_| Signals::none())
-    })
+    match court.answer(&input)? {
+        Answered::Now(response) => Ok(*response),
+        Answered::After(errand) => {
+            speaker.has_judged();
+            // A client that loses patience ends us by a signal: then the command has to end, too.
+            errand.run(&Signals::install().unwrap_or_else(|_| Signals::none()), Company::Alone)
+        }
+    }
 }

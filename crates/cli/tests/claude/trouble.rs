@@ -366,6 +366,48 @@ fn a_second_run_and_a_run_of_the_agent_itself_are_refused() {
 }
 
 #[test]
+fn commands_after_a_tool_run_beside_each_other_and_the_turn_goes_on() {
+    // Each waits for the other; one after the other, both would run out of time.
+    let meet =
+        ": > ../tmp/at-$(basename $VERDONE_FILE); until test -f ../tmp/at-one && test -f ../tmp/at-two; do sleep 0.02; done";
+    let settings =
+        format!("[[after_tool]]\ntools = [\"Read\"]\nrun = \"{meet}; echo met\"\nfeedback = \"always\"\ntimeout = \"45s\"\n");
+    let reads = |file: &str| json!({ "file_path": file });
+    let both = Turn::call("Read", reads("one")).and_call("Read", reads("two"));
+    let config = format!("{AGENT}{settings}");
+    let files = [(".verdone/config.toml", config.as_str()), ("PLAN.md", ONE), ("one", "1\n"), ("two", "2\n")];
+    let Some(world) = World::with(&files, then_done(first([both]))) else { return };
+    ended(&world, world.start(&["run"]), 0);
+    world.assert_scripted();
+    let told = &world.model.turns()[1];
+    let results = told.tool_results();
+    assert!(results.len() == 2 && results.iter().all(|result| !result.is_error), "{results:?}");
+    assert!(told.contains("met") && !told.contains("was ended after"), "{:?}", told.messages());
+}
+
+#[test]
+fn a_command_after_a_tool_that_hangs_keeps_neither_a_limit_nor_a_signal_waiting() {
+    let hangs = "[[after_tool]]\nrun = \": > ../tmp/formatting; setsid sleep 631 & sleep 632\"\ntimeout = \"45s\"\n";
+    let script = || first([Turn::write("half", "half\n"), Turn::say("Never.")]);
+    let limits = format!("[limits]\nturn_time = \"3s\"\nturns = 1\nattempts = 1\n{hangs}");
+    let Some(limited) = world(ONE, &limits, script()) else { return };
+    ended(&limited, limited.start(&["run"]), 4);
+    let journal = limited.journal();
+    assert_eq!(outcomes(&journal), ["timed_out"]);
+    // The command itself had a minute less a quarter.
+    let turn = events(&journal, "turn_ended")[0];
+    assert!(turn["duration_ms"].as_u64().unwrap() < 40_000, "{turn}");
+    drop(limited);
+
+    let Some(stopped) = world(ONE, hangs, script()) else { return };
+    let run = stopped.start(&["run"]);
+    wait_for_file(&stopped, "../tmp/formatting");
+    run.signal(Signal::TERM);
+    ended(&stopped, run, 143);
+    assert_kept(&stopped, "half");
+}
+
+#[test]
 fn a_failing_test_run_ends_the_turn_where_the_settings_say_so_and_the_next_attempt_is_told() {
     let failing = "echo 'running 2 tests'; echo 'test adds ... ok'; echo 'test subtracts ... FAILED'; \
                    echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'; exit 101\n";

@@ -5,6 +5,7 @@
 
 mod check;
 mod client;
+mod errands;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -136,7 +137,7 @@ impl Claude {
         let file = create_fresh(&request.run_dir.join(&output_file))?;
         let limits = request.limits;
         let mut ears = Ears {
-            judge: &|input| guard.judge(input, request.run_dir, signals),
+            judge: &|input| guard.judge(input, request.run_dir),
             saw_start: &|session| guard.saw_the_start_of(session),
             hook_failed: &|cause| guard.process_failed(cause),
             on,

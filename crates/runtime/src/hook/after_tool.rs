@@ -1,6 +1,7 @@
 //! Runs the commands of `[[after_tool]]`, one after another, each with its own deadline and all of them with one.
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use verdone_core::check::CommandSpec;
@@ -8,7 +9,7 @@ use verdone_core::hook::{AfterCommand, CommandEnd, CommandExit, MOST_TIME};
 use verdone_core::redact::Redactor;
 
 use super::home::Home;
-use crate::process::{self, EnvPlan, Exit, RUN_VARIABLE, SHELL, Spawn, Stdin};
+use crate::process::{self, Ended, EnvPlan, Exit, RUN_VARIABLE, SHELL, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
 
 /// The file that the tool was about.
@@ -19,32 +20,58 @@ const GRACE: Duration = Duration::from_millis(500);
 /// What the agent gets to read is far less.
 const OUTPUT_BYTES: u64 = 64 * 1024;
 
-pub(super) fn run(commands: &[AfterCommand], home: &Home, redactor: &Redactor, signals: &Signals) -> Vec<CommandEnd> {
+/// Commands that were started beside others: it tells their marks apart.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+/// Set for a command that runs beside others, by which what it leaves behind is found.
+const MARK: &str = "VERDONE_AFTER_TOOL";
+
+/// Who else starts processes in this one.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Company {
+    Alone,
+    Others,
+}
+
+pub(super) fn run(
+    commands: &[AfterCommand],
+    home: &Home,
+    redactor: &Redactor,
+    signals: &Signals,
+    company: Company,
+) -> Vec<CommandEnd> {
     let began = Instant::now();
     let one = |command: &AfterCommand| {
         let left = MOST_TIME.saturating_sub(began.elapsed());
         if left.is_zero() || signals.requested().is_some() {
             return CommandEnd { exit: CommandExit::NotStarted, output: String::new(), duration_ms: 0 };
         }
-        run_one(command, command.timeout.min(left), home, redactor, signals)
+        let mut spawn = Spawn {
+            argv: argv(command),
+            cwd: home.root.clone(),
+            env: environment(command, home),
+            stdin: Stdin::Null,
+            wall: Some(command.timeout.min(left)),
+            idle: None,
+            grace: GRACE,
+            cap: OUTPUT_BYTES,
+            keep: None,
+            redactor,
+        };
+        let ended = match company {
+            Company::Alone => process::run(&spawn, signals, &mut |_| {}),
+            Company::Others => {
+                let mark = format!("{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
+                spawn.env = spawn.env.with(MARK, &mark);
+                process::run_beside_others(&spawn, (MARK, &mark), signals)
+            }
+        };
+        told(ended, command.timeout.min(left))
     };
     commands.iter().map(one).collect()
 }
 
-fn run_one(command: &AfterCommand, wall: Duration, home: &Home, redactor: &Redactor, signals: &Signals) -> CommandEnd {
-    let spawn = Spawn {
-        argv: argv(command),
-        cwd: home.root.clone(),
-        env: environment(command),
-        stdin: Stdin::Null,
-        wall: Some(wall),
-        idle: None,
-        grace: GRACE,
-        cap: OUTPUT_BYTES,
-        keep: None,
-        redactor,
-    };
-    match process::run(&spawn, signals, &mut |_| {}) {
+fn told(ended: Result<Ended, SpawnError>, wall: Duration) -> CommandEnd {
+    match ended {
         Ok(ended) => CommandEnd {
             exit: match ended.exit {
                 Exit::Code(code) => CommandExit::Code(code),
@@ -75,14 +102,14 @@ fn argv(command: &AfterCommand) -> Vec<OsString> {
     }
 }
 
-fn environment(command: &AfterCommand) -> EnvPlan {
+fn environment(command: &AfterCommand, home: &Home) -> EnvPlan {
     let env = EnvPlan::default().with(TOOL_VARIABLE, &command.tool);
     let env = match &command.file {
         Some(file) => env.with(FILE_VARIABLE, file),
         None => env.without(FILE_VARIABLE),
     };
     // By it the run finds what outlives a hook that was killed.
-    match std::env::var_os(RUN_VARIABLE) {
+    match home.run() {
         Some(run) => env.with(RUN_VARIABLE, run),
         None => env,
     }

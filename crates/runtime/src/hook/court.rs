@@ -3,14 +3,15 @@
 
 use verdone_core::config::Config;
 use verdone_core::done::Lessons;
-use verdone_core::hook::{HookEvent, HookInput, Record, Response, Situation, Target, respond, target};
+use verdone_core::hook::{Answer, HookEvent, HookInput, Record, Response, Situation, Target, respond, target};
 use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
+use super::after_tool::{self, Company};
 use super::facts::{Asked, facts};
 use super::home::{Home, lessons};
 use super::session::{Session, redactor};
 use super::story::StoryFile;
-use super::{Fault, after_tool, look, transcript};
+use super::{Fault, look, transcript};
 use crate::signal::Signals;
 
 /// What events are judged by.
@@ -23,9 +24,54 @@ pub(super) struct Court<'a> {
     pub(super) story: &'a StoryFile,
 }
 
+/// What comes of an event.
+#[derive(Debug)]
+pub(super) enum Answered {
+    Now(Box<Response>),
+    /// When commands of the user's have run, which have deadlines of their own.
+    After(Box<Errand>),
+}
+
+/// Commands that are due after a tool, with everything that they and the answer need: the event itself may be gone by then.
+#[derive(Debug)]
+pub(super) struct Errand {
+    home: Home,
+    session: Session,
+    event: String,
+    agent: Option<String>,
+    response: Response,
+}
+
+impl Errand {
+    /// What would be said without the commands.
+    pub(super) fn answer(&self) -> &Answer {
+        &self.response.answer
+    }
+
+    pub(super) fn event(&self) -> &str {
+        &self.event
+    }
+
+    pub(super) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Runs the commands; the answer tells what came of them.
+    pub(super) fn run(&self, signals: &Signals, company: Company) -> Result<Response, Fault> {
+        let commands = &self.response.commands;
+        let ends = after_tool::run(commands, &self.home, &redactor(), signals, company);
+        let records: Vec<Record> = commands.iter().zip(&ends).map(|(command, end)| command.record(end)).collect();
+        self.session.append_records((&self.event, self.agent.as_deref()), &records).map_err(lost)?;
+        Ok(self.response.clone().after(&self.event, &ends))
+    }
+}
+
+fn lost(source: std::io::Error) -> Fault {
+    Fault::Files { what: "the session's files", source }
+}
+
 impl Court<'_> {
-    /// The answer. `judged` is called before commands of the user's run, which have deadlines of their own.
-    pub(super) fn answer(&self, input: &HookInput<'_>, judged: impl FnOnce() -> Signals) -> Result<Response, Fault> {
+    pub(super) fn answer(&self, input: &HookInput<'_>) -> Result<Answered, Fault> {
         let Self { home, mode, config, rules, story } = *self;
         let policy = &config.policy;
         let call = input.call().map(|call| call.for_policy(&input.common.event_name)).transpose();
@@ -61,16 +107,12 @@ impl Court<'_> {
             let (lines, digest) = Lessons::stamp(&text);
             response.records.push(Record::Lessons { lines, digest, told: lines > 0 });
         }
-        let lost = |source| Fault::Files { what: "the session's files", source };
         session.keep(input, &response).map_err(lost)?;
         if response.commands.is_empty() {
-            return Ok(response);
+            return Ok(Answered::Now(Box::new(response)));
         }
-        let signals = judged();
-        let ends = after_tool::run(&response.commands, home, &redactor(), &signals);
-        let records: Vec<Record> = response.commands.iter().zip(&ends).map(|(command, end)| command.record(end)).collect();
-        session.append_records(input, &records).map_err(lost)?;
-        Ok(response.after(&input.common.event_name, &ends))
+        let (event, agent) = (input.common.event_name.to_string(), input.common.agent_id.as_deref().map(str::to_owned));
+        Ok(Answered::After(Box::new(Errand { home: home.clone(), session, event, agent, response })))
     }
 }
 

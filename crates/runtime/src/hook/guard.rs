@@ -9,8 +9,9 @@ use verdone_core::hook::{Answer, Cause, Failed, HookEvent, HookInput, Record, Re
 use verdone_core::policy::{Mode, OnFailure, Rule, look_only};
 
 use super::Fault;
+use super::after_tool::Company;
 use super::attempt::TurnOf;
-use super::court::Court;
+use super::court::{Answered, Court, Errand};
 use super::home::{FileSettings, Home};
 use super::session::{FAULTS, Session, append_fault};
 use super::story::StoryFile;
@@ -23,6 +24,8 @@ pub struct Guard {
     home: Home,
     settings: FileSettings,
     rules: Vec<Rule>,
+    /// How much of which session's records has been looked at for judged calls.
+    read: Option<(String, u64)>,
 }
 
 /// What was said about one event.
@@ -33,6 +36,29 @@ pub struct Judgement {
     pub call: Option<String>,
     /// The turn has to end, for this reason.
     pub ends_turn: Option<String>,
+    /// The answer has to wait for this.
+    pub pending: Option<Pending>,
+}
+
+/// Commands of the user's that are due after a tool. To be run beside everything else: they may take most of a minute.
+#[derive(Debug)]
+pub struct Pending(Box<Errand>);
+
+impl Pending {
+    /// Runs them. The answer is one whatever happens: the tool has run already, so that nothing is denied by it.
+    pub fn run(self, signals: &Signals) -> Answer {
+        let errand = &self.0;
+        let run = catch_unwind(AssertUnwindSafe(|| errand.run(signals, Company::Others)));
+        let cause = match run {
+            Ok(Ok(response)) => return response.answer,
+            Ok(Err(fault)) => fault.to_string(),
+            Err(_) => "it panicked".to_owned(),
+        };
+        let records = [Record::Failed(Failed { cause, denied: false })];
+        // There is nobody else to tell.
+        let _ = append_fault(errand.home().sessions(), Some(errand.event()), &records);
+        errand.answer().clone()
+    }
 }
 
 impl Guard {
@@ -40,7 +66,7 @@ impl Guard {
         let home = Home::of_run(root, top, run_dir);
         let settings = home.settings()?;
         let rules = settings.rules();
-        Ok(Self { home, settings, rules })
+        Ok(Self { home, settings, rules, read: None })
     }
 
     /// The same for planning: nothing but looking is allowed.
@@ -60,9 +86,13 @@ impl Guard {
         Session::of(&self.home, session).has_started()
     }
 
-    /// The calls of a session that hooks of ours judged as processes of their own.
-    pub fn judged_in(&self, session: &str) -> Vec<String> {
-        Session::of(&self.home, session).judged()
+    /// The calls of a session that hooks of ours judged as processes of their own, since this was last asked.
+    pub fn judged_in(&mut self, session: &str) -> Vec<String> {
+        let from = self.read.take().filter(|(of, _)| of == session).map_or(0, |(_, at)| at);
+        // What cannot be read was judged by nobody.
+        let (calls, at) = Session::of(&self.home, session).judged(from).unwrap_or_default();
+        self.read = Some((session.to_owned(), at));
+        calls
     }
 
     /// A hook that was started as a process said nothing: what it was asked about was denied by the client, and somebody has to know.
@@ -73,14 +103,18 @@ impl Guard {
     }
 
     /// Judges the input of one hook.
-    pub fn judge(&self, bytes: &[u8], run_dir: &Path, signals: &Signals) -> Judgement {
-        let judged = catch_unwind(AssertUnwindSafe(|| self.respond(bytes, run_dir, signals)));
-        let (response, call) = match judged {
+    pub fn judge(&self, bytes: &[u8], run_dir: &Path) -> Judgement {
+        let judged = catch_unwind(AssertUnwindSafe(|| self.respond(bytes, run_dir)));
+        let (answered, call) = match judged {
             Ok(Ok(judged)) => judged,
-            Ok(Err(fault)) => (self.failed(bytes, &fault.to_string()), None),
-            Err(_) => (self.failed(bytes, "it panicked"), None),
+            Ok(Err(fault)) => (Answered::Now(Box::new(self.failed(bytes, &fault.to_string()))), None),
+            Err(_) => (Answered::Now(Box::new(self.failed(bytes, "it panicked"))), None),
         };
-        let ends_turn = match &response.answer {
+        let (answer, pending) = match answered {
+            Answered::Now(response) => (response.answer, None),
+            Answered::After(errand) => (errand.answer().clone(), Some(Pending(errand))),
+        };
+        let ends_turn = match &answer {
             Answer::EndTurn { reason } => Some(reason.clone()),
             Answer::Silent
             | Answer::ToolUse(_)
@@ -88,20 +122,20 @@ impl Guard {
             | Answer::Context { .. }
             | Answer::Block { .. } => None,
         };
-        Judgement { answer: response.answer, call, ends_turn }
+        Judgement { answer, call, ends_turn, pending }
     }
 
-    fn respond(&self, bytes: &[u8], run_dir: &Path, signals: &Signals) -> Result<(Response, Option<String>), Fault> {
+    fn respond(&self, bytes: &[u8], run_dir: &Path) -> Result<(Answered, Option<String>), Fault> {
         let input = HookInput::parse(bytes)?;
         let story = StoryFile::at(run_dir);
         let court = Court { home: &self.home, mode: Mode::Run, config: &self.settings.config, rules: &self.rules, story: &story };
-        let response = court.answer(&input, || signals.clone())?;
+        let answered = court.answer(&input)?;
         // Only what was asked about before it ran is judged.
         let call = match &input.event {
             HookEvent::PreToolUse(call) => call.id.as_deref().map(str::to_owned),
             _ => None,
         };
-        Ok((response, call))
+        Ok((answered, call))
     }
 
     fn failed(&self, bytes: &[u8], cause: &str) -> Response {

@@ -1,5 +1,6 @@
 //! The project of a hook: found by the client's variable, never by where the agent stands; its settings and its guardrails.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub struct Home {
     pub top: PathBuf,
     /// Where the sessions keep their files: in the run's folder, where there is one.
     sessions: PathBuf,
+    /// The run, where this is its own process; a hook that is started is told by a variable.
+    run: Option<OsString>,
     /// The turn of the run that the hook works for, where that matters.
     pub(super) turn: Option<TurnOf>,
 }
@@ -75,16 +78,22 @@ impl Home {
 
     /// For the process of the run itself.
     pub(super) fn of_run(root: &Path, top: &Path, run_dir: &Path) -> Self {
-        Self { root: root.to_owned(), top: top.to_owned(), sessions: run_dir.join(SESSIONS), turn: None }
+        let (sessions, run) = (run_dir.join(SESSIONS), run_dir.file_name().map(OsString::from));
+        Self { root: root.to_owned(), top: top.to_owned(), sessions, run, turn: None }
     }
 
     fn at(root: PathBuf, top: PathBuf) -> Self {
         let sessions = root.join(HOME).join(SESSIONS);
-        Self { root, top, sessions, turn: None }
+        Self { root, top, sessions, run: None, turn: None }
     }
 
     pub(super) fn in_turn(&self, turn: Option<TurnOf>) -> Self {
         Self { turn, ..self.clone() }
+    }
+
+    /// The run that this belongs to.
+    pub(super) fn run(&self) -> Option<OsString> {
+        self.run.clone().or_else(|| std::env::var_os(RUN_VARIABLE))
     }
 
     pub(super) fn sessions(&self) -> &Path {

@@ -6,7 +6,7 @@
 //! million of them as with ten.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -58,17 +58,25 @@ impl Session {
         read.is_ok_and(|_| String::from_utf8_lossy(&beginning).contains(STARTED))
     }
 
-    /// The calls that were decided about.
-    pub(super) fn judged(&self) -> Vec<String> {
+    /// The calls that were decided about, from this place of the file on, and where it ends now. A line that is being written is left
+    /// for the next time; a file that became shorter is read anew.
+    pub(super) fn judged(&self, from: u64) -> io::Result<(Vec<String>, u64)> {
         #[derive(serde::Deserialize)]
         struct Line {
             record: String,
             id: Option<String>,
         }
-        let Ok(file) = open_regular(&self.dir.join("events.jsonl"), OpenOptions::new().read(true)) else { return Vec::new() };
-        let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
-        let read = lines.filter_map(|line| serde_json::from_slice::<Line>(&line).ok());
-        read.filter(|line| line.record == "decided").filter_map(|line| line.id).collect()
+        let mut file = open_regular(&self.dir.join("events.jsonl"), OpenOptions::new().read(true))?;
+        let mut at = if from <= file.metadata()?.len() { from } else { 0 };
+        file.seek(SeekFrom::Start(at))?;
+        let (mut file, mut line, mut calls) = (BufReader::new(file), Vec::new(), Vec::new());
+        while file.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            at += line.len() as u64;
+            let read = serde_json::from_slice::<Line>(&line).ok().filter(|line| line.record == "decided");
+            calls.extend(read.and_then(|line| line.id));
+            line.clear();
+        }
+        Ok((calls, at))
     }
 
     /// Whether the session has read or written a file.
@@ -103,20 +111,21 @@ impl Session {
         if let Some(seen) = &response.seen {
             self.replace(SEEN, &serde_json::to_string(seen)?)?;
         }
-        self.append_records(input, &response.records)?;
+        self.append_records((&input.common.event_name, input.common.agent_id.as_deref()), &response.records)?;
         match (self.turn, self.dir.parent()) {
             (Some(turn), Some(sessions)) => keep_streak(sessions, turn.iteration, response.streak),
             (Some(_), None) | (None, _) => Ok(()),
         }
     }
 
-    pub(super) fn append_records(&self, input: &HookInput<'_>, records: &[Record]) -> io::Result<()> {
+    /// Records of an event, and of the subagent that it is about.
+    pub(super) fn append_records(&self, (event, agent): (&str, Option<&str>), records: &[Record]) -> io::Result<()> {
         // Most records hold no text of anybody's, and to look for secrets costs more than all the rest.
         let redactor = if records.iter().all(has_no_text) { Redactor::default() } else { redactor() };
         let ends_turn =
             records.iter().find_map(|record| if let Record::EndsTurn { reason } = record { Some(reason) } else { None });
         for record in records {
-            let line = line(Some(&input.common.event_name), input.common.agent_id.as_deref(), record, &redactor);
+            let line = line(Some(event), agent, record, &redactor);
             self.append("events.jsonl", &line, None)?;
             if let Record::Tests { outcome } = record
                 && matches!(outcome.state, TestState::Failed | TestState::Broken)
@@ -341,6 +350,27 @@ mod tests {
         assert!(session.knows("/a/b").unwrap());
         assert!(!session.knows("/a/c").unwrap());
         assert_eq!(fs::read_to_string(temp.path().join("sessions/.gitignore")).unwrap(), "*\n");
+    }
+
+    #[test]
+    fn judged_calls_are_read_once_and_a_half_line_waits() {
+        let (_temp, session) = session();
+        let decided = |id: &str| format!("{{\"record\":\"decided\",\"id\":\"{id}\"}}\n");
+        assert!(session.judged(0).is_err(), "there is no file yet");
+        for line in [decided("a"), "{\"record\":\"ran\",\"id\":\"x\"}\n".to_owned(), "rubbish\n".to_owned(), decided("b")] {
+            session.append("events.jsonl", &line, None).unwrap();
+        }
+        let (calls, at) = session.judged(0).unwrap();
+        assert_eq!(calls, ["a", "b"]);
+        assert_eq!(session.judged(at).unwrap(), (Vec::new(), at));
+        let third = decided("c");
+        session.append("events.jsonl", &third[..10], None).unwrap();
+        assert_eq!(session.judged(at).unwrap(), (Vec::new(), at), "somebody is writing it");
+        session.append("events.jsonl", &third[10..], None).unwrap();
+        let (calls, end) = session.judged(at).unwrap();
+        assert_eq!((calls, end), (vec!["c".to_owned()], at + third.len() as u64));
+        fs::write(session.dir.join("events.jsonl"), decided("d")).unwrap();
+        assert_eq!(session.judged(end).unwrap().0, ["d"], "another file is read from its beginning");
     }
 
     #[test]

@@ -119,6 +119,11 @@ impl Companion {
         }
     }
 
+    /// For a thread that has something to say later. The pipe stays open as long as one of them is there.
+    pub fn voice(&self) -> Option<Sender<Vec<u8>>> {
+        self.to.clone()
+    }
+
     /// The next thing that it says.
     pub fn hear(&mut self, patience: Duration) -> Heard {
         let until = Instant::now() + patience;

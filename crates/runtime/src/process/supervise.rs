@@ -30,20 +30,36 @@ const CHUNK: usize = 32 * 1024;
 
 /// Starts a process and waits until it and everything that it started is gone.
 pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
+    tree::adopt_orphans();
+    let spared = tree::Spared { alone: Vec::new(), families: tree::descendants() };
+    supervised(spawn, signals, on, &|grace| tree::end_leftovers(&spared, grace, signals))
+}
+
+/// The same while other threads start processes of their own: of what it leaves behind, only that is ended which has this variable of
+/// its environment still. Who has taken it off is found by the next sweep over everything.
+pub fn run_beside_others(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
+    tree::adopt_orphans();
+    supervised(spawn, signals, &mut |_| {}, &|grace| tree::end_marked(mark.0, mark.1, grace, signals))
+}
+
+fn supervised(
+    spawn: &Spawn<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+    end_leftovers: &dyn Fn(Duration) -> u32,
+) -> Result<Ended, SpawnError> {
     if let Some(signal) = signals.requested() {
         let output = Captured { digest: verdone_core::id::digest(b""), ..Captured::default() };
         return Ok(Ended { exit: Exit::Interrupted(signal), output, duration: Duration::ZERO, leftovers: 0 });
     }
     let keep = |path: &std::path::PathBuf| create_fresh(path).map_err(|source| SpawnError::Keep { path: path.clone(), source });
     let file = spawn.keep.as_ref().map(keep).transpose()?;
-    tree::adopt_orphans();
-    let spared = tree::Spared { alone: Vec::new(), families: tree::descendants() };
     let mut child = start(spawn)?;
     let mut watch = Watch::begin(spawn, signals, &mut child, file, on)?;
     let why = watch.until_exit();
     watch.drain(DRAIN);
     let status = watch.end_group(&mut child);
-    let leftovers = tree::end_leftovers(&spared, spawn.grace.min(LEFTOVER_GRACE), signals);
+    let leftovers = end_leftovers(spawn.grace.min(LEFTOVER_GRACE));
     watch.drain(DRAIN_AGAIN);
     let (output, duration) = watch.finish();
     let exit = why.or_else(|| status.map(exit_of)).unwrap_or(Exit::Signal(Signal::KILL.as_raw()));

@@ -11,6 +11,7 @@ use verdone_core::agent::claude::{
 };
 use verdone_core::redact::Redactor;
 
+use super::errands::Errands;
 use crate::clock::Stopwatch;
 use crate::hook::Judgement;
 use crate::output::{Capture, Stream};
@@ -60,6 +61,7 @@ pub(super) struct Client {
     pub(super) hooks: Hooks,
     requests: u64,
     last_words: String,
+    errands: Errands,
     gone: bool,
     frozen: bool,
     /// Whether a call was made: its own servers were up by then.
@@ -140,6 +142,7 @@ impl Client {
             hooks,
             requests: 0,
             last_words: String::new(),
+            errands: Errands::default(),
             gone: false,
             frozen: false,
             settled: false,
@@ -194,6 +197,8 @@ impl Client {
         self.say(&ToClient::Prompt { uuid, text: prompt });
         let clock = Stopwatch::start();
         let (end, cut) = self.until_over(&clock, limits, signals, ears);
+        // Nobody waits for what they would say.
+        self.errands.end();
         let duration = clock.elapsed();
         // Before anything is ended: what ends in the background wakes the agent.
         let context = if cut == Some(Cut::Stopped) { None } else { self.measure(signals) }.or(self.session.context());
@@ -230,6 +235,10 @@ impl Client {
             let heard = self.companion.hear(TICK);
             let now = clock.elapsed();
             let mut asked = None;
+            if self.errands.heed(signals) {
+                // The client waits for us.
+                last_output = now;
+            }
             match heard {
                 Heard::Line(stream, bytes) => {
                     last_output = now;
@@ -314,8 +323,13 @@ impl Client {
                 if let Some(call) = &judged.call {
                     self.session.judged(call);
                 }
-                self.say(&ToClient::Answer { request: &callback.request, answer: &judged.answer });
-                *asked = judged.ends_turn;
+                if let (Some(pending), Some(voice)) = (judged.pending, self.companion.voice()) {
+                    // An answer that ends the turn ends it when it is given.
+                    self.errands.begin(pending, &callback.request, voice);
+                } else {
+                    self.say(&ToClient::Answer { request: &callback.request, answer: &judged.answer });
+                    *asked = judged.ends_turn;
+                }
             }
             // Outside of a turn nothing may be done.
             (ClientLine::HookCallback(callback), None) => {
@@ -417,6 +431,10 @@ impl Client {
         self.thaw();
         if self.gone {
             self.companion.kill();
+        } else {
+            // A pipe that is closed alone is not enough where a command runs in the background: the client would wait for it.
+            let request = self.request();
+            self.say(&ToClient::EndSession { request: &request });
         }
         self.companion.end(grace, signals).1
     }
