@@ -67,12 +67,14 @@ fn the_table_of_exit_codes_is_fresh() {
     let _ = writeln!(
         out,
         "\nEvery other command ends with 0, or with {} for an error, or with {} for arguments, settings, a plan or a repository\n\
-         that cannot be used as they are; `land` and `undo` end with {} where somebody has to decide first. The message comes with\n\
-         a hint where there is one. `audit` ends with {} where something does not hold, and with {} where there is nothing to audit\n\
-         or a command was not run again.",
+         that cannot be used as they are; `land` and `undo` end with {} where somebody has to decide first, `plan new`\n\
+         with {} at a usage limit or the cost limit; `demo --agent claude` ends as its run does. The message comes with a hint where\n\
+         there is one. `audit` ends with {} where something does not hold, and with {} where there is nothing to audit or a command\n\
+         was not run again.",
         Kind::Error.exit_code(),
         Kind::Usage.exit_code(),
         Kind::Human.exit_code(),
+        Kind::Limit.exit_code(),
         Kind::Error.exit_code(),
         Kind::Human.exit_code()
     );

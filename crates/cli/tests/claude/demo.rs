@@ -1,7 +1,7 @@
 //! `verdone demo --agent claude`: the demo's plan with the real client, which costs a real user money.
 
 use verdone_testkit::model_server::{Script, Turn, Usage};
-use verdone_testkit::{Output, Sandbox};
+use verdone_testkit::{Output, Sandbox, Tmux};
 
 use crate::world::{PATIENCE, World, verdone};
 
@@ -102,4 +102,17 @@ fn a_demo_without_the_client_is_refused_before_anything_is_asked() {
     output.assert_code(2);
     says(&output, &["claude: no such program", "install Claude Code, or set agent.claude.binary"]);
     assert!(!output.stdout.contains("money"), "{}", output.transcript());
+}
+
+#[test]
+fn a_demo_with_claude_that_is_declined_on_a_terminal_starts_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.add_script("claude", "#!/bin/sh\necho \"$@\" >> \"$HOME/started\"\necho '2.1.325 (Claude Code)'\n");
+    let terminal = Tmux::start(&sandbox, 100, 24, [verdone(), "demo", "--agent", "claude", "--max-cost", "2.5"]);
+    let screen = terminal.wait_for("Start it? [y/N]", PATIENCE);
+    assert!(screen.contains("costs real money. It ends when 2.50 USD are spent"), "{screen}");
+    terminal.send_keys(&["n", "Enter"]);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 4);
+    assert!(terminal.capture().contains("Nothing was started."), "{}", terminal.capture());
+    assert_eq!(std::fs::read_to_string(sandbox.home().join("started")).unwrap(), "--version\n");
 }

@@ -1,4 +1,4 @@
-//! A machine without the client: these tests in a process of their own that looks for it in the wrong place.
+//! A machine without the client, or without the release binary: these tests in a process of their own that looks in the wrong place.
 
 use std::process::{Command, Output};
 
@@ -6,12 +6,17 @@ use std::process::{Command, Output};
 const TEST: &str = "hooks::nothing_is_written_when_there_is_no_hook_at_all";
 
 fn without_client(may_skip: bool) -> Output {
+    alone(TEST, may_skip).env("VERDONE_CLAUDE", "/nowhere/claude").output().unwrap()
+}
+
+/// One test in a process of its own.
+fn alone(test: &str, may_skip: bool) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", TEST]).env("VERDONE_CLAUDE", "/nowhere/claude").env_remove("VERDONE_NO_SKIP");
+    command.args(["--exact", test]).env_remove("VERDONE_NO_SKIP");
     if !may_skip {
         command.env("VERDONE_NO_SKIP", "1");
     }
-    command.output().unwrap()
+    command
 }
 
 #[test]
@@ -27,4 +32,16 @@ fn a_test_without_its_client_fails_where_nothing_may_be_skipped() {
     let output = without_client(false);
     assert_eq!(output.status.code(), Some(101));
     assert!(String::from_utf8_lossy(&output.stdout).contains("would be skipped: VERDONE_CLAUDE names"));
+}
+
+#[test]
+fn a_test_of_the_debug_binary_fails_where_nothing_may_be_skipped() {
+    // It needs the program and no client.
+    let test = "demo::a_demo_without_the_client_is_refused_before_anything_is_asked";
+    let without = alone(test, false).env_remove("VERDONE_RELEASE").output().unwrap();
+    assert_eq!(without.status.code(), Some(101));
+    assert!(String::from_utf8_lossy(&without.stdout).contains("VERDONE_RELEASE is not set"));
+    let wrong = alone(test, true).env("VERDONE_RELEASE", "/nowhere/verdone").output().unwrap();
+    assert_eq!(wrong.status.code(), Some(101));
+    assert!(String::from_utf8_lossy(&wrong.stdout).contains("VERDONE_RELEASE names /nowhere/verdone, which is no program"));
 }

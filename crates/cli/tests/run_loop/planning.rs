@@ -2,6 +2,9 @@
 
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::Duration;
+
+use verdone_testkit::Signal;
 
 use crate::world::{ONE, Settings, VERDONE, World, always, text};
 
@@ -87,4 +90,18 @@ fn what_the_agent_changes_while_planning_is_put_back() {
         assert_eq!(world.has("PLAN.md"), crash.is_empty());
         assert!(output.stdout.contains("put back"), "{}", output.stdout);
     }
+}
+
+#[test]
+fn planning_that_is_stopped_ends_by_the_signals_code_and_writes_no_plan() {
+    let world = world(ONE, "");
+    let patience = Duration::from_mins(1);
+    let new = ["plan", "new", "make an a", "--agent", "command", "--agent-command", "echo begun; sleep 600"];
+    let planning = world.sandbox.spawn(VERDONE, new);
+    planning.wait_for("begun", patience);
+    planning.signal(Signal::INT);
+    let output = planning.wait(patience);
+    output.assert_code(130);
+    assert!(output.stderr.contains("no plan was written") && !world.has("PLAN.md"), "{}", output.transcript());
+    world.sandbox.assert_no_survivors(patience);
 }

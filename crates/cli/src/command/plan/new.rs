@@ -18,7 +18,7 @@ use super::{Context, Outcome};
 use crate::args::{PlanNewArgs, RunArgs};
 use crate::command::reporter::reporter;
 use crate::error::CliError;
-use crate::terminal::{print, printable};
+use crate::terminal::{print, printable, say};
 
 /// A longer request is no request.
 const LONGEST: u64 = 1024 * 1024;
@@ -63,7 +63,10 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     let written = write_plan(&request, &ours, &signals, &mut reporter);
     drop(reporter);
     let written = match (written, signals.requested()) {
-        (Err(PlanningError::Turn(TurnOutcome::Interrupted)), Some(signal)) => return Ok(signal.exit_code()),
+        (Err(PlanningError::Turn(TurnOutcome::Interrupted)), Some(signal)) => {
+            say("Stopped: no plan was written.\n");
+            return Ok(signal.exit_code());
+        }
         (written, _) => written?,
     };
     let name = shown(output, &project.start);
