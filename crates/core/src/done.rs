@@ -15,7 +15,7 @@ mod settings;
 pub use answer::{Answer, judge_answer};
 pub use condition::{Condition, Prover};
 pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, Memory, PlanFact, StateFile};
-pub use judge::{Complexity, Source, complexity, judge};
+pub use judge::{Complexity, Source, complexity, judge, out_of_reach};
 pub use question::open_questions;
 pub use report::{DoneReport, Judged, Outcome, Standing};
 pub use settings::{CiSettings, DoneSettings, JudgeSettings, OwnCondition, Profile, RalphState};

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{DoneReport, Facts, GateFact, GitFact, Lessons, Memory, PlanFact, RalphState, judge, open_questions};
+use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
 use verdone_core::policy::Scope;
@@ -21,11 +22,12 @@ use crate::claims;
 use crate::config_file::{self, Environment, Flags, SettingsError};
 use crate::git::{Git, GitError};
 use crate::hook::lessons;
-use crate::plan_file::{self, FindError, PlanFile, PlanRequest};
+use crate::plan_file::{self, FindError, PlanFile, PlanRequest, resolve_checks};
+use crate::process::program_exists;
 use crate::project::{HOME, Project, ProjectError};
 use crate::ralph_state::{self, Projection};
 use crate::sessions::{own_sessions, session_fold};
-use crate::site::{gates, shown};
+use crate::site::{gates, own_checks, shown};
 use crate::store::Store;
 
 pub use asked::ask;
@@ -49,9 +51,16 @@ pub struct Ask<'a> {
     pub session: &'a str,
     pub config: &'a Config,
     /// What the checks showed on the tree as it is; nothing where they did not run on it.
-    pub runs: Option<&'a [CheckRun]>,
+    pub checked: Option<Checked<'a>>,
     /// Where other loops keep their state; nothing where nobody has a home.
     pub state_home: Option<PathBuf>,
+}
+
+/// A verification of the tree as it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    pub runs: &'a [CheckRun],
+    pub verdict: &'a VerifyOutcome,
 }
 
 /// What the conditions of a session are judged by.
@@ -68,8 +77,13 @@ pub struct Seen {
 
 /// The report of a session that the user started. Runs no check: gates that nobody ran on this tree are unknown.
 pub fn report_for_session(root: &Path, session: &str) -> Result<DoneReport, DoneError> {
+    report_with(root, session, None)
+}
+
+/// The same with a verification of the tree as it is.
+pub fn report_with(root: &Path, session: &str, checked: Option<Checked<'_>>) -> Result<DoneReport, DoneError> {
     let config = settings(root)?;
-    let ask = Ask { root, session, config: &config, runs: None, state_home: ralph_state::home() };
+    let ask = Ask { root, session, config: &config, checked, state_home: ralph_state::home() };
     Ok(judge(&config.done, &facts(&ask)?))
 }
 
@@ -101,6 +115,9 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let story = plan.as_ref().ok().and_then(|plan| current(plan.plan())).cloned();
     let (git, changed, base) = git_facts(ask.root, &records, plan.as_ref().ok(), story.as_ref());
     let all = gates(ask.config);
+    let path = std::env::var_os("PATH");
+    let exists = |program: &str| program_exists(program, path.as_deref(), ask.root);
+    let own = story.as_ref().map(|story| own_checks(resolve_checks(story, exists), ask.config)).unwrap_or_default();
     let other = match (ask.config.done.ralph_state, &ask.state_home) {
         (RalphState::Never, _) | (_, None) => ralph_state::Foreign::default(),
         (RalphState::Auto | RalphState::Always, Some(home)) => ralph_state::read(home, ask.session),
@@ -111,8 +128,8 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         memory: memory(ask.root, &records, &text),
         plan: plan_fact(ask.root, plan.as_ref(), story.as_ref())?,
         git,
-        gates: gate_facts(&all, ask.runs),
-        own_checks: GateFact::NotConfigured,
+        gates: gate_facts(&all, ask.checked),
+        own_checks: checks_fact(&own, ask.checked),
         claims: claims::of_session(ask.root, ask.session).map_err(DoneError::Session)?,
         lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&text)),
         ci: kept.ci,
@@ -123,43 +140,43 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     Ok(Seen { facts, story, changed, base })
 }
 
-/// What the runs say about each stage that has gates.
-pub fn gate_facts(gates: &[Check], runs: Option<&[CheckRun]>) -> BTreeMap<String, GateFact> {
-    let mut stages: BTreeMap<String, Vec<&Check>> = BTreeMap::new();
+/// What a verification says about each stage that has gates.
+pub fn gate_facts(gates: &[Check], checked: Option<Checked<'_>>) -> BTreeMap<String, GateFact> {
+    let mut stages: BTreeMap<String, Vec<Check>> = BTreeMap::new();
     for gate in gates {
         if let CheckOrigin::Gate(stage) = &gate.origin {
-            stages.entry(stage.name().to_owned()).or_default().push(gate);
+            stages.entry(stage.name().to_owned()).or_default().push(gate.clone());
         }
     }
-    stages.into_iter().map(|(stage, gates)| (stage, checks_fact(&gates, runs))).collect()
+    stages.into_iter().map(|(stage, gates)| (stage, checks_fact(&gates, checked))).collect()
 }
 
-/// What the runs say about these checks together: the gravest counts.
-pub fn checks_fact(checks: &[&Check], runs: Option<&[CheckRun]>) -> GateFact {
-    if checks.is_empty() {
-        return GateFact::NotConfigured;
-    }
-    let Some(runs) = runs else {
+/// What a verification says about checks of one origin together: the gravest counts.
+pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
+    let Some(first) = checks.first() else { return GateFact::NotConfigured };
+    let Some(Checked { runs, verdict }) = checked else {
         return GateFact::Unknown { why: "its checks did not run on the files as they are".to_owned() };
     };
+    // Not by name: a secret in one is redacted in the run's.
+    let of_origin: Vec<&CheckRun> = runs.iter().filter(|run| run.origin == first.origin).collect();
+    let words = |run: &&CheckRun| format!("{}: {}", run.name, run.outcome.words());
     let (mut red, mut unknown) = (Vec::new(), Vec::new());
-    for check in checks {
-        let words = |run: &CheckRun| format!("{}: {}", run.name, run.outcome.words());
-        match runs.iter().find(|run| run.origin == check.origin && run.name == check.name) {
-            None => unknown.push(format!("{} did not run", check.name)),
-            Some(run) => match run.outcome {
-                CheckOutcome::Passed => {}
-                CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => {
-                    red.push(words(run));
-                }
-                CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => unknown.push(words(run)),
-            },
+    for run in &of_origin {
+        match run.outcome {
+            CheckOutcome::Passed => {}
+            CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => red.push(words(run)),
+            CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => unknown.push(words(run)),
         }
     }
-    match (red.is_empty(), unknown.is_empty()) {
-        (true, true) => GateFact::Green { checks: checks.iter().map(|check| check.name.clone()).collect() },
-        (true, false) => GateFact::Unknown { why: unknown.join("; ") },
-        (false, _) => GateFact::Red { failed: red },
+    // A verification that passed ran everything that had to run.
+    if of_origin.len() < checks.len() && *verdict != VerifyOutcome::Passed {
+        unknown.push("not every check ran: an earlier one stopped it".to_owned());
+    }
+    match (red.is_empty(), unknown.is_empty(), of_origin.is_empty()) {
+        (false, _, _) => GateFact::Red { failed: red },
+        (true, false, _) => GateFact::Unknown { why: unknown.join("; ") },
+        (true, true, true) => GateFact::NotDue,
+        (true, true, false) => GateFact::Green { checks: of_origin.iter().map(|run| run.name.clone()).collect() },
     }
 }
 
@@ -258,4 +275,50 @@ fn try_git(
         changed.into_iter().partition(|path| scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false)));
     let fact = GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted };
     Ok((fact, inside, base.map(|base| base.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verdone_core::check::{CommandSpec, Stage};
+    use verdone_core::span::Span;
+
+    fn check(name: &str, stage: Stage) -> Check {
+        let command = CommandSpec::Shell(name.to_owned());
+        Check { name: name.to_owned(), origin: CheckOrigin::Gate(stage), command, timeout: Span::from_secs(1) }
+    }
+
+    fn ran(check: &Check, outcome: CheckOutcome) -> CheckRun {
+        CheckRun {
+            name: check.name.clone(),
+            origin: check.origin.clone(),
+            command: check.command.clone(),
+            outcome,
+            duration_ms: 0,
+            output_digest: String::new(),
+            output: None,
+            tail: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_stage_is_green_only_when_everything_that_had_to_run_did() {
+        let gates = [check("a", Stage::Quality), check("b", Stage::Quality), check("s", Stage::Security)];
+        let of = |outcomes: &[(usize, CheckOutcome)], verdict: VerifyOutcome| {
+            let runs: Vec<CheckRun> = outcomes.iter().map(|(n, outcome)| ran(&gates[*n], outcome.clone())).collect();
+            gate_facts(&gates, Some(Checked { runs: &runs, verdict: &verdict }))["quality"].clone()
+        };
+        let (passed, failed) = (CheckOutcome::Passed, CheckOutcome::Failed { code: 1 });
+        let missing = CheckOutcome::Unknown { reason: "not found".to_owned() };
+        assert!(
+            matches!(of(&[(0, passed.clone()), (1, passed.clone())], VerifyOutcome::Passed), GateFact::Green { checks } if checks.len() == 2)
+        );
+        assert!(matches!(of(&[(0, passed.clone()), (1, failed)], VerifyOutcome::Failed), GateFact::Red { .. }));
+        assert!(matches!(of(&[(0, passed.clone()), (1, missing)], VerifyOutcome::Failed), GateFact::Unknown { .. }));
+        assert!(matches!(of(&[(0, passed)], VerifyOutcome::Failed), GateFact::Unknown { .. }), "the second did not run");
+        assert!(matches!(of(&[], VerifyOutcome::Interrupted), GateFact::Unknown { .. }));
+        assert_eq!(of(&[], VerifyOutcome::Passed), GateFact::NotDue);
+        assert!(matches!(&gate_facts(&gates, None)["security"], GateFact::Unknown { .. }));
+        assert_eq!(checks_fact(&[], None), GateFact::NotConfigured);
+    }
 }

@@ -40,7 +40,13 @@ pub struct Court<'a> {
 }
 
 /// Asks a second agent to refute the work.
-pub fn ask_judge(config: &Config, prompt: &str, court: &Court<'_>, signals: &Signals) -> io::Result<JudgeFact> {
+pub fn ask_judge(
+    config: &Config,
+    prompt: &str,
+    court: &Court<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> io::Result<JudgeFact> {
     let settings = &config.done.judge;
     let own = settings.command.as_ref().map(|command| (command, settings.prompt));
     let agents = || {
@@ -67,7 +73,7 @@ pub fn ask_judge(config: &Config, prompt: &str, court: &Court<'_>, signals: &Sig
         keep: Some(court.dir.join("judge-output.txt")),
         redactor: court.redactor,
     };
-    let ended = match process::run(&spawn, signals, &mut |_: Moment<'_>| {}) {
+    let ended = match process::run(&spawn, signals, on) {
         Ok(ended) => ended,
         Err(error) => return Ok(JudgeFact::Unknown { why: format!("the judge could not be asked: {error}") }),
     };
@@ -150,7 +156,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let mut config = Config::default();
         config.done.judge.command = Some(CommandSpec::Shell(command.to_owned()));
-        ask_judge(&config, "refute it", &court(temp.path(), &Redactor::default()), &Signals::none()).unwrap()
+        ask_judge(&config, "refute it", &court(temp.path(), &Redactor::default()), &Signals::none(), &mut |_| {}).unwrap()
     }
 
     #[test]
@@ -162,7 +168,8 @@ mod tests {
             assert!(matches!(judge(command), JudgeFact::Unknown { .. }), "{command}");
         }
         let temp = tempfile::tempdir().unwrap();
-        let nobody = ask_judge(&Config::default(), "x", &court(temp.path(), &Redactor::default()), &Signals::none()).unwrap();
+        let nobody =
+            ask_judge(&Config::default(), "x", &court(temp.path(), &Redactor::default()), &Signals::none(), &mut |_| {}).unwrap();
         assert!(matches!(nobody, JudgeFact::Unknown { why } if why.contains("[done.judge]")));
     }
 

@@ -280,6 +280,15 @@ pub fn checks<'a>(
     findings
 }
 
+/// What would be missing in the end, whatever the agent does.
+pub fn conditions(open: &[String]) -> Option<Finding> {
+    let first = open.first()?;
+    let mut finding = Finding::bad("conditions", format!("no run can meet [done] here: {first}"), []);
+    finding.hints.extend(open[1..].iter().cloned());
+    finding.hints.push("or ask for less: [done] in .verdone/config.toml".to_owned());
+    Some(finding)
+}
+
 /// Whether the user has accepted the commands of a plan that an agent wrote. The fingerprint is only taken
 /// where it matters: it reads all of the plan.
 pub fn approval(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {

@@ -292,6 +292,9 @@ mod tests {
         (temp, home)
     }
 
+    /// Names and texts.
+    type Files<'a> = &'a [(&'a str, &'a str)];
+
     /// What keeps the gate closed, as the judge of conditions says it.
     fn closed(files: &[(&str, &str)]) -> Vec<String> {
         let (_temp, home) = state(files);
@@ -303,7 +306,7 @@ mod tests {
     #[test]
     fn what_another_tool_wrote_keeps_the_gate_closed_and_never_opens_it() {
         let none: &[&str] = &[];
-        let table: [(&[(&str, &str)], &[&str]); 14] = [
+        let table: [(Files<'_>, &[&str]); 14] = [
             (&[], none),
             (&[("orchestrator.json", r#"{"verified_done": false, "phase": "implementation"}"#)], &["implementation"]),
             (&[("orchestrator.json", r#"{"verified_done": true, "phase": "complete"}"#)], none),

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use verdone_core::check::Check;
 use verdone_core::config::Config;
+use verdone_core::done::{UNKNOWN_COMPLEXITY, out_of_reach};
 use verdone_core::event::Event;
 use verdone_core::id::{RunId, StoryId, digest};
 use verdone_core::machine::Rules;
@@ -21,6 +22,7 @@ use crate::agent::Claude;
 use crate::approval::{ApprovalError, Approvals};
 use crate::clock::Stopwatch;
 use crate::config_file::SettingsError;
+use crate::done;
 use crate::driver::Driver;
 use crate::git::{Git, GitError, Kind, PathSet, Refs};
 use crate::home::Home;
@@ -202,6 +204,7 @@ impl Ready {
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
         findings.extend(self.approval()?);
+        findings.extend(self.conditions()?);
         Ok(findings)
     }
 
@@ -209,6 +212,20 @@ impl Ready {
     pub(crate) fn approval(&self) -> Result<Option<Finding>, RunError> {
         let approvals = Approvals::read(&self.request.project.root)?;
         Ok(preflight::approval(&approvals, &self.plan_name(), || self.plan.document().fingerprint()))
+    }
+
+    /// Conditions that no agent could meet: a run would only spend money on them.
+    fn conditions(&self) -> Result<Option<Finding>, RunError> {
+        let done = &self.request.config.done;
+        if !done.asks_more_than_a_run() {
+            return Ok(None);
+        }
+        let approvals = Approvals::read(&self.request.project.root)?;
+        let stories = self.plan.plan().open().filter(|story| self.request.only.as_ref().is_none_or(|only| *only == story.id));
+        let hardest = stories.max_by_key(|story| story.complexity.unwrap_or(UNKNOWN_COMPLEXITY));
+        let plan = done::plan_found(&self.plan, hardest, &self.plan_name(), &approvals);
+        let stages = done::gate_facts(&self.gates, None);
+        Ok(preflight::conditions(&out_of_reach(done, plan, stages.keys().map(String::as_str))))
     }
 
     /// What would leave the work tree when the run begins, as git names it.

@@ -16,7 +16,7 @@ fn conditions_are_explained_and_a_claim_is_shown_as_one() {
     sandbox.write(".verdone/config.toml", config + OWN);
     let claim: &[&str] = &["claim", "seen", "--note", "the page shows the greeting", "--session", "s1"];
     let outputs = transcript("done", &sandbox, &[&["done", "--session", "s1"], claim, &["done", "--session", "s1"]]);
-    assert_eq!(outputs.iter().map(|output| output.code).collect::<Vec<_>>(), [Some(1), Some(0), Some(1)]);
+    assert_eq!(outputs.iter().map(|output| output.code).collect::<Vec<_>>(), [1, 0, 1]);
     let json: Value = serde_json::from_str(&verdone(&sandbox, &["done", "--json"]).stdout).unwrap();
     assert_eq!((json["session"].as_str(), json["standing"].as_str()), (Some("s1"), Some("open")));
     let of = |name: &str| json["conditions"].as_array().unwrap().iter().find(|condition| condition["name"] == name).unwrap();

@@ -36,14 +36,17 @@ fn the_orchestrator_profile_commits_only_when_all_nine_hold_and_says_what_to_do_
 }
 
 #[test]
-fn a_plan_that_nobody_approved_and_a_claim_of_an_earlier_attempt_hold_nothing() {
+fn a_run_that_could_never_meet_the_conditions_does_not_begin_and_a_claim_of_an_earlier_attempt_holds_nothing() {
     let early = claim("retrospective_done --note 'too early'");
     let script = format!("[[turn]]\nattempt = 1\nsteps = [{early}]\n[[turn]]\nattempt = 2\nsteps = [{{ create = \"a\" }}]\n");
     let settings = Settings { limits: "attempts = 2\nturns = 1\n", tables: ORCHESTRATOR, ..Settings::default() };
     let world = World::with(&complex(), &script, &settings);
+    let refused = world.run(2).stderr;
+    assert!(refused.contains("plan_approved: nobody approved PLAN.md. The user runs `verdone plan approve`"), "{refused}");
+    world.verdone(&["plan", "approve", "--yes"]).assert_code(0);
     world.run(4);
     let reason = text(&world.last("verified")["reason"]);
-    assert!(reason.contains("plan_approved: nobody approved PLAN.md.") && reason.contains("retrospective_done: "), "{reason}");
+    assert!(reason.starts_with("not done yet. retrospective_done: "), "{reason}");
     assert_eq!(world.subjects().len(), 1, "nothing was committed");
     world.assert_clean();
 }

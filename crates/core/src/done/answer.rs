@@ -108,7 +108,7 @@ mod tests {
             &deep,
             &"{".repeat(1_000_000),
         ] {
-            assert!(matches!(judge_answer(output), JudgeFact::Unknown { .. }), "{:.60}", output);
+            assert!(matches!(judge_answer(output), JudgeFact::Unknown { .. }), "{output:.60}");
         }
     }
 }

@@ -99,6 +99,8 @@ impl Default for GitFact {
 pub enum GateFact {
     #[default]
     NotConfigured,
+    /// There are some, and none of them had to run for this change.
+    NotDue,
     Green {
         checks: Vec<String>,
     },

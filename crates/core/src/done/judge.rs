@@ -77,6 +77,27 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
     DoneReport { conditions }
 }
 
+/// What would be missing although an agent did everything that it can: a run that cannot end well need not begin. `plan` has the
+/// complexity of its hardest open story.
+pub fn out_of_reach<'s>(settings: &DoneSettings, plan: PlanFact, stages: impl Iterator<Item = &'s str>) -> Vec<String> {
+    let green = || GateFact::Green { checks: vec!["all".to_owned()] };
+    let claim = |name: &str| Claim { at: String::new(), name: name.to_owned(), note: "said".to_owned(), complexity: Some(1) };
+    let facts = Facts {
+        memory: Memory::Queried { by: String::new() },
+        plan,
+        git: GitFact::Seen { changed: 1, outside: Vec::new(), uncommitted: Vec::new() },
+        gates: stages.map(|stage| (stage.to_owned(), green())).collect(),
+        own_checks: green(),
+        claims: settings.names().into_iter().map(claim).collect(),
+        lessons: Lessons::New,
+        ci: CiFact::NotYet,
+        judge: if settings.judge.enabled { JudgeFact::Holds } else { JudgeFact::Off },
+        tasks: Vec::new(),
+        state_files: Vec::new(),
+    };
+    judge(settings, &facts).open()
+}
+
 fn built_in(condition: Condition, settings: &DoneSettings, facts: &Facts, complexity: Complexity) -> (Outcome, Prover) {
     let asked = settings.asks_for(condition.name());
     let usual = condition.prover();
@@ -223,6 +244,7 @@ fn gate(stage: &str, fact: GateFact, asked: bool) -> Outcome {
             missing(format!("{} red: {}", counted(failed.len(), "check is", "checks are"), listed(&failed)), "Mend what fails")
         }
         GateFact::Unknown { why } => unknown(why),
+        GateFact::NotDue => not_needed(format!("no gate of the stage {stage:?} has to run for this change")),
         GateFact::NotConfigured if asked => {
             unknown(format!("no gate of the stage {stage:?} is configured: add a [[gate]] to .verdone/config.toml"))
         }

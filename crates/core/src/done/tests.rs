@@ -137,6 +137,7 @@ fn every_condition_with_every_outcome_of_its_prover() {
         ("quality_passed", by(gate_of("quality", red())), "missing", "missing"),
         ("quality_passed", by(gate_of("quality", no_idea())), "unknown", "unknown"),
         ("quality_passed", by(gate_of("quality", GateFact::NotConfigured)), "unknown", "not needed"),
+        ("quality_passed", by(gate_of("quality", GateFact::NotDue)), "not needed", "not needed"),
         ("adversarial_passed", by(|_| {}), "held", "held"),
         ("adversarial_passed", by(gate_of("adversarial", red())), "missing", "missing"),
         ("adversarial_passed", by(gate_of("adversarial", no_idea())), "unknown", "unknown"),
@@ -356,6 +357,27 @@ fn a_list_of_conditions_replaces_that_of_the_profile_and_makes_no_red_gate_green
         report.conditions.iter().filter(|judged| judged.name.starts_with("gate:")).map(|judged| judged.name.as_str()).collect();
     assert_eq!(names, ["gate:quality", "gate:security"]);
     assert_eq!(report.standing(), Standing::Open);
+}
+
+#[test]
+fn what_no_agent_could_meet_is_known_before_a_run() {
+    let names = |settings: &DoneSettings, plan: PlanFact, stages: &[&str]| -> Vec<String> {
+        let open = out_of_reach(settings, plan, stages.iter().copied());
+        open.iter().map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect()
+    };
+    let strict = orchestrator();
+    let all = ["correctness", "quality", "adversarial"];
+    assert_eq!(names(&strict, plan(Approval::Approved, Some(8), &[]), &all), Vec::<String>::new());
+    assert_eq!(
+        names(&strict, plan(Approval::NeverAsked, None, &["which?"]), &[]),
+        ["must_have_answered", "plan_approved", "quality_passed", "adversarial_passed"]
+    );
+    assert_eq!(
+        names(&strict, plan(Approval::Approved, Some(3), &[]), &["quality"]),
+        Vec::<String>::new(),
+        "simple stories need no judge"
+    );
+    assert_eq!(names(&DoneSettings::default(), plan(Approval::NeverAsked, None, &[]), &[]), Vec::<String>::new());
 }
 
 #[test]

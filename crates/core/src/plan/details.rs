@@ -336,6 +336,25 @@ mod tests {
     }
 
     #[test]
+    fn a_complexity_is_read_from_every_format_and_nothing_that_is_none_is_a_fault() {
+        let json =
+            |value: &str| format!(r#"{{"userStories":[{{"id":"US-001","title":"One","passes":false,"complexity":{value}}}]}}"#);
+        for (name, text, expected) in [
+            ("plan.md", "- [ ] US-001: One\n  - Complexity: high\n".to_owned(), Some(8)),
+            ("plan.md", "### US-001: One\n\n- [ ] Do it\n  - Complexity: 4\n".to_owned(), Some(4)),
+            ("IMPLEMENTATION_PLAN.md", "## Priority 1\n\n- [ ] One\n  - Complexity: low\n".to_owned(), Some(3)),
+            ("plan.md", "- [ ] US-001: One\n  - Complexity: who knows\n".to_owned(), None),
+            ("prd.json", json("9"), Some(9)),
+            ("prd.json", json("\"Medium\""), Some(5)),
+            ("prd.json", json("[1]"), None),
+            ("prd.json", json("99"), None),
+        ] {
+            let document = crate::plan::Document::parse(name, text.as_bytes()).unwrap();
+            assert_eq!(document.plan().stories[0].complexity, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn spans_are_found_between_equal_runs_of_backticks() {
         let table: [(&str, &[&str]); 6] = [
             ("`a` and `b c`", &["a", "b c"]),

@@ -95,7 +95,7 @@ fn refute(ask: &Ask<'_>, seen: &Seen, court: &Court<'_>, signals: &Signals) -> i
         checks: &checks,
     };
     match refute.render(&name, &template) {
-        Ok(prompt) => ask_judge(ask.config, &prompt, court, signals),
+        Ok(prompt) => ask_judge(ask.config, &prompt, court, signals, &mut |_| {}),
         Err(error) => Ok(JudgeFact::Unknown { why: error.to_string() }),
     }
 }

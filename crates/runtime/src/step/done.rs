@@ -1,7 +1,6 @@
 //! After green checks: the conditions of `[done]`. What is missing fails the verification with what to do about it.
 
 use jiff::Timestamp;
-use verdone_core::check::Check;
 use verdone_core::done::{CiFact, Facts, GitFact, JudgeFact, Lessons, Memory, complexity, judge};
 use verdone_core::event::VerifyOutcome;
 use verdone_core::machine::{Attempt, State, Verification};
@@ -14,9 +13,9 @@ use super::verify::put_back;
 use super::{StepError, io_error};
 use crate::approval::Approvals;
 use crate::claims;
-use crate::done::{checks_fact, gate_facts, plan_found};
+use crate::done::{Checked, checks_fact, gate_facts, plan_found};
 use crate::judge::{Court, ask_judge};
-use crate::process::{EnvPlan, RUN_VARIABLE};
+use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
 use crate::ralph_state::{self, Projection};
 use crate::sessions::run_sessions;
 use crate::site::Site;
@@ -41,7 +40,7 @@ pub(super) fn hold_to_conditions(
     let settings = site.config.done.clone();
     if asks && passed && settings.wants_judge(complexity(&settings, &facts).value) {
         reporter.report(Update::Notice { text: "a second agent is asked to refute the work" });
-        facts.judge = refute(site, attempt, &story, verification)?;
+        facts.judge = refute(site, attempt, &story, verification, reporter)?;
     }
     let report = judge(&settings, &facts);
     let open = report.open();
@@ -66,8 +65,7 @@ pub(super) fn hold_to_conditions(
 }
 
 fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verification) -> Result<Facts, StepError> {
-    let runs = Some(verification.runs.as_slice());
-    let own: Vec<&Check> = site.own_checks(&attempt.place.story).iter().collect();
+    let checked = Some(Checked { runs: &verification.runs, verdict: &verification.outcome });
     let approvals = Approvals::of_text(&site.protected.text("approvals.json").unwrap_or_default());
     let scope = scope_of(site, story);
     let (outside, inside): (Vec<String>, Vec<String>) =
@@ -81,8 +79,8 @@ fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verificat
             outside,
             uncommitted: verification.left_out.clone(),
         },
-        gates: gate_facts(&site.gates, runs),
-        own_checks: checks_fact(&own, runs),
+        gates: gate_facts(&site.gates, checked),
+        own_checks: checks_fact(site.own_checks(&attempt.place.story), checked),
         claims: claims.map_err(io_error("reading the claims"))?,
         // What an agent writes into `.verdone/` in a run is put back: a claim says what was learned.
         lessons: Lessons::Same,
@@ -101,11 +99,17 @@ fn changed(site: &Site) -> Vec<String> {
 }
 
 /// The judge may look: what it changed is kept, put back, and makes its word worthless.
-fn refute(site: &mut Site, attempt: &Attempt, story: &Story, verification: &Verification) -> Result<JudgeFact, StepError> {
+fn refute(
+    site: &mut Site,
+    attempt: &Attempt,
+    story: &Story,
+    verification: &Verification,
+    reporter: &mut dyn Reporter,
+) -> Result<JudgeFact, StepError> {
     let files = changed(site);
     let Some(candidate) = site.candidate.take() else { return Ok(JudgeFact::Off) };
     let before = site.checkpoint("before the judge")?;
-    let answer = asked(site, attempt, story, verification, &files);
+    let answer = asked(site, attempt, story, verification, &files, reporter);
     site.mend_home().map_err(io_error("putting .verdone/ back"))?;
     put_back(site, attempt, "judge")?;
     let drift = site.git.unchanged_since(&candidate)?;
@@ -127,6 +131,7 @@ fn asked(
     story: &Story,
     verification: &Verification,
     files: &[String],
+    reporter: &mut dyn Reporter,
 ) -> Result<JudgeFact, StepError> {
     let (name, template) = read_template(&site.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
     let checks: Vec<String> = verification.runs.iter().map(|run| run.command.display()).collect();
@@ -144,5 +149,10 @@ fn asked(
     let env = EnvPlan::default().with(RUN_VARIABLE, site.run.as_str());
     let grace = site.config.limits.grace.duration();
     let court = Court { root: &site.root, dir: &dir, env, redactor: &site.redactor, grace };
-    ask_judge(&site.config, &prompt, &court, &site.signals).map_err(io_error("keeping what the judge said"))
+    let clock = site.clock;
+    let mut on = |moment: Moment<'_>| match moment {
+        Moment::Tick => reporter.report(clock.tick()),
+        Moment::Line { .. } => {}
+    };
+    ask_judge(&site.config, &prompt, &court, &site.signals, &mut on).map_err(io_error("keeping what the judge said"))
 }
