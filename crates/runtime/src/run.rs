@@ -253,6 +253,7 @@ impl Ready {
             unverified: self.request.unverified,
             fail_behavior: self.request.config.hooks.fail_behavior,
             allow_dirty: self.request.allow_dirty,
+            tamper: self.request.config.tamper,
         };
         let scripts = Scripts::freeze(&root);
         let home = Home::of(&root, &run_dir);

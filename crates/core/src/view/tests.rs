@@ -51,6 +51,7 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
         debris,
         left_out: Vec::new(),
         refs_moved: Vec::new(),
+        alarms: Vec::new(),
     }
 }
 

@@ -55,6 +55,7 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
             debris: Vec::new(),
             left_out: Vec::new(),
             refs_moved: Vec::new(),
+            alarms: Vec::new(),
         },
         Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict },
         Event::Committed { place, commit, tree, verdict, base, files: 1, noted: true },
