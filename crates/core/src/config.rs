@@ -25,6 +25,7 @@ use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
 use crate::span::Span;
+use crate::tamper::TamperSettings;
 use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
@@ -53,6 +54,7 @@ pub struct Config {
     pub prompt: Prompt,
     pub hooks: Hooks,
     pub policy: PolicyConfig,
+    pub tamper: TamperSettings,
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
     pub clean: CleanSettings,

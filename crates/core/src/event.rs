@@ -14,6 +14,7 @@ use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Meaning, Script, ScriptExit};
+use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
 pub const SCHEMA_VERSION: u32 = 1;
@@ -77,6 +78,8 @@ pub enum Rejection {
     CommitRefused,
     /// The story's checks were green before any work and config refuses that.
     AlreadyGreen,
+    /// Tamper alarms that a human has to look at.
+    NeedsHuman,
     /// A usage limit was reached and is not waited for; the attempt does not count.
     UsageLimit,
     /// The agent's service failed too often in a row; the attempt does not count.
@@ -278,6 +281,9 @@ pub enum Event {
         /// What happened to other branches, tags and the stash since the checkpoint. They are left as they are.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refs_moved: Vec<String>,
+        /// What the attempt did to the things that judge it: tests, gates, their settings.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        alarms: Vec<Alarm>,
     },
     /// The story's commit is about to be made of exactly this tree.
     CommitStarted {

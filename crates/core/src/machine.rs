@@ -22,6 +22,7 @@ use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
+use crate::tamper::{Alarm, TamperSettings};
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
 pub use apply::apply;
@@ -43,6 +44,8 @@ pub struct Rules {
     pub allow_dirty: bool,
     /// Percent of the user's allowance at which no further turn begins before its reset; 0 for never.
     pub pause_at: u32,
+    /// What tamper alarms do.
+    pub tamper: TamperSettings,
 }
 
 /// Where a run is. Phases carry what their effect needs.
@@ -96,6 +99,8 @@ pub struct Attempt {
     pub red_runs: Vec<CheckRun>,
     /// The runs of the verification that passed: the evidence.
     pub proof: Vec<CheckRun>,
+    /// What the last verification found done to tests and gates.
+    pub alarms: Vec<Alarm>,
     /// Active time when the iteration began.
     pub since_ms: u64,
     /// Whether any turn changed a file.
@@ -345,6 +350,7 @@ pub struct Verification {
     pub debris: Vec<String>,
     pub left_out: Vec<String>,
     pub refs_moved: Vec<String>,
+    pub alarms: Vec<Alarm>,
 }
 
 /// What to do next, as data. What an effect needs beyond this is in the state.

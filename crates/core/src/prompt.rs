@@ -58,6 +58,7 @@ struct FailureWords {
     reason: String,
     runs: Vec<RunWords>,
     tests: Vec<String>,
+    alarms: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -201,7 +202,8 @@ fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
         })
         .collect();
     let tests = failure.tests.iter().map(|text| keep_start(text.trim_end(), share)).collect();
-    FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests }
+    let alarms = items(&failure.alarms);
+    FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests, alarms }
 }
 
 /// The end of a text: where a failure says what failed.

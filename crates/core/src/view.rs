@@ -19,6 +19,7 @@ use crate::check::CheckRun;
 use crate::event::{Recorded, WaitCause};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
+use crate::tamper::Alarm;
 use crate::verdict::StoryVerdict;
 
 pub use brief::Brief;
@@ -87,6 +88,8 @@ pub struct RunView {
     pub restored: BTreeSet<String>,
     /// What happened to other branches, tags and the stash.
     pub refs_moved: BTreeSet<String>,
+    /// What was done to tests, gates and their settings.
+    pub alarms: BTreeSet<Alarm>,
     /// Files that checks left behind.
     pub debris: BTreeSet<String>,
     pub undone: Vec<String>,

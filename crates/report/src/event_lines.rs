@@ -7,6 +7,7 @@ use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
 use verdone_core::id::encode_component;
 use verdone_core::lifecycle::{Meaning, ScriptExit};
+use verdone_core::tamper::{Alarm, Severity};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
@@ -313,7 +314,7 @@ fn left_behind(leftovers: u32) -> Option<Line> {
 }
 
 fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
-    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, refs_moved, .. } = event else {
+    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, refs_moved, alarms, .. } = event else {
         return Vec::new();
     };
     let mut lines = Vec::new();
@@ -330,6 +331,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
             lines.extend(tail(run));
         }
     }
+    lines.extend(alarm_lines(alarms));
     let why = reason.as_deref().unwrap_or_default();
     let claimed = view
         .story(&place.story)
@@ -362,6 +364,25 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
     if !debris.is_empty() {
         let text = format!("Left by the checks, not committed (ignore them in .gitignore): {}", files(debris));
         lines.push(Line::under(Mark::Info, text));
+    }
+    lines
+}
+
+/// What was put back is told by its own line.
+fn alarm_lines(alarms: &[Alarm]) -> Vec<Line> {
+    const SHOWN: usize = 10;
+    let told: Vec<&Alarm> = alarms.iter().filter(|alarm| !alarm.is_undone()).collect();
+    let line = |alarm: &&Alarm| {
+        let mark = match alarm.severity {
+            Severity::Low => Mark::Info,
+            Severity::Medium => Mark::Warn,
+            Severity::High => Mark::Bad,
+        };
+        Line::under(mark, sentence(&clean(&alarm.sentence())))
+    };
+    let mut lines: Vec<Line> = told.iter().take(SHOWN).map(line).collect();
+    if told.len() > SHOWN {
+        lines.push(Line::under(Mark::Info, format!("and {} more of that kind", told.len() - SHOWN)));
     }
     lines
 }

@@ -206,6 +206,8 @@ fn review(out: &mut String, view: &RunView) {
         points.push(format!("The agent wrote files that it may not write; they were put back: {}.", files(&view.restored)));
     }
     points.extend(view.refs_moved.iter().take(LONGEST_LIST).map(|told| format!("Left as it is: {}", text(told))));
+    let told = view.alarms.iter().filter(|alarm| !alarm.is_undone()).take(LONGEST_LIST);
+    points.extend(told.map(|alarm| format!("Alarm ({}): {}", alarm.severity.words(), text(&alarm.sentence()))));
     if !view.debris.is_empty() {
         points.push(format!("The checks left files behind; consider `.gitignore`: {}.", files(&view.debris)));
     }

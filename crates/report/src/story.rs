@@ -158,6 +158,9 @@ impl Page<'_> {
         for told in &seen.refs_moved {
             self.note(4, &clean(told));
         }
+        for alarm in seen.alarms.iter().filter(|alarm| !alarm.is_undone()) {
+            self.note(4, &clean(&format!("{} alarm: {}", alarm.severity.words(), alarm.sentence())));
+        }
         if !seen.debris.is_empty() {
             self.note(4, &format!("left by the checks: {}", files(&seen.debris)));
         }

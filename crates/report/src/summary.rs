@@ -1,5 +1,6 @@
 //! The end of a run on one screen: what is done, what is only claimed, what was rolled back, and what to do next.
 
+use verdone_core::tamper::Severity;
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, FalseClaims, RunView, StoryView};
 
@@ -80,6 +81,14 @@ pub(crate) fn work(view: &RunView, now: u64) -> String {
     format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
 }
 
+/// How many alarms there were about tests and gates that nobody expected.
+pub(crate) fn alarms(view: &RunView) -> Option<String> {
+    let count = |severity| view.alarms.iter().filter(|alarm| alarm.severity == severity && !alarm.expected && !alarm.is_undone()).count();
+    let all = [Severity::High, Severity::Medium, Severity::Low].map(|severity| (count(severity), severity.words()));
+    let parts: Vec<String> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    (!parts.is_empty()).then(|| format!("Alarms about tests, gates and their settings: {}", parts.join(", ")))
+}
+
 /// What failed is part of the price of what did not.
 pub(crate) fn cost_per_verified(view: &RunView) -> Option<String> {
     let all = view.cost_usd.filter(|_| view.counts.verified > 0)?;
@@ -115,6 +124,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
         let files = plural(view.restored.len(), "protected file", "protected files");
         rows.push((Tone::Warn, format!("Put back {files} that the agent had written")));
     }
+    rows.extend(alarms(view).map(|text| (Tone::Warn, text)));
     if view.leftovers > 0 {
         let processes = plural(view.leftovers as usize, "process", "processes");
         rows.push((Tone::Plain, format!("Ended {processes} that the agent left running")));

@@ -41,6 +41,7 @@ pub mod signal;
 pub mod site;
 pub mod step;
 pub mod store;
+pub mod tamper;
 pub mod template;
 pub mod undo;
 pub mod watchdog;

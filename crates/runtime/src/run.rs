@@ -271,6 +271,7 @@ impl Ready {
             fail_behavior: self.request.config.hooks.fail_behavior,
             allow_dirty: self.request.allow_dirty,
             pause_at: self.request.config.agent.claude.pause_at,
+            tamper: self.request.config.tamper,
         };
         let scripts = Scripts::freeze(&root);
         let home = Home::of(&root, &run_dir);

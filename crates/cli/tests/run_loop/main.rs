@@ -31,6 +31,7 @@ mod secrets;
 mod signals;
 mod start;
 mod story;
+mod tamper_alarms;
 mod tampering;
 mod terminal_stop;
 mod undo;

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::{Event, Place, Recorded, SCHEMA_VERSION, TurnTests, VerifyOutcome};
 use crate::agent::{TurnOutcome, Usage};
 use crate::id::Oid;
+use crate::tamper::Alarm;
 use crate::verdict::StoryVerdict;
 
 /// The name of a line's event, without reading the line. Nothing where it is not spelled as we write it, or in another version;
@@ -65,9 +66,9 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 claim: None,
             }
         })?,
-        b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved }| {
+        b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved, alarms }| {
             let (tree, changed, runs, reason, left_out) = (None, 0, Vec::new(), None, Vec::new());
-            Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved }
+            Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, alarms }
         })?,
         b"committed" => read(line, |Commit { place, verdict }| {
             let (commit, tree) = (Oid(String::new()), Oid(String::new()));
@@ -107,6 +108,8 @@ struct Verification {
     debris: Vec<String>,
     #[serde(default)]
     refs_moved: Vec<String>,
+    #[serde(default)]
+    alarms: Vec<Alarm>,
 }
 
 #[derive(Deserialize)]

@@ -8,6 +8,7 @@ use crate::control::Request;
 use crate::event::{Event, Place, Recorded, Rejection, TurnTests, VerifyOutcome, WaitCause};
 use crate::finish::Finish;
 use crate::id::Oid;
+use crate::tamper::{Alarm, Severity};
 use crate::verdict::StoryVerdict;
 
 /// The exit code of wrong usage or config: an agent that cannot be started is one.
@@ -93,8 +94,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::Waiting { until: *until, turn: place.clone() };
         }
-        Event::Verified { outcome, tree, changed, runs, reason, .. } => {
+        Event::Verified { outcome, tree, changed, runs, reason, alarms, .. } => {
             with_attempt(state, |attempt| {
+                attempt.alarms.clone_from(alarms);
                 attempt.changed |= *changed > 0;
                 if *outcome == VerifyOutcome::Passed {
                     attempt.proof.clone_from(runs);
@@ -102,7 +104,8 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
                 } else {
                     attempt.proof.clear();
                     let tests = attempt.failing.clone();
-                    attempt.feedback = Some(Feedback { tests, ..feedback_of(outcome, runs, reason.as_deref()) });
+                    let alarms = alarms.iter().filter(|alarm| alarm.severity > Severity::Low).map(Alarm::sentence).collect();
+                    attempt.feedback = Some(Feedback { tests, alarms, ..feedback_of(outcome, runs, reason.as_deref()) });
                     count_failure(attempt, tree.clone(), outcome, runs, reason.as_deref());
                 }
             });
@@ -179,6 +182,7 @@ fn spends_nothing(rejection: &Rejection) -> bool {
         | Rejection::TestsFailed
         | Rejection::HistoryMoved
         | Rejection::CommitRefused
+        | Rejection::NeedsHuman
         | Rejection::AlreadyGreen => false,
     }
 }
@@ -196,6 +200,7 @@ fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
         | Rejection::HistoryMoved
         | Rejection::CommitRefused
         | Rejection::AlreadyGreen
+        | Rejection::NeedsHuman
         | Rejection::Stopped => None,
     }
 }
@@ -208,6 +213,7 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         red: None,
         red_runs: Vec::new(),
         proof: Vec::new(),
+        alarms: Vec::new(),
         since_ms: state.active.ms(),
         changed: false,
         failing: Vec::new(),

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome, CommandSpec, Stage};
 use crate::event::Recorded;
+use crate::tamper::{AlarmKind, Response, Severity};
 
 /// A source of answers: one number decides each of them.
 struct World {
@@ -145,6 +146,17 @@ impl World {
         }
     }
 
+    fn alarms(&mut self) -> Vec<Alarm> {
+        let severity = match self.pick(6) {
+            0 => Severity::High,
+            1 => Severity::Medium,
+            2 => Severity::Low,
+            _ => return Vec::new(),
+        };
+        let (kind, path, text) = (AlarmKind::TestDeleted, "tests/a.rs".to_owned(), "works".to_owned());
+        vec![Alarm { kind, severity, path, line: None, text, expected: false }]
+    }
+
     /// The runtime may be wrong about the outcome: the runs beside it are not made to agree with it.
     fn verification(&mut self) -> Verification {
         let outcome = match self.pick(8) {
@@ -167,6 +179,7 @@ impl World {
             debris: Vec::new(),
             left_out: Vec::new(),
             refs_moved: Vec::new(),
+            alarms: self.alarms(),
         }
     }
 }
@@ -238,6 +251,7 @@ fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
         fail_behavior: FailBehavior::Continue,
         allow_dirty: false,
         pause_at: 0,
+        tamper: TamperSettings::default(),
     }
 }
 
@@ -273,7 +287,7 @@ proptest! {
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
         for (n, recorded) in journal.iter().enumerate() {
             let Event::CommitStarted { place, tree, verdict, .. } = &recorded.event else { continue };
-            let Event::Verified { place: checked, outcome, tree: checked_tree, changed, runs, .. } = &journal[n - 1].event else {
+            let Event::Verified { place: checked, outcome, tree: checked_tree, changed, runs, alarms, .. } = &journal[n - 1].event else {
                 panic!("a commit without a verification before it");
             };
             prop_assert_eq!(place, checked);
@@ -282,6 +296,7 @@ proptest! {
             prop_assert!(runs.iter().all(|run| run.outcome.passed()));
             prop_assert!(!runs.is_empty() || rules.unverified && *verdict == StoryVerdict::Unverified);
             prop_assert!(*changed > 0 || place.turn == 0);
+            prop_assert!(alarms.iter().all(|alarm| alarm.severity == Severity::Low));
         }
     }
 
@@ -394,6 +409,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             debris: Vec::new(),
             left_out: Vec::new(),
             refs_moved: Vec::new(),
+            alarms: Vec::new(),
         })
     };
     let ended = || {
@@ -446,5 +462,97 @@ fn a_run_is_out_of_time_by_its_active_time_alone() {
         }
         let decision = decide(&state, &rules, Duration::from_secs(active), &Input::Selected(story.clone()));
         assert_eq!(decision.effect == Some(Effect::Script(Script::NextIteration)), in_time, "after {active} s");
+    }
+}
+
+fn after_alarms(severities: &[Severity], settings: TamperSettings) -> Decision {
+    let rules = Rules { tamper: settings, ..rules(RedPolicy::Flag, false) };
+    let mut state = State::default();
+    let mut journal = Vec::new();
+    for input in [start(), Input::ScriptRan(None), Input::Prepared { baseline: Vec::new() }] {
+        let events = decide(&state, &rules, Duration::ZERO, &input).events;
+        record(&mut state, &mut journal, events, Duration::ZERO);
+    }
+    let choice = World::new(vec![1], 1).choose(&state);
+    let green = CheckRun {
+        name: "test".to_owned(),
+        origin: CheckOrigin::Story,
+        command: CommandSpec::Shell("true".to_owned()),
+        outcome: CheckOutcome::Passed,
+        duration_ms: 1,
+        output_digest: String::new(),
+        output: None,
+        tail: String::new(),
+    };
+    let turn = TurnReport {
+        at: Timestamp::UNIX_EPOCH,
+        outcome: TurnOutcome::Ended,
+        duration_ms: 1,
+        usage: Usage::default(),
+        prompt: None,
+        output: None,
+        session: None,
+        leftovers: 0,
+        tests: TurnTests::default(),
+    };
+    for input in [
+        Input::Selected(choice),
+        Input::ScriptRan(None),
+        Input::Checkpointed(checkpoint()),
+        Input::RedChecked { red: Red::Red, runs: Vec::new() },
+        Input::TurnEnded(turn),
+    ] {
+        let events = decide(&state, &rules, Duration::ZERO, &input).events;
+        record(&mut state, &mut journal, events, Duration::ZERO);
+    }
+    let alarm = |severity: &Severity| Alarm {
+        kind: AlarmKind::TestDeleted,
+        severity: *severity,
+        path: "tests/a.rs".to_owned(),
+        line: None,
+        text: "works".to_owned(),
+        expected: false,
+    };
+    let verification = Verification {
+        outcome: VerifyOutcome::Passed,
+        tree: Some(Oid::from("t")),
+        changed: 1,
+        runs: vec![green],
+        reason: None,
+        restored: Vec::new(),
+        debris: Vec::new(),
+        left_out: Vec::new(),
+        refs_moved: Vec::new(),
+        alarms: severities.iter().map(alarm).collect(),
+    };
+    decide(&state, &rules, Duration::ZERO, &Input::Verified(verification))
+}
+
+#[test]
+fn alarms_are_reported_asked_about_or_refused_as_the_settings_say() {
+    use Severity::{High, Low, Medium};
+    let all = |response| TamperSettings { low: response, medium: response, high: response };
+    let default = TamperSettings::default();
+    for (severities, settings, effect, rejection) in [
+        (&[][..], default, Effect::Commit, None),
+        (&[Low], default, Effect::Commit, None),
+        (&[Medium], default, Effect::RollBack, Some(Rejection::NeedsHuman)),
+        (&[High], default, Effect::Turn, None),
+        (&[Low, Medium, High], default, Effect::Turn, None),
+        (&[High, Medium], all(Response::Report), Effect::Commit, None),
+        (&[Low], all(Response::Ask), Effect::RollBack, Some(Rejection::NeedsHuman)),
+        (&[Low], all(Response::Refuse), Effect::Turn, None),
+    ] {
+        let decision = after_alarms(severities, settings);
+        assert_eq!(decision.effect, Some(effect.clone()), "{severities:?} {settings:?}");
+        let found = decision.events.iter().find_map(|event| match event {
+            Event::AttemptRejected { rejection, .. } => Some(rejection.clone()),
+            _ => None,
+        });
+        assert_eq!(found, rejection, "{severities:?}");
+        let Event::Verified { outcome, alarms, reason, .. } = &decision.events[0] else { panic!("{:?}", decision.events) };
+        assert_eq!(alarms.len(), severities.len());
+        assert_eq!(*outcome == VerifyOutcome::Passed, effect == Effect::Commit);
+        assert_eq!(reason.is_some(), effect != Effect::Commit);
     }
 }

@@ -235,13 +235,14 @@ impl RunView {
     }
 
     fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved } = event
+        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, alarms } = event
         else {
             return;
         };
         self.restored.extend(restored.iter().cloned());
         self.debris.extend(debris.iter().cloned());
         self.refs_moved.extend(refs_moved.iter().cloned());
+        self.alarms.extend(alarms.iter().cloned());
         let attempt = self.attempt(place, at);
         let claimed = attempt
             .turns
@@ -268,6 +269,7 @@ impl RunView {
             debris: debris.clone(),
             left_out: left_out.clone(),
             refs_moved: refs_moved.clone(),
+            alarms: alarms.clone(),
             false_claim,
         });
         if false_claim {

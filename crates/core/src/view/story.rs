@@ -9,6 +9,7 @@ use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::event::{Checkpoint, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
+use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -107,6 +108,8 @@ pub struct VerificationView {
     pub left_out: Vec<String>,
     /// What happened to other branches, tags and the stash.
     pub refs_moved: Vec<String>,
+    /// What was done to tests, gates and their settings.
+    pub alarms: Vec<Alarm>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,
 }

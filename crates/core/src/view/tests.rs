@@ -53,6 +53,7 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
         debris,
         left_out: Vec::new(),
         refs_moved: Vec::new(),
+        alarms: Vec::new(),
     }
 }
 

@@ -6,6 +6,7 @@ use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stag
 use verdone_core::event::{Checkpoint, Event, Place, Recorded, Rejection, SCHEMA_VERSION, TurnTests, VerifyOutcome, WaitCause};
 use verdone_core::finish::Finish;
 use verdone_core::id::{Oid, RunId, StoryId};
+use verdone_core::tamper::{Alarm, AlarmKind, Severity};
 use verdone_core::update::{Reporter, Speaker, Stream, Update};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
@@ -168,6 +169,7 @@ impl Journal {
                 debris,
                 left_out: Vec::new(),
                 refs_moved: Vec::new(),
+                alarms: Vec::new(),
             },
         )
     }
@@ -275,6 +277,14 @@ pub(crate) fn whole_run() -> Journal {
             debris: vec!["coverage.out".to_owned()],
             left_out: vec!["notes.txt".to_owned()],
             refs_moved: vec!["branch side was deleted; it was at 1234".to_owned()],
+            alarms: vec![Alarm {
+                kind: AlarmKind::LockChanged,
+                severity: Severity::Low,
+                path: "Cargo.lock".to_owned(),
+                line: None,
+                text: "without its manifest".to_owned(),
+                expected: false,
+            }],
         },
     );
     j.committed('4', StoryVerdict::Unproven);

@@ -199,7 +199,7 @@ impl Git {
 
 /// One record of `cat-file --batch`: `<id> blob <size>`, the bytes, a newline; or `<name> missing`.
 #[expect(clippy::option_option, reason = "a file that is not there is an answer; no answer is a broken stream")]
-fn take_blob(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
+pub(super) fn take_blob(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     let header = std::str::from_utf8(&rest[..end]).ok()?;
     *rest = &rest[end + 1..];

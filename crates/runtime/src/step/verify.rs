@@ -18,6 +18,7 @@ use crate::git::{Candidate, ChangedPath, History};
 use crate::pipes::remove_pipes;
 use crate::site::Site;
 use crate::store::Store;
+use crate::tamper;
 
 /// Checks may change what they check (formatters, snapshots) this often before they have to settle.
 const ROUNDS: usize = 3;
@@ -31,6 +32,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     restored.sort();
     restored.dedup();
     verification.restored = restored;
+    tamper::look(site, attempt, &mut verification)?;
     verification.refs_moved = refs_moved(site, attempt)?;
     if verification.outcome != VerifyOutcome::Passed {
         site.candidate = None;
@@ -133,6 +135,7 @@ fn look(
             debris: names(site),
             left_out: left_out.clone(),
             refs_moved: Vec::new(),
+            alarms: Vec::new(),
         };
         if let History::Moved { reason } = &candidate.history {
             return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), site));
@@ -177,6 +180,7 @@ fn look(
         debris: names(site),
         left_out,
         refs_moved: Vec::new(),
+        alarms: Vec::new(),
     })
 }
 

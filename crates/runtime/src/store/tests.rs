@@ -78,6 +78,7 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
             debris: Vec::new(),
             left_out: Vec::new(),
             refs_moved: Vec::new(),
+            alarms: Vec::new(),
         },
         Event::CommitStarted {
             place: place.clone(),

@@ -12,6 +12,7 @@ use crate::check::{CheckOrigin, CheckRun};
 use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
 use crate::machine::{Attempt, Decision, Effect, Feedback, Input, Phase, Rules, State, TurnReport, Verification, apply};
+use crate::tamper::Response;
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
 /// The phases that have an attempt.
@@ -210,13 +211,15 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         tree: verification.tree.clone(),
         changed: verification.changed,
         runs: verification.runs.clone(),
-        reason: verification.reason.clone().or_else(|| (outcome != verification.outcome).then(|| NO_PROOF.to_owned())),
+        reason: why(rules, verification, &outcome),
         restored: verification.restored.clone(),
         debris: verification.debris.clone(),
         left_out: verification.left_out.clone(),
         refs_moved: verification.refs_moved.clone(),
+        alarms: verification.alarms.clone(),
     }];
-    let reason = || verification.reason.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);
+    let told = why(rules, verification, &outcome);
+    let reason = || told.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);
     match (outcome, &verification.tree) {
         (VerifyOutcome::Passed, Some(tree)) => {
             let verdict = verdict(attempt, verification);
@@ -232,6 +235,9 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         (VerifyOutcome::Interrupted, _) => {
             let reason = state.stop.map_or_else(|| "interrupted".to_owned(), stopped_by);
             reject(events, &attempt.place, Rejection::Stopped, reason)
+        }
+        (VerifyOutcome::Refused, _) if rules.tamper.gravest(&verification.alarms).0 == Response::Ask => {
+            reject(events, &attempt.place, Rejection::NeedsHuman, reason())
         }
         (VerifyOutcome::HistoryMoved, _) => reject(events, &attempt.place, Rejection::HistoryMoved, reason()),
         (failure, _) => {
@@ -255,6 +261,13 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
     }
 }
 
+/// What the runs do not say.
+fn why(rules: &Rules, verification: &Verification, outcome: &VerifyOutcome) -> Option<String> {
+    let tampering = || rules.tamper.refusal(&verification.alarms).filter(|_| *outcome == VerifyOutcome::Refused);
+    let no_proof = || (*outcome != verification.outcome).then(|| NO_PROOF.to_owned());
+    verification.reason.clone().or_else(tampering).or_else(no_proof)
+}
+
 const NO_PROOF: &str = "no check ran, so nothing was proven";
 
 /// The runtime reports what it saw; whether that is a pass is decided here, from the runs themselves.
@@ -269,7 +282,13 @@ fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification)
     }
     let proven = !verification.runs.is_empty() || rules.unverified;
     let green = verification.runs.iter().all(|run| run.outcome.passed());
-    if proven && green && verification.tree.is_some() { VerifyOutcome::Passed } else { VerifyOutcome::Failed }
+    if !(proven && green && verification.tree.is_some()) {
+        return VerifyOutcome::Failed;
+    }
+    match rules.tamper.gravest(&verification.alarms).0 {
+        Response::Report => VerifyOutcome::Passed,
+        Response::Ask | Response::Refuse => VerifyOutcome::Refused,
+    }
 }
 
 fn verdict(attempt: &Attempt, verification: &Verification) -> StoryVerdict {
@@ -312,6 +331,11 @@ fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Reje
     match rejection {
         Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::CommitRefused => {}
         Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they were green before any work")),
+        // Another attempt would meet the same question.
+        Rejection::NeedsHuman => {
+            let told = attempt.feedback.as_ref().map_or("a human has to look at it", |told| told.reason.as_str());
+            events.push(story_failed(story, told));
+        }
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress

@@ -124,6 +124,7 @@ impl Bench {
             debris: Vec::new(),
             left_out: Vec::new(),
             refs_moved: Vec::new(),
+            alarms: Vec::new(),
         }));
     }
 
