@@ -6,6 +6,7 @@ mod diagnose;
 mod exports;
 mod flat;
 mod fresher;
+mod gate;
 mod layer;
 mod policy;
 mod problem;
@@ -17,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
-use crate::check::{CommandSpec, Gate};
+use crate::check::{CommandSpec, Gate, GateSettings};
 use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
@@ -51,6 +52,7 @@ pub struct Config {
     pub policy: PolicyConfig,
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
+    pub gates: GateSettings,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, TestCount};
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
@@ -39,6 +39,17 @@ pub struct Proof {
     pub outcome: CheckOutcome,
     pub duration_ms: u64,
     pub output_digest: String,
+    /// It failed and passed on the same tree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
+    /// Nothing could fail by it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advisory: bool,
+    /// Answered by an earlier run of it in the same run, on the same tree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCount>,
 }
 
 impl From<&CheckRun> for Proof {
@@ -50,6 +61,10 @@ impl From<&CheckRun> for Proof {
             outcome: run.outcome.clone(),
             duration_ms: run.duration_ms,
             output_digest: run.output_digest.clone(),
+            flaky: run.flaky,
+            advisory: run.advisory,
+            cached: run.cached,
+            tests: run.tests,
         }
     }
 }

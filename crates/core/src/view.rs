@@ -89,6 +89,8 @@ pub struct RunView {
     pub refs_moved: BTreeSet<String>,
     /// Files that checks left behind.
     pub debris: BTreeSet<String>,
+    /// Checks that failed and passed on the same tree.
+    pub flaky: BTreeSet<String>,
     pub undone: Vec<String>,
     /// The user's own changes, where the run had to set them aside.
     pub aside: Option<AsideView>,

@@ -21,6 +21,7 @@ mod stream;
 mod style;
 mod summary;
 mod terminal;
+mod verification;
 mod width;
 mod words;
 
@@ -38,4 +39,5 @@ pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, 
 pub use style::{ColorChoice, Style, Tone, decide_color};
 pub use summary::summary;
 pub use terminal::Terminal;
+pub use verification::verification;
 pub use words::{duration, plural};

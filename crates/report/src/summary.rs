@@ -3,7 +3,7 @@
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, FalseClaims, RunView, StoryView};
 
-use crate::event_lines::{not_put_back, verdict_mark};
+use crate::event_lines::{files, not_put_back, verdict_mark};
 use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
@@ -126,6 +126,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
             format!("The checks left {files} behind that {} not ignored", if view.debris.len() == 1 { "is" } else { "are" }),
         ));
     }
+    rows.extend(flaky(view).map(|text| (Tone::Warn, text)));
     rows.extend(view.guard.as_ref().map(|guard| (Tone::Warn, guard_told(view, guard))));
     rows.extend(aside(view).filter(|(tone, _)| *tone == Tone::Warn));
     rows.extend(way_back(view).map(|command| (Tone::Warn, format!("To get them: {command}"))));
@@ -136,6 +137,12 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
         rows.push((Tone::Strong, format!("Next: {}", finish.next_step())));
     }
     rows
+}
+
+/// Checks that cannot be trusted.
+pub(crate) fn flaky(view: &RunView) -> Option<String> {
+    let names: Vec<String> = view.flaky.iter().cloned().collect();
+    (!names.is_empty()).then(|| format!("Flaky, failed and passed on the same tree: {}", files(&names)))
 }
 
 struct Row {

@@ -30,7 +30,7 @@ pub use companion::{Companion, Heard};
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flow::Flow;
 pub use program::{check_program, program_exists};
-pub use supervise::run;
+pub use supervise::{Sweep, run, run_beside};
 pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};
 
 /// Set for everything that a run starts; a run inside a run is refused by it.

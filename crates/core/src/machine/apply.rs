@@ -266,7 +266,7 @@ fn feedback_of(outcome: &VerifyOutcome, runs: &[CheckRun], reason: Option<&str>)
 
 fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutcome, runs: &[CheckRun]) {
     let names: Vec<String> =
-        runs.iter().filter(|run| !run.outcome.passed()).map(|run| format!("{}={:?}", run.name, run.outcome)).collect();
+        runs.iter().filter(|run| run.blocks()).map(|run| format!("{}={:?}", run.name, run.outcome)).collect();
     let failure = (tree, format!("{outcome:?} {}", names.join(" ")));
     let count = if attempt.same_failure.0.as_ref() == Some(&failure) { attempt.same_failure.1 + 1 } else { 1 };
     attempt.same_failure = (Some(failure), count);

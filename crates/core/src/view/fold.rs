@@ -6,6 +6,7 @@ use super::{
     AsideState, AsideView, AttemptView, Baseline, Current, GuardView, Phase, RunView, StoryView, TurnView, VerificationView,
     WaitView,
 };
+use crate::check::CheckRun;
 use crate::agent::{TurnOutcome, Usage};
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
@@ -39,6 +40,7 @@ impl RunView {
             }
             Event::BaselineChecked { green, runs } => {
                 self.baseline = Some(Baseline { green: *green, runs: runs.clone() });
+                self.note_flaky(runs);
                 self.enter(Phase::Selecting, at);
             }
             Event::StorySelected { .. } => self.select(at, &recorded.event),
@@ -213,6 +215,10 @@ impl RunView {
         self.enter(Phase::Verifying, at);
     }
 
+    fn note_flaky(&mut self, runs: &[CheckRun]) {
+        self.flaky.extend(runs.iter().filter(|run| run.flaky).map(|run| run.name.clone()));
+    }
+
     fn verify(&mut self, at: Timestamp, event: &Event) {
         let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved } = event
         else {
@@ -221,6 +227,7 @@ impl RunView {
         self.restored.extend(restored.iter().cloned());
         self.debris.extend(debris.iter().cloned());
         self.refs_moved.extend(refs_moved.iter().cloned());
+        self.note_flaky(runs);
         let attempt = self.attempt(place, at);
         let claimed = attempt
             .turns

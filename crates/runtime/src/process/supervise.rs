@@ -30,20 +30,53 @@ const CHUNK: usize = 32 * 1024;
 
 /// Starts a process and waits until it and everything that it started is gone.
 pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
+    let sweep = Sweep::begin();
+    watch(spawn, signals, on, Some(&sweep))
+}
+
+/// As [`run`], while other processes of ours run: only its own group is asked to end. What escapes from the group is ended by the
+/// caller's [`Sweep`], when all of them are done.
+pub fn run_beside(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
+    watch(spawn, signals, on, None)
+}
+
+/// Who is there before something is started: everybody else is a leftover of it afterwards.
+#[derive(Debug)]
+pub struct Sweep(tree::Spared);
+
+impl Sweep {
+    pub fn begin() -> Self {
+        tree::adopt_orphans();
+        Self(tree::Spared { alone: Vec::new(), families: tree::descendants() })
+    }
+
+    /// Ends the leftovers. No other thread may be waiting for a child of its own at the same time.
+    pub fn end(&self, grace: Duration, signals: &Signals) -> u32 {
+        tree::end_leftovers(&self.0, grace.min(LEFTOVER_GRACE), signals)
+    }
+}
+
+fn watch(
+    spawn: &Spawn<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+    sweep: Option<&Sweep>,
+) -> Result<Ended, SpawnError> {
     if let Some(signal) = signals.requested() {
         let output = Captured { digest: verdone_core::id::digest(b""), ..Captured::default() };
         return Ok(Ended { exit: Exit::Interrupted(signal), output, duration: Duration::ZERO, leftovers: 0 });
     }
     let keep = |path: &std::path::PathBuf| create_fresh(path).map_err(|source| SpawnError::Keep { path: path.clone(), source });
     let file = spawn.keep.as_ref().map(keep).transpose()?;
-    tree::adopt_orphans();
-    let spared = tree::Spared { alone: Vec::new(), families: tree::descendants() };
     let mut child = start(spawn)?;
     let mut watch = Watch::begin(spawn, signals, &mut child, file, on)?;
     let why = watch.until_exit();
     watch.drain(DRAIN);
+    if sweep.is_none() {
+        watch.ask_group();
+    }
     let status = watch.end_group(&mut child);
-    let leftovers = tree::end_leftovers(&spared, spawn.grace.min(LEFTOVER_GRACE), signals);
+    let leftovers = sweep.map_or(0, |sweep| sweep.end(spawn.grace, signals));
     watch.drain(DRAIN_AGAIN);
     let (output, duration) = watch.finish();
     let exit = why.or_else(|| status.map(exit_of)).unwrap_or(Exit::Signal(Signal::KILL.as_raw()));
@@ -284,6 +317,13 @@ impl<'w, 'a> Watch<'w, 'a> {
             Phase::Asked { until, .. } | Phase::Killed { until, .. } => until.saturating_sub(now),
         };
         next.max(Duration::from_millis(1))
+    }
+
+    /// Asks whoever is left of the group to end.
+    fn ask_group(&self) {
+        if self.exited {
+            let _ = kill_process_group(self.group, Signal::TERM);
+        }
     }
 
     /// Ends what is left of the group and reaps the process. The group's id is safe until then.
