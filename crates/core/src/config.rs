@@ -2,6 +2,7 @@
 
 mod after_tool;
 mod claude;
+mod clean;
 mod diagnose;
 mod exports;
 mod flat;
@@ -26,6 +27,7 @@ use crate::span::Span;
 use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
+pub use clean::CleanSettings;
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
@@ -53,6 +55,7 @@ pub struct Config {
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
     pub gates: GateSettings,
+    pub clean: CleanSettings,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
 }

@@ -5,13 +5,14 @@
 //! user's own changes go and come), [`Git::put_back_deleted`] and [`Git::set_aside`] (files alone), [`Git::switch_branch`] and
 //! [`Git::fast_forward`]. [`Git::create`] makes a repository, and locks and temporary indexes of dead processes are removed.
 //! Everything else reads, or writes objects and refs under `refs/verdone/` and `refs/notes/verdone`, or makes and removes linked
-//! work trees. Processes are what costs time here, so each question is put to as few of them as possible.
+//! work trees, or lays a tree out elsewhere. Processes are what costs time here, so each question is put to as few of them as possible.
 
 mod branch;
 mod candidate;
 mod chain;
 mod changes;
 mod checkpoint;
+mod clean_tree;
 mod command;
 mod commit;
 mod create;
@@ -49,6 +50,7 @@ pub use candidate::{Candidate, CandidateRules, Drift, History, Obstacle};
 pub use chain::{ChainEntry, ChainKind};
 pub use changes::KeptChanges;
 pub use checkpoint::{CheckpointRequest, SnapshotLimits};
+pub(crate) use clean_tree::TreeFile;
 pub use commit::Commit;
 pub use error::{CommitError, GitError};
 pub use filter::RequiredFilter;

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod approval;
 pub mod atomic;
 pub mod check_runner;
+pub mod clean_tree;
 pub mod client_settings;
 pub mod clock;
 pub mod config_file;

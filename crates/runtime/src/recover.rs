@@ -18,6 +18,7 @@ use verdone_core::plan::Status;
 use verdone_core::update::{Reporter, Update};
 
 use crate::atomic::sweep_drafts;
+use crate::clean_tree;
 use crate::fault::{self, Point};
 use crate::git::{Git, GitError, PathSet};
 use crate::keep::Keep;
@@ -65,6 +66,7 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let told = settings::put_back(project, &store, signals, reporter)?;
     let git = Git::open(&project.root).map_err(RecoverError::Open)?;
     git.remove_leftovers()?;
+    clean_tree::remove_leftovers(&git);
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let Some(salvaged) = salvage::latest(&git, project, &store, reporter)? else { return Ok(()) };
     let stored = salvaged.stored;

@@ -34,7 +34,7 @@ impl Git {
     }
 
     /// As git's processes see it.
-    fn variable(&self, name: &str) -> Option<OsString> {
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         let given = self.environment.iter().rfind(|(given, _)| given == name).map(|(_, value)| value.clone());
         given.or_else(|| std::env::var_os(name)).filter(|value| !value.is_empty())
     }
