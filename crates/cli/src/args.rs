@@ -4,6 +4,7 @@ mod control;
 mod install;
 mod land;
 mod policy;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs,
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
+pub(crate) use verify::{GatesArgs, VerifyArgs};
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
 ///
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     #[command(subcommand)]
     Plan(PlanCommand),
+    Verify(VerifyArgs),
+    Gates(GatesArgs),
     Status(StatusArgs),
     Log(LogArgs),
     Show(ShowArgs),

@@ -15,7 +15,7 @@ use crate::span::Span;
 pub use complexity::complexity_of;
 pub use counts::{TestCount, TestsSeen, tests_seen};
 pub use gate::{Gate, GateSettings, Terms, When, Where, ZeroTests};
-pub use key::{FINGERPRINT, ResultKey};
+pub use key::{ResultKey, counts_for_results};
 pub use order::{due, stages};
 pub use stage::Stage;
 

@@ -51,8 +51,8 @@ pub struct Ways<'a> {
     pub keep_going: bool,
     /// A result that stands for a run.
     pub known: Option<&'a dyn Fn(&Check) -> Option<CheckRun>>,
-    /// Where a gate runs that wants a clean tree; or why there is no such place.
-    pub place_of: Option<&'a dyn Fn(&Check) -> Result<PathBuf, String>>,
+    /// Where a gate runs that wants a clean tree; or what it is worth without one.
+    pub place_of: Option<&'a dyn Fn(&Check) -> Result<PathBuf, CheckOutcome>>,
 }
 
 impl fmt::Debug for Ways<'_> {
@@ -136,8 +136,8 @@ fn run_stage(
 struct Job<'a> {
     check: &'a Check,
     number: u32,
-    /// Or why there is no such place.
-    place: Result<PathBuf, String>,
+    /// Or what it is worth without one.
+    place: Result<PathBuf, CheckOutcome>,
     known: Option<CheckRun>,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Job<'a> {
             (Where::InPlace, _) => Ok(context.cwd.to_owned()),
             (Where::Clean, _) if known.is_some() => Ok(context.cwd.to_owned()),
             (Where::Clean, Some(place_of)) => place_of(check),
-            (Where::Clean, None) => Err("there is no clean tree for it here".to_owned()),
+            (Where::Clean, None) => Err(CheckOutcome::Unknown { reason: "there is no clean tree for it here".to_owned() }),
         };
         Self { check, number, place, known }
     }
@@ -202,14 +202,13 @@ impl Worker<'_> {
         run.name = redactor.redact(&check.name).into_owned();
         run.command = redacted(&check.command, redactor);
         let place = match &job.place {
-            _ if check.command.is_empty() => Err("the command is empty"),
-            Ok(place) => Ok(place),
-            Err(reason) => Err(reason.as_str()),
-        };
-        let place = match place {
+            _ if check.command.is_empty() => {
+                run.outcome = CheckOutcome::Unknown { reason: "the command is empty".to_owned() };
+                return Ok(run);
+            }
             Ok(place) => place,
-            Err(reason) => {
-                run.outcome = CheckOutcome::Unknown { reason: redactor.redact(reason).into_owned() };
+            Err(outcome) => {
+                run.outcome = outcome.clone();
                 return Ok(run);
             }
         };

@@ -33,6 +33,7 @@ mod rules;
 mod snapshot;
 mod stale_lock;
 mod status;
+mod tree_now;
 mod untracked;
 mod worktree;
 
@@ -60,6 +61,7 @@ pub use put_back::Return;
 pub use refs::{Refs, RefsMoved};
 pub use restore::{RestoreRules, Restored};
 pub use status::{Blob, Change, Entry, Kind, Status};
+pub use tree_now::TreeNow;
 pub use worktree::WorkTreeEntry;
 
 use crate::fault;

@@ -27,6 +27,7 @@ use crate::signal::Signals;
 
 pub use background::Background;
 pub use companion::{Companion, Heard};
+pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flow::Flow;
 pub use program::{check_program, program_exists};

@@ -19,6 +19,7 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::agent::Claude;
 use crate::approval::{ApprovalError, Approvals};
+use crate::check_runner::Memory;
 use crate::clock::Stopwatch;
 use crate::config_file::SettingsError;
 use crate::driver::Driver;
@@ -283,6 +284,7 @@ impl Ready {
             known_runs: BTreeSet::new(),
             template: self.template,
             refs: Refs::default(),
+            memory: Memory::default(),
             candidate: None,
             before_turn: None,
             debris: BTreeMap::new(),

@@ -19,3 +19,4 @@ mod sessions;
 mod stage;
 mod stream;
 mod terminal;
+mod verify;

@@ -11,6 +11,7 @@ mod crashes;
 mod files;
 mod floods;
 mod formats;
+mod gates;
 mod git_table;
 mod land;
 mod lies;

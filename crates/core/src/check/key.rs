@@ -5,41 +5,44 @@ use serde::Serialize;
 use super::{Check, CommandSpec, Where, ZeroTests};
 use crate::id::{Oid, digest};
 
-/// Variables that change what usual tools do. Others count only where a gate sets them itself.
-pub const FINGERPRINT: [&str; 32] = [
-    "BUNDLE_GEMFILE",
-    "CARGO_BUILD_TARGET",
-    "CARGO_ENCODED_RUSTFLAGS",
-    "CARGO_HOME",
-    "CC",
-    "CFLAGS",
-    "CI",
-    "CXX",
-    "GOFLAGS",
-    "GOPATH",
-    "GOROOT",
-    "HOME",
-    "JAVA_HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "NODE_ENV",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PATH",
-    "PYTEST_ADDOPTS",
-    "PYTHONPATH",
-    "RAILS_ENV",
-    "RUBYLIB",
-    "RUBYOPT",
-    "RUSTC_WRAPPER",
-    "RUSTFLAGS",
-    "RUSTUP_TOOLCHAIN",
-    "TZ",
-    "VIRTUAL_ENV",
+/// Variables that differ from one terminal to the next and say nothing about a check. All others count: a variable that is not known
+/// may be the one by which tests are skipped.
+const OF_THE_TERMINAL: [&str; 29] = [
+    "_",
+    "ALACRITTY_WINDOW_ID",
+    "COLORTERM",
+    "COLUMNS",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "GPG_AGENT_INFO",
+    "GPG_TTY",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "KITTY_PID",
+    "KITTY_WINDOW_ID",
+    "LINES",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "SSH_AGENT_PID",
+    "SSH_AUTH_SOCK",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "STY",
+    "TERM_PROGRAM_VERSION",
+    "TERM_SESSION_ID",
+    "TMUX",
+    "TMUX_PANE",
+    "WAYLAND_DISPLAY",
+    "WINDOWID",
+    "XDG_SESSION_ID",
 ];
+
+/// Whether the value of a variable is part of what a result depends on.
+pub fn counts_for_results(variable: &str) -> bool {
+    !OF_THE_TERMINAL.contains(&variable)
+}
 
 /// Everything that a result depends on, as far as it can be told.
 #[derive(Debug, Clone, Serialize)]
@@ -51,7 +54,7 @@ pub struct ResultKey<'a> {
     pub folder: &'a str,
     /// Digest of the declared inputs and their contents.
     pub inputs: &'a str,
-    /// The variables of [`FINGERPRINT`] that are set.
+    /// What the check inherits, as far as it counts, sorted.
     pub environment: &'a [(String, String)],
 }
 

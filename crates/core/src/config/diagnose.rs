@@ -129,6 +129,15 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             path.pop();
             finding
         }),
+        // `[[gates]]` where `[[gate]]` is meant.
+        (Shape::Table(_), Value::Array(values)) if values.iter().all(Value::is_table) => {
+            let mut finding = Finding { on_key: true, ..wrong(path)? };
+            let lists = |field: &&Field| matches!(&field.shape, Shape::List(item) if matches!(item.as_ref(), Shape::Table(_)));
+            let Shape::Table(fields) = root else { return Some(finding) };
+            let known = fields.iter().filter(lists).map(|field| field.key.as_str());
+            finding.hint = nearest(&spelled(path), known).map(|name| format!("did you mean `{name}`? Write [[{name}]]"));
+            Some(finding)
+        }
         // `[gate]` where `[[gate]]` is meant.
         (Shape::List(item), Value::Table(_)) if matches!(item.as_ref(), Shape::Table(_)) => {
             let name = spelled(path);
