@@ -6,6 +6,7 @@ mod done;
 mod install;
 mod land;
 mod policy;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub(crate) use done::{ClaimArgs, DoneArgs};
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
+pub(crate) use verify::{GatesArgs, VerifyArgs};
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
 ///
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     #[command(subcommand)]
     Plan(PlanCommand),
+    Verify(VerifyArgs),
+    Gates(GatesArgs),
     Status(StatusArgs),
     Log(LogArgs),
     Show(ShowArgs),

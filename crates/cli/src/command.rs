@@ -11,6 +11,7 @@ mod config;
 mod demo;
 mod doctor;
 mod done;
+mod gates;
 mod init;
 mod install;
 mod land;
@@ -27,6 +28,7 @@ mod show;
 mod status;
 mod stop;
 mod undo;
+mod verify;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -132,6 +134,8 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Init(args) => init::run(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Plan(command) => plan::run(&command, context),
+        Command::Verify(args) => verify::run(&args, context),
+        Command::Gates(args) => gates::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::Log(args) => log::run(&args, context),
         Command::Show(args) => show::run(&args, context),

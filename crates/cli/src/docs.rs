@@ -208,6 +208,7 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
         Shape::Table(_) => true,
         Shape::List(item) => matches!(item.as_ref(), Shape::Table(_)),
         Shape::Map(_)
+        | Shape::WordOr { .. }
         | Shape::Command
         | Shape::Duration
         | Shape::Choice(_)

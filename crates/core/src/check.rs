@@ -1,9 +1,23 @@
 //! A check is one command that Verdone runs; a gate is a named, staged check that every story must pass.
 
+mod complexity;
+mod counts;
+mod gate;
+mod key;
+mod order;
+mod stage;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
+
+pub use complexity::complexity_of;
+pub use counts::{TestCount, TestsSeen, tests_seen};
+pub use gate::{Gate, GateSettings, Terms, When, Where, ZeroTests};
+pub use key::{ResultKey, counts_for_results};
+pub use order::{due, stages};
+pub use stage::Stage;
 
 /// A command as config or a plan gives it: text goes to `sh -c`, a list is executed as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -30,45 +44,6 @@ impl CommandSpec {
     }
 }
 
-/// Stages run in this order; a failing stage stops the later ones.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Stage {
-    #[default]
-    Correctness,
-    Quality,
-    Security,
-    Adversarial,
-}
-
-impl Stage {
-    /// The name used in config, JSON and docs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Correctness => "correctness",
-            Self::Quality => "quality",
-            Self::Security => "security",
-            Self::Adversarial => "adversarial",
-        }
-    }
-}
-
-/// One `[[gate]]` of the config: a check that every story has to pass.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Gate {
-    /// The name shown in reports; unique.
-    pub name: String,
-    /// When it runs: correctness, quality, security, adversarial.
-    #[serde(default)]
-    pub stage: Stage,
-    /// What runs: a string for `sh -c`, or a list of words.
-    pub command: CommandSpec,
-    /// How long it may take; the default is `limits.check_time`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<Span>,
-}
-
 /// Who asked for a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -86,6 +61,16 @@ pub struct Check {
     pub origin: CheckOrigin,
     pub command: CommandSpec,
     pub timeout: Span,
+    /// What the config says about how it is run and judged; a story's own checks have no such terms.
+    #[serde(default, skip_serializing_if = "Terms::are_plain")]
+    pub terms: Terms,
+}
+
+impl Check {
+    /// A story's own check.
+    pub fn own(command: CommandSpec, timeout: Span) -> Self {
+        Self { name: command.display(), origin: CheckOrigin::Story, command, timeout, terms: Terms::default() }
+    }
 }
 
 /// How one run of a check ended. Ordered from best to worst.
@@ -145,4 +130,46 @@ pub struct CheckRun {
     /// The redacted end of the output, for feedback and reports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tail: String,
+    /// Answered by an earlier run of the same command on the same tree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+    /// It failed and passed on the same tree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
+    /// Shown and kept, but no story fails by it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advisory: bool,
+    /// How many tests it ran, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCount>,
+}
+
+impl CheckRun {
+    /// A run of which nothing is known yet but what was asked for.
+    pub fn of(check: &Check) -> Self {
+        Self {
+            name: check.name.clone(),
+            origin: check.origin.clone(),
+            command: check.command.clone(),
+            outcome: CheckOutcome::Interrupted,
+            duration_ms: 0,
+            output_digest: crate::id::digest(b""),
+            output: None,
+            tail: String::new(),
+            cached: false,
+            flaky: false,
+            advisory: check.terms.advisory,
+            tests: None,
+        }
+    }
+
+    /// Whether a story cannot pass because of it.
+    pub fn blocks(&self) -> bool {
+        !self.advisory && !self.outcome.passed()
+    }
+}
+
+/// Whether everything that has to pass did, and something had to.
+pub fn all_green(runs: &[CheckRun]) -> bool {
+    runs.iter().any(|run| !run.advisory) && !runs.iter().any(CheckRun::blocks)
 }

@@ -8,6 +8,7 @@ mod done;
 mod exports;
 mod flat;
 mod fresher;
+mod gate;
 mod layer;
 mod policy;
 mod problem;
@@ -19,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
-use crate::check::{CommandSpec, Gate};
+use crate::check::{CommandSpec, Gate, GateSettings};
 use crate::done::DoneSettings;
 use crate::hook::AfterTool;
 use crate::money::Usd;
@@ -57,6 +58,7 @@ pub struct Config {
     pub tamper: TamperSettings,
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
+    pub gates: GateSettings,
     pub clean: CleanSettings,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,

@@ -74,7 +74,7 @@ pub fn detect(listing: &Listing) -> Detection {
     // Last: a target that only wraps a command found above is left out.
     target::make(listing, &mut found);
     target::just(listing, &mut found);
-    found.gates.sort_by_key(|proposal| proposal.gate.stage);
+    found.gates.sort_by(|one, other| one.gate.stage.cmp(&other.gate.stage));
     let (plan, other_plans) = plan_name::find(listing);
     Detection { gates: found.gates, plan, other_plans, notes: found.notes }
 }
@@ -118,7 +118,7 @@ impl Found {
         if taken(&name) {
             return;
         }
-        let gate = Gate { name, stage, command: CommandSpec::Shell(command.to_owned()), timeout: None };
+        let gate = Gate::new(name, stage, CommandSpec::Shell(command.to_owned()));
         self.gates.push(Proposal { gate, because: because.into() });
     }
 

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, TestCount};
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
@@ -71,12 +71,17 @@ pub struct Proof {
     pub outcome: CheckOutcome,
     pub duration_ms: u64,
     pub output_digest: String,
-    /// It may fail: it is told and decides nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub advisory: bool,
-    /// It passed only when it was run again on the same tree.
+    /// It failed and passed on the same tree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
+    /// Nothing could fail by it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advisory: bool,
+    /// Answered by an earlier run of it in the same run, on the same tree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCount>,
 }
 
 /// A sign of tampering, as the note keeps it.
@@ -105,9 +110,10 @@ impl From<&CheckRun> for Proof {
             outcome: run.outcome.clone(),
             duration_ms: run.duration_ms,
             output_digest: run.output_digest.clone(),
-            // The runs themselves do not say it yet.
-            advisory: false,
-            flaky: false,
+            flaky: run.flaky,
+            advisory: run.advisory,
+            cached: run.cached,
+            tests: run.tests,
         }
     }
 }
@@ -260,7 +266,18 @@ pub(crate) mod tests {
 
     pub(crate) fn proof(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> Proof {
         let (command, output_digest) = (CommandSpec::Shell(name.to_owned()), digest(b""));
-        Proof { name: name.to_owned(), origin, command, outcome, duration_ms: 1, output_digest, advisory: false, flaky: false }
+        Proof {
+            name: name.to_owned(),
+            origin,
+            command,
+            outcome,
+            duration_ms: 1,
+            output_digest,
+            advisory: false,
+            flaky: false,
+            cached: false,
+            tests: None,
+        }
     }
 
     pub(crate) fn evidence(story: &str, title: &str) -> Evidence {

@@ -14,6 +14,8 @@ mod summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::shell::{self, Runs, Simple, Variables};
+
 pub use summary::summary;
 
 /// What a test run showed.
@@ -132,6 +134,23 @@ pub fn read<C: AsRef<[W]>, W: AsRef<str>>(commands: Option<&[C]>, exit_code: Opt
         }
     };
     choose::outcome(&ran, exit_code, output)
+}
+
+/// As [`read`], for a command line of a shell.
+pub fn read_line(line: &str, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
+    let script = shell::parse(line, &Variables::new());
+    let words = |simple: &Simple| -> Vec<String> {
+        simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect()
+    };
+    // What a shell was given as text is listed after it.
+    let read_in = |simple: &&Simple| simple.runs != Runs::Known && !simple.words.is_empty();
+    let commands: Vec<Vec<String>> = script.commands.iter().filter(read_in).map(words).collect();
+    read(Some(&commands), exit_code, output)
+}
+
+/// The tests of a `JUnit` XML report; nothing for a text that is none.
+pub fn junit(text: &str) -> Option<TestCounts> {
+    reader::junit_counts(text)
 }
 
 /// Whether one simple command runs tests, as far as its words tell.

@@ -92,6 +92,8 @@ pub struct RunView {
     pub alarms: BTreeSet<Alarm>,
     /// Files that checks left behind.
     pub debris: BTreeSet<String>,
+    /// Checks that failed and passed on the same tree.
+    pub flaky: BTreeSet<String>,
     pub undone: Vec<String>,
     /// The user's own changes, where the run had to set them aside.
     pub aside: Option<AsideView>,

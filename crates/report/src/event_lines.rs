@@ -14,7 +14,10 @@ use verdone_core::view::RunView;
 use crate::guard::{guard_failed, guard_file};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
-use crate::words::{because, checks, compacted, context, duration, given_up, outcome, plural, red, sentence, usage, wait_cause};
+use crate::words::{
+    because, check_mark, checks, compacted, context, duration, ended, facts, given_up, outcome, plural, red, sentence, usage,
+    wait_cause,
+};
 
 /// Lines of a failed check that are shown; the rest is in its file.
 const TAIL_LINES: usize = 5;
@@ -249,14 +252,16 @@ fn started(view: &RunView, dot: &str) -> Vec<Line> {
 fn baseline(green: bool, runs: &[CheckRun], dot: &str) -> Vec<Line> {
     if !green {
         let mut lines = vec![Line::top(Mark::Bad, format!("Start tree: {}", checks(runs)))];
-        lines.extend(runs.iter().filter(|run| !run.outcome.passed()).flat_map(tail));
+        lines.extend(runs.iter().filter(|run| run.blocks()).flat_map(tail));
         return lines;
     }
     if runs.is_empty() {
         return Vec::new();
     }
     let took = duration(runs.iter().map(|run| run.duration_ms).sum());
-    vec![Line::top(Mark::Good, format!("Start tree: {}{dot}{took}", checks(runs)))]
+    let odd = runs.iter().any(|run| check_mark(run) != Mark::Good);
+    let mark = if odd { Mark::Warn } else { Mark::Good };
+    vec![Line::top(mark, format!("Start tree: {}{dot}{took}", checks(runs)))]
 }
 
 fn selected(place: &Place, title: &str, number: usize, of: usize, dot: &str) -> Line {
@@ -314,7 +319,8 @@ fn left_behind(leftovers: u32) -> Option<Line> {
 }
 
 fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
-    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, refs_moved, alarms, .. } = event else {
+    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, refs_moved, alarms, .. } = event
+    else {
         return Vec::new();
     };
     let mut lines = Vec::new();
@@ -346,7 +352,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         VerifyOutcome::Failed if claimed => {
             lines.push(Line::under(Mark::Bad, because("Claimed done, but the checks say no", why)));
         }
-        VerifyOutcome::Failed if runs.iter().any(|run| !run.outcome.passed()) && why.is_empty() => {}
+        VerifyOutcome::Failed if runs.iter().any(CheckRun::blocks) && why.is_empty() => {}
         VerifyOutcome::NothingChanged
         | VerifyOutcome::Failed
         | VerifyOutcome::Unsettled
@@ -387,13 +393,11 @@ fn alarm_lines(alarms: &[Alarm]) -> Vec<Line> {
     lines
 }
 
-fn checked(run: &CheckRun, dot: &str) -> Line {
-    let mark = if run.outcome.passed() { Mark::Good } else { Mark::Bad };
-    let text = format!("{} {}{dot}{}", clean(&run.name), clean(&run.outcome.words()), duration(run.duration_ms));
-    Line::under(mark, text)
+pub(crate) fn checked(run: &CheckRun, dot: &str) -> Line {
+    Line::under(check_mark(run), format!("{} {}{}", clean(&run.name), ended(run), facts(run, dot)))
 }
 
-fn tail(run: &CheckRun) -> Vec<Line> {
+pub(crate) fn tail(run: &CheckRun) -> Vec<Line> {
     let shown: Vec<&str> = run.tail.lines().rev().filter(|line| !line.trim().is_empty()).take(TAIL_LINES).collect();
     shown.into_iter().rev().map(|line| Line::Quote { indent: 4, text: clean_line(line) }).collect()
 }

@@ -23,6 +23,7 @@ mod stream;
 mod style;
 mod summary;
 mod terminal;
+mod verification;
 mod width;
 mod words;
 
@@ -42,4 +43,5 @@ pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, 
 pub use style::{ColorChoice, Style, Tone, decide_color};
 pub use summary::summary;
 pub use terminal::Terminal;
+pub use verification::verification;
 pub use words::{cost, duration, plural};

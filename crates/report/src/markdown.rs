@@ -10,7 +10,7 @@ use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
 use crate::event_lines::{name, not_put_back};
 use crate::guard::guard_told;
 use crate::style::Tone;
-use crate::summary::{aside, cost_per_verified, false_claims, tally, work};
+use crate::summary::{aside, cost_per_verified, false_claims, flaky, tally, work};
 use crate::width::clean;
 use crate::words::{checks, duration, given_up, last_words, moment, plural, red, sentence, short_digest, usage};
 use escape::{code, text};
@@ -214,6 +214,7 @@ fn review(out: &mut String, view: &RunView) {
     if view.leftovers > 0 {
         points.push(format!("Ended {} that the agent left running.", plural(view.leftovers as usize, "process", "processes")));
     }
+    points.extend(flaky(view).map(|said| format!("{}.", text(&said))));
     points.extend(view.guard.as_ref().map(|guard| format!("{}.", text(&guard_told(view, guard)))));
     if let Some(aside) = view.aside.as_ref().filter(|aside| aside.state == AsideState::Kept) {
         let why = not_put_back(aside.reason.as_deref().unwrap_or_default(), &aside.overlap);

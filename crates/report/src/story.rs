@@ -10,7 +10,10 @@ use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
 use crate::width::{clean, wrap};
-use crate::words::{because, compacted, context, duration, given_up, last_words, outcome, plural, red, short_digest, usage};
+use crate::words::{
+    because, check_mark, compacted, context, duration, ended, facts, given_up, last_words, outcome, plural, red, short_digest,
+    usage,
+};
 
 /// `None` when the run never touched it.
 pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
@@ -169,12 +172,11 @@ impl Page<'_> {
     /// The evidence, check by check.
     fn runs(&mut self, runs: &[CheckRun]) {
         for run in runs {
-            let mark = if run.outcome.passed() { Mark::Good } else { Mark::Bad };
             let (command, name) = (clean(&run.command.display()), clean(&run.name));
             let command = if command == name { String::new() } else { format!(" ({command})") };
             let dot = self.style.dot();
-            let said = format!("{name}{command}: {}{dot}{}", clean(&run.outcome.words()), duration(run.duration_ms));
-            self.put(4, Some(mark), Tone::Plain, &said);
+            let said = format!("{name}{command}: {}{}", ended(run), facts(run, dot));
+            self.put(4, Some(check_mark(run)), Tone::Plain, &said);
             let digest: String = run.output_digest.chars().take(12).collect();
             let file = run.output.as_ref().map_or_else(String::new, |file| format!("{dot}{}", clean(file)));
             self.note(6, &format!("output sha256 {}{file}", clean(&digest)));

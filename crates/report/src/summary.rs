@@ -4,7 +4,7 @@ use verdone_core::tamper::Severity;
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, FalseClaims, RunView, StoryView};
 
-use crate::event_lines::{not_put_back, verdict_mark};
+use crate::event_lines::{files, not_put_back, verdict_mark};
 use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
@@ -83,7 +83,8 @@ pub(crate) fn work(view: &RunView, now: u64) -> String {
 
 /// How many alarms there were about tests and gates that nobody expected.
 pub(crate) fn alarms(view: &RunView) -> Option<String> {
-    let count = |severity| view.alarms.iter().filter(|alarm| alarm.severity == severity && !alarm.expected && !alarm.is_undone()).count();
+    let count =
+        |severity| view.alarms.iter().filter(|alarm| alarm.severity == severity && !alarm.expected && !alarm.is_undone()).count();
     let all = [Severity::High, Severity::Medium, Severity::Low].map(|severity| (count(severity), severity.words()));
     let parts: Vec<String> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     (!parts.is_empty()).then(|| format!("Alarms about tests, gates and their settings: {}", parts.join(", ")))
@@ -136,6 +137,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
             format!("The checks left {files} behind that {} not ignored", if view.debris.len() == 1 { "is" } else { "are" }),
         ));
     }
+    rows.extend(flaky(view).map(|text| (Tone::Warn, text)));
     rows.extend(view.guard.as_ref().map(|guard| (Tone::Warn, guard_told(view, guard))));
     rows.extend(aside(view).filter(|(tone, _)| *tone == Tone::Warn));
     rows.extend(way_back(view).map(|command| (Tone::Warn, format!("To get them: {command}"))));
@@ -146,6 +148,12 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
         rows.push((Tone::Strong, format!("Next: {}", finish.next_step())));
     }
     rows
+}
+
+/// Checks that cannot be trusted.
+pub(crate) fn flaky(view: &RunView) -> Option<String> {
+    let names: Vec<String> = view.flaky.iter().cloned().collect();
+    (!names.is_empty()).then(|| format!("Flaky, failed and passed on the same tree: {}", files(&names)))
 }
 
 struct Row {

@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use verdone_core::agent::SessionUse;
-use verdone_core::check::CheckRun;
+use verdone_core::check::{CheckRun, TestCount};
 use verdone_core::event::{Rejection, VerifyOutcome, WaitCause};
 use verdone_core::verdict::Red;
 
+use crate::style::Mark;
 use crate::width::clean;
 
 /// `1 story`, `2 stories`.
@@ -146,12 +147,50 @@ pub(crate) fn verification(found: &VerifyOutcome) -> String {
     }
 }
 
-/// `2 checks passed`, or the first that did not.
+/// `2 checks passed`, or the first that stands in the way; then what is odd about them.
 pub(crate) fn checks(runs: &[CheckRun]) -> String {
-    match runs.iter().find(|run| !run.outcome.passed()) {
+    let names = |wanted: fn(&&CheckRun) -> bool| runs.iter().filter(wanted).map(|run| clean(&run.name)).collect::<Vec<_>>();
+    let mut text = match runs.iter().find(|run| run.blocks()) {
         Some(run) => format!("{} {}", clean(&run.name), clean(&run.outcome.words())),
         None if runs.is_empty() => "no checks".to_owned(),
-        None => format!("{} passed", plural(runs.len(), "check", "checks")),
+        None => {
+            let passed = runs.iter().filter(|run| run.outcome.passed()).count();
+            format!("{} passed", plural(passed, "check", "checks"))
+        }
+    };
+    let odd =
+        [("advisory and not passed", names(|run| run.advisory && !run.outcome.passed())), ("flaky", names(|run| run.flaky))];
+    for (what, names) in odd.iter().filter(|(_, names)| !names.is_empty()) {
+        text.push_str(&format!(" ({what}: {})", names.join(", ")));
+    }
+    text
+}
+
+/// How a check ended, without its name and its time: `passed`, `passed after a failure (flaky)`, `failed … (advisory)`.
+pub(crate) fn ended(run: &CheckRun) -> String {
+    let flaky = if run.flaky { " after a failure on the same tree (flaky)" } else { "" };
+    let advisory = if run.advisory { " (advisory)" } else { "" };
+    format!("{}{flaky}{advisory}", clean(&run.outcome.words()))
+}
+
+/// What else is known of a check: its tests, and how long it took or that an earlier run answered.
+pub(crate) fn facts(run: &CheckRun, dot: &str) -> String {
+    let tests = run.tests.filter(|tests| *tests != TestCount::default()).map(|tests| {
+        let count = |number: u64, word: &str| (number > 0).then(|| format!(", {number} {word}")).unwrap_or_default();
+        let ran = plural(usize::try_from(tests.ran).unwrap_or(usize::MAX), "test", "tests");
+        format!("{dot}{ran}{}{}", count(tests.failed, "failed"), count(tests.skipped, "skipped"))
+    });
+    let time = if run.cached { "cached".to_owned() } else { duration(run.duration_ms) };
+    format!("{}{dot}{time}", tests.unwrap_or_default())
+}
+
+/// The sign of a check.
+pub(crate) fn check_mark(run: &CheckRun) -> Mark {
+    match (run.outcome.passed(), run.advisory) {
+        (true, _) if run.flaky => Mark::Warn,
+        (true, _) => Mark::Good,
+        (false, true) => Mark::Warn,
+        (false, false) => Mark::Bad,
     }
 }
 

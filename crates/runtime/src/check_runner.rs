@@ -1,15 +1,28 @@
 //! Runs checks and records what was seen: the only source of evidence.
+//!
+//! Stages run one after another. Gates of one stage run at the same time, as far as the settings allow; a story's own checks never do.
 
+mod clean;
+mod judge;
+mod memory;
+mod parallel;
+mod reports;
+
+use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Where, stages};
 use verdone_core::id::encode_component;
 use verdone_core::redact::Redactor;
 
-use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin, check_program};
+use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
+
+pub use clean::CleanPlaces;
+pub use memory::Memory;
+use reports::Reports;
 
 /// Bytes of the end of an output that go into the journal.
 const TAIL: usize = 4 * 1024;
@@ -26,6 +39,26 @@ pub struct CheckContext<'a> {
     pub cap: u64,
     pub grace: Duration,
     pub redactor: &'a Redactor,
+    pub ways: Ways<'a>,
+}
+
+/// How checks are run together. The default: one after another, all of them in place, nothing known before.
+#[derive(Clone, Copy, Default)]
+pub struct Ways<'a> {
+    /// Gates of one stage that run at the same time.
+    pub parallel: usize,
+    /// Later stages run although one failed.
+    pub keep_going: bool,
+    /// A result that stands for a run.
+    pub known: Option<&'a dyn Fn(&Check) -> Option<CheckRun>>,
+    /// Where a gate runs that wants a clean tree; or what it is worth without one.
+    pub place_of: Option<&'a dyn Fn(&Check) -> Result<PathBuf, CheckOutcome>>,
+}
+
+impl fmt::Debug for Ways<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ways").field("parallel", &self.parallel).field("keep_going", &self.keep_going).finish_non_exhaustive()
+    }
 }
 
 /// What the caller of [`run_checks`] hears.
@@ -43,21 +76,17 @@ pub fn run_checks(
     signals: &Signals,
     on: &mut dyn FnMut(CheckMoment<'_>),
 ) -> io::Result<Vec<CheckRun>> {
-    let mut order: Vec<&Check> = checks.iter().collect();
-    order.sort_by_key(|check| step(check));
     let mut runs: Vec<CheckRun> = Vec::new();
-    for (done, check) in (0..).zip(&order) {
-        let before = &order[..runs.len()];
-        let blocked = before.iter().zip(&runs).any(|(earlier, run)| step(earlier) < step(check) && !run.outcome.passed());
-        let interrupted = runs.last().is_some_and(|run| run.outcome == CheckOutcome::Interrupted);
-        if blocked || interrupted {
+    for stage in stages(checks) {
+        let number = context.number + runs.len() as u32;
+        let jobs: Vec<Job<'_>> = (number..).zip(stage).map(|(number, check)| Job::of(check, number, context)).collect();
+        let done = run_stage(&jobs, context, signals, on)?;
+        let interrupted = done.iter().any(|run| run.outcome == CheckOutcome::Interrupted);
+        let failed = done.iter().any(CheckRun::blocks);
+        runs.extend(done);
+        if interrupted || (failed && !context.ways.keep_going) {
             break;
         }
-        on(CheckMoment::Started(check));
-        let number = context.number + done;
-        let run = run_numbered(check, number, context, signals, &mut |moment| on(CheckMoment::During(check, moment)))?;
-        on(CheckMoment::Ended(&run));
-        runs.push(run);
     }
     Ok(runs)
 }
@@ -69,63 +98,157 @@ pub fn run_check(
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
 ) -> io::Result<CheckRun> {
-    run_numbered(check, context.number, context, signals, on)
+    let alone = Worker { shared: &Shared::of(context), start: process::run };
+    alone.work(&Job::of(check, context.number, context), signals, on)
 }
 
-/// The story's own checks come before every stage.
-fn step(check: &Check) -> Option<verdone_core::check::Stage> {
-    match check.origin {
-        CheckOrigin::Story => None,
-        CheckOrigin::Gate(stage) => Some(stage),
-    }
-}
-
-fn run_numbered(
-    check: &Check,
-    number: u32,
+fn run_stage(
+    jobs: &[Job<'_>],
     context: &CheckContext<'_>,
     signals: &Signals,
-    on: &mut dyn FnMut(Moment<'_>),
-) -> io::Result<CheckRun> {
-    let file = format!("checks/{number}-{}.txt", encode_component(&context.redactor.redact(&check.name)));
-    let spawn = Spawn {
-        argv: process::argv(&check.command),
-        cwd: context.cwd.to_owned(),
-        env: context.env.clone(),
-        stdin: Stdin::Null,
-        wall: check.timeout.limit(),
-        idle: None,
-        grace: context.grace,
-        cap: context.cap,
-        keep: Some(context.run_dir.join(&file)),
-        redactor: context.redactor,
-    };
-    let mut run = CheckRun {
-        name: context.redactor.redact(&check.name).into_owned(),
-        origin: check.origin.clone(),
-        command: redacted(&check.command, context.redactor),
-        outcome: CheckOutcome::Interrupted,
-        duration_ms: 0,
-        output_digest: verdone_core::id::digest(b""),
-        output: None,
-        tail: String::new(),
-    };
-    if check.command.is_empty() {
-        run.outcome = CheckOutcome::Unknown { reason: "the command is empty".to_owned() };
-        return Ok(run);
+    on: &mut dyn FnMut(CheckMoment<'_>),
+) -> io::Result<Vec<CheckRun>> {
+    let (to_do, parallel) = (jobs.iter().filter(|job| job.known.is_none()).count(), context.ways.parallel.max(1));
+    let own = jobs.iter().any(|job| job.check.origin == CheckOrigin::Story);
+    if to_do > 1 && parallel > 1 && !own {
+        return parallel::run(jobs, parallel.min(to_do), &Shared::of(context), signals, on);
     }
-    match process::run(&spawn, signals, on) {
-        Ok(ended) => {
-            run.outcome = outcome(check, ended.exit);
-            run.duration_ms = ended.duration.as_millis() as u64;
-            ended.output.tail(TAIL).clone_into(&mut run.tail);
-            run.output_digest = ended.output.digest;
-            run.output = spawn.keep.is_some_and(|path| path.exists()).then_some(file);
+    let (shared, mut runs) = (Shared::of(context), Vec::new());
+    let worker = Worker { shared: &shared, start: process::run };
+    for job in jobs {
+        if runs.last().is_some_and(|run: &CheckRun| run.outcome == CheckOutcome::Interrupted) {
+            break;
         }
-        Err(SpawnError::Keep { source, .. }) => return Err(source),
-        Err(error) => run.outcome = CheckOutcome::Unknown { reason: error.to_string() },
+        let run = if let Some(known) = &job.known {
+            known.clone()
+        } else {
+            on(CheckMoment::Started(job.check));
+            worker.work(job, signals, &mut |moment| on(CheckMoment::During(job.check, moment)))?
+        };
+        on(CheckMoment::Ended(&run));
+        runs.push(run);
     }
-    Ok(run)
+    Ok(runs)
+}
+
+/// One check, with where and under which number it runs.
+#[derive(Debug)]
+struct Job<'a> {
+    check: &'a Check,
+    number: u32,
+    /// Or what it is worth without one.
+    place: Result<PathBuf, CheckOutcome>,
+    known: Option<CheckRun>,
+}
+
+impl<'a> Job<'a> {
+    fn of(check: &'a Check, number: u32, context: &CheckContext<'_>) -> Self {
+        let known = context.ways.known.and_then(|known| known(check));
+        let place = match (check.terms.place, context.ways.place_of) {
+            // A place is made only for a gate that is run.
+            (Where::InPlace, _) => Ok(context.cwd.to_owned()),
+            (Where::Clean, _) if known.is_some() => Ok(context.cwd.to_owned()),
+            (Where::Clean, Some(place_of)) => place_of(check),
+            (Where::Clean, None) => Err(CheckOutcome::Unknown { reason: "there is no clean tree for it here".to_owned() }),
+        };
+        Self { check, number, place, known }
+    }
+}
+
+/// What the threads of a stage share.
+#[derive(Debug)]
+struct Shared<'a> {
+    run_dir: &'a Path,
+    env: &'a EnvPlan,
+    cap: u64,
+    grace: Duration,
+    redactor: &'a Redactor,
+}
+
+impl<'a> Shared<'a> {
+    fn of(context: &'a CheckContext<'_>) -> Self {
+        let CheckContext { run_dir, env, cap, grace, redactor, .. } = context;
+        Self { run_dir, env, cap: *cap, grace: *grace, redactor }
+    }
+}
+
+type Start = fn(&Spawn<'_>, &Signals, &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError>;
+
+/// Runs one check after another.
+struct Worker<'a> {
+    shared: &'a Shared<'a>,
+    start: Start,
+}
+
+impl Worker<'_> {
+    /// Tries a check until it passes or its retries are used up.
+    fn work(&self, job: &Job<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckRun> {
+        let mut run = self.attempt(job, 1, signals, on)?;
+        for attempt in 2..=job.check.terms.retries.saturating_add(1) {
+            if !is_worth_a_retry(&run.outcome) || signals.requested().is_some() {
+                break;
+            }
+            let before = run.duration_ms;
+            run = self.attempt(job, attempt, signals, on)?;
+            run.duration_ms += before;
+            run.flaky = run.outcome.passed();
+        }
+        Ok(run)
+    }
+
+    fn attempt(&self, job: &Job<'_>, attempt: u32, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckRun> {
+        let (check, redactor) = (job.check, self.shared.redactor);
+        let mut run = CheckRun::of(check);
+        run.name = redactor.redact(&check.name).into_owned();
+        run.command = redacted(&check.command, redactor);
+        let place = match &job.place {
+            _ if check.command.is_empty() => {
+                run.outcome = CheckOutcome::Unknown { reason: "the command is empty".to_owned() };
+                return Ok(run);
+            }
+            Ok(place) => place,
+            Err(outcome) => {
+                run.outcome = outcome.clone();
+                return Ok(run);
+            }
+        };
+        let again = if attempt > 1 { format!(".try-{attempt}") } else { String::new() };
+        let file = format!("checks/{}-{}{again}.txt", job.number, encode_component(&run.name));
+        let env = check.terms.env.iter().fold(self.shared.env.clone(), |env, (name, value)| env.with(name, value));
+        let spawn = Spawn {
+            argv: process::argv(&check.command),
+            cwd: place.clone(),
+            env,
+            stdin: Stdin::Null,
+            wall: check.timeout.limit(),
+            idle: None,
+            grace: self.shared.grace,
+            cap: self.shared.cap,
+            keep: Some(self.shared.run_dir.join(&file)),
+            redactor,
+        };
+        let before = Reports::look(place, check.terms.junit.as_deref());
+        match (self.start)(&spawn, signals, on) {
+            Ok(ended) => {
+                (run.outcome, run.tests) = judge::judge(check, ended.exit, &ended.output.text, &before.written_since());
+                run.duration_ms = ended.duration.as_millis() as u64;
+                ended.output.tail(TAIL).clone_into(&mut run.tail);
+                run.output_digest = ended.output.digest;
+                run.output = spawn.keep.is_some_and(|path| path.exists()).then_some(file);
+            }
+            Err(SpawnError::Keep { source, .. }) => return Err(source),
+            Err(error) => run.outcome = CheckOutcome::Unknown { reason: error.to_string() },
+        }
+        Ok(run)
+    }
+}
+
+/// Whether another try could end in another way.
+fn is_worth_a_retry(outcome: &CheckOutcome) -> bool {
+    match outcome {
+        CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => true,
+        CheckOutcome::Passed | CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => false,
+    }
 }
 
 /// What is kept of a command; a secret may stand in it.
@@ -133,26 +256,5 @@ pub(crate) fn redacted(command: &CommandSpec, redactor: &Redactor) -> CommandSpe
     match command {
         CommandSpec::Shell(text) => CommandSpec::Shell(redactor.redact(text).into_owned()),
         CommandSpec::Argv(words) => CommandSpec::Argv(words.iter().map(|word| redactor.redact(word).into_owned()).collect()),
-    }
-}
-
-fn outcome(check: &Check, exit: Exit) -> CheckOutcome {
-    let named = |what: &str| match check_program(&check.command) {
-        Some(program) => format!("{what}: {program}"),
-        None => what.to_owned(),
-    };
-    match exit {
-        Exit::Code(0) => CheckOutcome::Passed,
-        Exit::Code(127) => CheckOutcome::Unknown { reason: named("command not found (exit code 127)") },
-        Exit::Code(126) => CheckOutcome::Unknown { reason: named("command not executable (exit code 126)") },
-        // The exit code that pytest reserves for this.
-        Exit::Code(5) if check.command.display().contains("pytest") => {
-            CheckOutcome::Unknown { reason: "no tests were collected (pytest exit code 5)".to_owned() }
-        }
-        Exit::Code(code) => CheckOutcome::Failed { code },
-        Exit::Signal(signal) => CheckOutcome::Signalled { signal },
-        Exit::Wall | Exit::Idle => CheckOutcome::TimedOut { after_ms: check.timeout.duration().as_millis() as u64 },
-        Exit::Terminal => CheckOutcome::Unknown { reason: "it wanted to use the terminal".to_owned() },
-        Exit::Interrupted(_) => CheckOutcome::Interrupted,
     }
 }

@@ -280,25 +280,16 @@ fn try_git(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verdone_core::check::{CommandSpec, Stage};
+    use verdone_core::check::{CommandSpec, Stage, Terms};
     use verdone_core::span::Span;
 
     fn check(name: &str, stage: Stage) -> Check {
         let command = CommandSpec::Shell(name.to_owned());
-        Check { name: name.to_owned(), origin: CheckOrigin::Gate(stage), command, timeout: Span::from_secs(1) }
+        Check { name: name.to_owned(), origin: CheckOrigin::Gate(stage), command, timeout: Span::from_secs(1), terms: Terms::default() }
     }
 
     fn ran(check: &Check, outcome: CheckOutcome) -> CheckRun {
-        CheckRun {
-            name: check.name.clone(),
-            origin: check.origin.clone(),
-            command: check.command.clone(),
-            outcome,
-            duration_ms: 0,
-            output_digest: String::new(),
-            output: None,
-            tail: String::new(),
-        }
+        CheckRun { outcome, ..CheckRun::of(check) }
     }
 
     #[test]

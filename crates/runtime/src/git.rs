@@ -14,8 +14,8 @@ mod changes;
 mod checkpoint;
 mod clean_tree;
 mod command;
-mod compare;
 mod commit;
+mod compare;
 mod create;
 mod derived;
 mod error;
@@ -35,6 +35,7 @@ mod rules;
 mod snapshot;
 mod stale_lock;
 mod status;
+mod tree_now;
 mod untracked;
 mod worktree;
 
@@ -63,6 +64,7 @@ pub use put_back::Return;
 pub use refs::{Refs, RefsMoved};
 pub use restore::{RestoreRules, Restored};
 pub use status::{Blob, Change, Entry, Kind, Status};
+pub use tree_now::TreeNow;
 pub use worktree::WorkTreeEntry;
 
 use crate::fault;

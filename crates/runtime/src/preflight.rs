@@ -255,10 +255,11 @@ pub fn checks<'a>(
             findings.push(Finding::bad("checks", message, ["install it, or correct the gate in .verdone/config.toml"]));
         }
     }
+    let advisory = gates.iter().filter(|gate| gate.terms.advisory).count();
     let bare: Vec<&str> =
-        open().filter(|story| gates.is_empty() && own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
+        open().filter(|story| gates.len() == advisory && own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
     if bare.is_empty() {
-        let message = match gates.len() {
+        let message = match gates.len() - advisory {
             0 => "every open story has a check of its own".to_owned(),
             1 => "1 gate for every story".to_owned(),
             many => format!("{many} gates for every story"),

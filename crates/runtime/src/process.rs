@@ -27,10 +27,11 @@ use crate::signal::Signals;
 
 pub use background::Background;
 pub use companion::{Companion, Heard};
+pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flow::Flow;
 pub use program::{check_program, program_exists};
-pub use supervise::{run, run_beside_others};
+pub use supervise::{Sweep, run, run_beside, run_beside_others};
 pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};
 
 /// Set for everything that a run starts; a run inside a run is refused by it.

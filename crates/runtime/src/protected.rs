@@ -1,4 +1,4 @@
-//! The judge's own files: `.verdone/` without its runs and sessions, and what tells git how to see and commit files (its settings, attributes,
+//! The judge's own files: `.verdone/` without its runs, sessions and cache, and what tells git how to see and commit files (its settings, attributes,
 //! ignore rules and hooks), and the settings of the agent's client in the project. They are held in memory from the start of a run; what a turn or a check did to them is kept aside,
 //! told, and put back before anything is committed.
 
@@ -215,7 +215,7 @@ impl Scope {
     fn holds(self, path: &Path) -> bool {
         let below = |dir: &str| path.strip_prefix(dir).ok();
         match self {
-            Self::Home => path != Path::new("runs") && path != Path::new("sessions"),
+            Self::Home => !["runs", "sessions", "cache"].iter().any(|name| path == Path::new(name)),
             Self::Fresher => below("hooks").is_some() || ["config.toml", "config.sh"].iter().any(|name| path == Path::new(name)),
             Self::Client => {
                 let name = path.to_string_lossy();

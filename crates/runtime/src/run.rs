@@ -20,6 +20,7 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::agent::Claude;
 use crate::approval::{ApprovalError, Approvals};
+use crate::check_runner::Memory;
 use crate::clock::Stopwatch;
 use crate::config_file::SettingsError;
 use crate::done;
@@ -305,6 +306,7 @@ impl Ready {
             known_runs: BTreeSet::new(),
             template: self.template,
             refs: Refs::default(),
+            memory: Memory::default(),
             candidate: None,
             before_turn: None,
             debris: BTreeMap::new(),

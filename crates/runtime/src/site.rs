@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec};
+use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Where, complexity_of, due, stages};
 use verdone_core::config::Config;
 use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId, StoryId, digest};
@@ -14,9 +14,9 @@ use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
 use crate::agent::Claude;
-use crate::check_runner::{CheckContext, CheckMoment, run_checks};
+use crate::check_runner::{CheckContext, CheckMoment, CleanPlaces, Memory, Ways, run_checks};
 use crate::clock::Stopwatch;
-use crate::git::{Candidate, CandidateRules, Git, GitError, PathSet, Refs, RepoPath};
+use crate::git::{Candidate, CandidateRules, ChangedPath, Git, GitError, PathSet, Refs, RepoPath};
 use crate::home::Home;
 use crate::keep::Keep;
 use crate::lifecycle::Scripts;
@@ -59,6 +59,8 @@ pub struct Site {
     pub template: (String, String),
     /// Branches, tags and stash as they were when they were last looked at.
     pub refs: Refs,
+    /// What gates said about the trees of this run.
+    pub memory: Memory,
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
     /// The tree right before the first turn, where the red check changed tracked files.
@@ -151,8 +153,39 @@ impl Site {
         self.frozen.get(story).map_or(&[], Vec::as_slice)
     }
 
+    /// What has to pass for a story, its own checks first; `changed` are its changes so far.
+    pub fn checks_of(&self, story: &StoryId, changed: &[ChangedPath]) -> Vec<Check> {
+        let below = self.git.repo_path(&self.root).map(|folder| folder.to_string()).filter(|folder| !folder.is_empty());
+        let in_project = |path: String| match &below {
+            Some(folder) => path.strip_prefix(folder.as_str()).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned),
+            None => Some(path),
+        };
+        let changed: Vec<String> = changed.iter().filter_map(|change| in_project(change.path.to_string())).collect();
+        let complexity = self.plan.plan().story(story).map_or_else(|| complexity_of(""), |story| complexity_of(&story.body));
+        self.own_checks(story).iter().cloned().chain(due(&self.gates, Some(&changed), complexity)).collect()
+    }
+
     /// Runs checks and shows what they say. Story checks first, then gates stage by stage.
     pub fn run_checks(&mut self, checks: &[Check], reporter: &mut dyn Reporter) -> io::Result<Vec<CheckRun>> {
+        self.run_checks_on(None, checks, reporter)
+    }
+
+    /// The same where the tree is known that is checked: gates may run in a clean copy of it, and one that passed on it in this run
+    /// is not asked again.
+    pub fn run_checks_on(
+        &mut self,
+        tree: Option<&Oid>,
+        checks: &[Check],
+        reporter: &mut dyn Reporter,
+    ) -> io::Result<Vec<CheckRun>> {
+        let places = tree.map(|tree| CleanPlaces::of(&self.git, tree, &self.root, &self.config.clean, &self.signals));
+        let place_of = places.as_ref().map(|places| |check: &Check| places.place_of(check));
+        let known = tree.map(|tree| |check: &Check| self.memory.recall(tree, check));
+        let ways = Ways {
+            known: known.as_ref().map(|known| known as _),
+            place_of: place_of.as_ref().map(|place_of| place_of as _),
+            ..ways(&self.config.gates)
+        };
         let context = CheckContext {
             cwd: &self.root,
             run_dir: &self.run_dir,
@@ -161,9 +194,14 @@ impl Site {
             cap: self.config.limits.output_bytes,
             grace: self.config.limits.grace.duration(),
             redactor: &self.redactor,
+            ways,
         };
         let clock = self.clock;
-        let runs = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment))?;
+        let mut runs = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment))?;
+        drop(places);
+        if let Some(tree) = tree {
+            self.memory.mark_flaky(tree, checks, &mut runs);
+        }
         self.mend_home()?;
         self.checks_run += runs.len() as u32;
         Ok(runs)
@@ -183,29 +221,33 @@ fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &CheckMoment<'_>)
 
 /// The checks of a story, ready to run.
 pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
-    commands
-        .into_iter()
-        .map(|command| Check { name: command.display(), origin: CheckOrigin::Story, command, timeout: config.limits.check_time })
-        .collect()
+    commands.into_iter().map(|command| Check::own(command, config.limits.check_time)).collect()
 }
 
 /// The gates of the config and of `--check`, ready to run, in the order of their stages.
 pub fn gates(config: &Config) -> Vec<Check> {
-    let mut gates: Vec<Check> = config
-        .gate
-        .iter()
-        .map(|gate| Check {
-            name: gate.name.clone(),
-            origin: CheckOrigin::Gate(gate.stage),
-            command: gate.command.clone(),
-            timeout: gate.timeout.unwrap_or(config.limits.check_time),
-        })
-        .collect();
-    gates.sort_by_key(|gate| match gate.origin {
-        CheckOrigin::Story => None,
-        CheckOrigin::Gate(stage) => Some(stage),
-    });
-    gates
+    let ready = |gate: &Gate| {
+        let mut check = gate.check(config.limits.check_time);
+        if check.terms.place == Where::Clean {
+            if check.terms.setup.is_empty() {
+                check.terms.setup.clone_from(&config.clean.setup);
+            }
+            if check.terms.share.is_empty() {
+                check.terms.share.clone_from(&config.clean.share);
+            }
+        }
+        check
+    };
+    let gates: Vec<Check> = config.gate.iter().map(ready).collect();
+    stages(&gates).into_iter().flatten().cloned().collect()
+}
+
+/// How the settings want gates to be run together.
+pub(crate) fn ways(settings: &GateSettings) -> Ways<'static> {
+    const MOST: usize = 4;
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
+    let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };
+    Ways { parallel, keep_going: !settings.stop_at_failing_stage, known: None, place_of: None }
 }
 
 /// A path for people.

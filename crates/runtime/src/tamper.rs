@@ -62,7 +62,8 @@ fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec
         })
         .collect();
     let unread: Vec<String> = comparison.unread.iter().filter_map(named).collect();
-    let folder = site.root.strip_prefix(site.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned());
+    let folder =
+        site.root.strip_prefix(site.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned());
     let story = site.plan.plan().story(&attempt.place.story);
     let scope = story.map_or_else(Vec::new, |story| below(&story.scope, &folder));
     let words = story.map_or_else(String::new, |story| {
@@ -96,6 +97,8 @@ fn reach(git: &Git, base: &Oid, gates: &[Check], folder: &str) -> Result<GateRea
 fn line(command: &CommandSpec) -> String {
     match command {
         CommandSpec::Shell(text) => text.clone(),
-        CommandSpec::Argv(words) => words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" "),
+        CommandSpec::Argv(words) => {
+            words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" ")
+        }
     }
 }

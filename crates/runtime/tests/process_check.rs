@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage, Terms, TestCount, ZeroTests};
 use verdone_core::finish::StopSignal;
 use verdone_core::redact::Redactor;
 use verdone_core::span::Span;
-use verdone_runtime::check_runner::{CheckContext, CheckMoment, run_check, run_checks};
-use verdone_runtime::process::EnvPlan;
+use verdone_runtime::check_runner::{CheckContext, CheckMoment, Ways, run_check, run_checks};
+use verdone_runtime::process::{EnvPlan, Moment};
 use verdone_runtime::signal::Signals;
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -27,11 +27,13 @@ fn context<'a>(dir: &'a Path, redactor: &'a Redactor) -> CheckContext<'a> {
         cap: 100_000,
         grace: Duration::from_millis(500),
         redactor,
+        ways: Ways::default(),
     }
 }
 
 fn check(name: &str, origin: CheckOrigin, command: &str) -> Check {
-    Check { name: name.to_owned(), origin, command: CommandSpec::Shell(command.to_owned()), timeout: Span::from_secs(60) }
+    let command = CommandSpec::Shell(command.to_owned());
+    Check { name: name.to_owned(), origin, ..Check::own(command, Span::from_secs(60)) }
 }
 
 fn run(check: &Check) -> CheckRun {
@@ -140,4 +142,171 @@ fn a_secret_in_a_command_is_used_and_not_kept() {
     let run = run.unwrap();
     assert_eq!(run.outcome, CheckOutcome::Passed);
     assert!(!format!("{run:?}").contains("sesame"), "{run:?}");
+}
+
+fn gate(name: &str, stage: Stage, command: &str) -> Check {
+    check(name, CheckOrigin::Gate(stage), command)
+}
+
+fn with(check: Check, terms: Terms) -> Check {
+    Check { terms, ..check }
+}
+
+/// Waits for a file that the other gate makes; the check's own time limit ends a wait in vain.
+fn meets(mine: &str, other: &str) -> String {
+    format!("echo {mine} says hello; touch {mine}; while ! test -e {other}; do sleep 0.02; done")
+}
+
+#[test]
+fn gates_of_one_stage_run_at_the_same_time_and_keep_their_names_and_order() {
+    let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
+    let checks = [
+        gate("a", Stage::Quality, &meets("a", "b")),
+        gate("b", Stage::Quality, &meets("b", "a")),
+        gate("c", Stage::Quality, "false"),
+    ];
+    let context = CheckContext { ways: Ways { parallel: 3, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let (mut said, mut started) = (Vec::new(), 0);
+    let runs = run_checks(&checks, &context, &Signals::none(), &mut |moment| match moment {
+        CheckMoment::Started(_) => started += 1,
+        CheckMoment::During(check, Moment::Line { text, .. }) => said.push(format!("{}: {text}", check.name)),
+        CheckMoment::During(_, Moment::Tick) | CheckMoment::Ended(_) => {}
+    })
+    .unwrap();
+    let seen: Vec<(&str, bool)> = runs.iter().map(|run| (run.name.as_str(), run.outcome.passed())).collect();
+    assert_eq!(seen, [("a", true), ("b", true), ("c", false)]);
+    said.sort();
+    assert_eq!((said, started), (vec!["a: a says hello".to_owned(), "b: b says hello".to_owned()], 3));
+    assert_eq!(runs[1].output.as_deref(), Some("checks/8-b.txt"));
+    assert_eq!(std::fs::read_to_string(dir.path().join("checks/8-b.txt")).unwrap(), "b says hello\n");
+}
+
+#[test]
+fn one_after_another_means_that_a_gate_never_meets_the_next() {
+    let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
+    let checks = [
+        Check { timeout: Span::from_millis(300), ..gate("a", Stage::Quality, &meets("a", "b")) },
+        gate("b", Stage::Quality, &meets("b", "a")),
+    ];
+    let context = CheckContext { ways: Ways { parallel: 1, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ()).unwrap();
+    assert_eq!(runs[0].outcome, CheckOutcome::TimedOut { after_ms: 300 });
+    assert!(runs[1].outcome.passed());
+}
+
+#[test]
+fn what_gates_leave_running_beside_each_other_is_ended_with_the_stage() {
+    let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
+    let leaves = |name: &str| {
+        format!(
+            "setsid sh -c 'echo $$ > {name}.pid; exec sleep 3600' & sleep 3600 & while ! test -s {name}.pid; do sleep 0.02; done"
+        )
+    };
+    let checks = [gate("a", Stage::Quality, &leaves("a")), gate("b", Stage::Quality, &leaves("b"))];
+    let context = CheckContext { ways: Ways { parallel: 2, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ()).unwrap();
+    assert!(runs.iter().all(|run| run.outcome.passed()), "{runs:?}");
+    for name in ["a.pid", "b.pid"] {
+        let pid = std::fs::read_to_string(dir.path().join(name)).unwrap();
+        assert!(!Path::new("/proc").join(pid.trim()).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_stop_ends_all_gates_that_run_beside_each_other() {
+    let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
+    let checks: Vec<Check> = ["a", "b", "c"].map(|name| gate(name, Stage::Quality, "echo up; exec sleep 3600")).into();
+    let context = CheckContext { ways: Ways { parallel: 2, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let (signals, mut up) = (Signals::none(), 0);
+    let runs = run_checks(&checks, &context, &signals, &mut |moment| {
+        if let CheckMoment::During(_, Moment::Line { .. }) = moment {
+            up += 1;
+            if up == 2 {
+                signals.raise(StopSignal::Sigterm);
+            }
+        }
+    })
+    .unwrap();
+    assert_eq!(runs.len(), 3);
+    assert!(runs.iter().all(|run| run.outcome == CheckOutcome::Interrupted), "{runs:?}");
+    assert_eq!(runs[2].output, None, "the third was never begun");
+}
+
+#[test]
+fn an_advisory_gate_is_recorded_and_stops_nothing() {
+    let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
+    let advisory = Terms { advisory: true, ..Terms::default() };
+    let checks = [with(gate("lint", Stage::Correctness, "false"), advisory), gate("test", Stage::Quality, "true")];
+    let runs = run_checks(&checks, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap();
+    let seen: Vec<(bool, bool)> = runs.iter().map(|run| (run.outcome.passed(), run.blocks())).collect();
+    assert_eq!(seen, [(false, false), (true, false)]);
+}
+
+#[test]
+fn with_keep_going_a_failing_stage_stops_nothing() {
+    let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
+    let checks = [gate("test", Stage::Correctness, "false"), gate("lint", Stage::Quality, "true")];
+    let context = CheckContext { ways: Ways { keep_going: true, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    assert_eq!(run_checks(&checks, &context, &Signals::none(), &mut |_| ()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_pass_after_a_retry_is_flaky_and_a_gate_that_always_fails_is_not() {
+    let _one = alone();
+    let retries = |retries| Terms { retries, ..Terms::default() };
+    let second = "echo try; if test -e before; then exit 0; fi; touch before; exit 3";
+    let flaky = run(&with(gate("e2e", Stage::Quality, second), retries(1)));
+    assert!(flaky.outcome.passed() && flaky.flaky);
+    assert_eq!(flaky.output.as_deref(), Some("checks/7-e2e.try-2.txt"));
+    let red = run(&with(gate("e2e", Stage::Quality, "exit 3"), retries(2)));
+    assert!(red.outcome == CheckOutcome::Failed { code: 3 } && !red.flaky);
+    let missing = run(&with(gate("e2e", Stage::Quality, "no-such-tool"), retries(2)));
+    assert_eq!(missing.output.as_deref(), Some("checks/7-e2e.txt"), "what is not there is not tried again");
+}
+
+#[test]
+fn a_test_run_without_tests_is_unknown_unless_that_is_fine() {
+    let _one = alone();
+    let nothing = CheckOutcome::Unknown { reason: "no tests were run".to_owned() };
+    // A function stands for the tool: its name and its output are all that is looked at.
+    let tool = |said: &str| format!("cargo() {{ printf '{said}'; }}; cargo test");
+    let result = |passed: u32| {
+        format!(
+            "running {passed} tests\\n\\ntest result: ok. {passed} passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.00s\\n"
+        )
+    };
+    let empty = tool(&result(0));
+    assert_eq!(run(&gate("test", Stage::Correctness, &empty)).outcome, nothing);
+    assert_eq!(run(&check("own", CheckOrigin::Story, &empty)).outcome, nothing);
+    let fine = Terms { zero_tests: ZeroTests::Ok, ..Terms::default() };
+    assert!(run(&with(gate("test", Stage::Correctness, &empty), fine)).outcome.passed());
+    let some = run(&gate("test", Stage::Correctness, &tool(&[result(0), result(4)].concat())));
+    assert!(some.outcome.passed());
+    assert_eq!(some.tests, Some(TestCount { ran: 4, passed: 4, failed: 0, skipped: 0 }));
+}
+
+#[test]
+fn test_reports_are_counted_and_one_from_before_is_none() {
+    let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
+    let terms = Terms { junit: Some("out/*.xml".to_owned()), ..Terms::default() };
+    let report = "<testsuite><testcase name=\"a\"/><testcase name=\"b\"><failure/></testcase></testsuite>";
+    let write = format!("mkdir -p out && echo '{report}' > out/r.xml");
+    let judged = |command: &str| {
+        let check = with(gate("test", Stage::Correctness, command), terms.clone());
+        run_check(&check, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap()
+    };
+    let first = judged(&write);
+    assert!(first.outcome.passed(), "{first:?}");
+    assert_eq!(first.tests, Some(TestCount { ran: 2, passed: 1, failed: 1, skipped: 0 }));
+    let stale = judged("true");
+    assert_eq!(stale.outcome, CheckOutcome::Unknown { reason: "no test report was written: out/*.xml".to_owned() });
+    let empty = judged("echo '<testsuite/>' > out/r.xml");
+    assert_eq!(empty.outcome, CheckOutcome::Unknown { reason: "no tests were run".to_owned() });
+}
+
+#[test]
+fn a_gate_sees_its_own_variables() {
+    let _one = alone();
+    let terms = Terms { env: [("MODE".to_owned(), "strict".to_owned())].into(), ..Terms::default() };
+    assert!(run(&with(gate("test", Stage::Correctness, "test \"$MODE\" = strict"), terms)).outcome.passed());
 }

@@ -115,7 +115,7 @@ mod tests {
     fn proposals() -> Vec<Proposal> {
         ["a", "b", "c"]
             .map(|name| Proposal {
-                gate: Gate { name: name.into(), stage: Stage::Quality, command: CommandSpec::Shell(name.into()), timeout: None },
+                gate: Gate::new(name, Stage::Quality, CommandSpec::Shell(name.into())),
                 because: "Found it.".into(),
             })
             .to_vec()

@@ -21,6 +21,7 @@ use verdone_runtime::run::RunError;
 use verdone_runtime::step::StepError;
 use verdone_runtime::store::{JournalError, LockError};
 use verdone_runtime::undo::UndoError;
+use verdone_runtime::verify_now::VerifyError;
 
 use super::{CliError, Kind, Place};
 
@@ -62,6 +63,29 @@ impl From<RerunError> for CliError {
         match error {
             RerunError::Git(error) => error.into(),
             RerunError::Place(ref source) | RerunError::Check(ref source) => Self::error(error.to_string()).advice(source),
+        }
+    }
+}
+
+impl From<VerifyError> for CliError {
+    fn from(error: VerifyError) -> Self {
+        let words = error.to_string();
+        match error {
+            VerifyError::Project(error) => error.into(),
+            VerifyError::Settings(error) => error.into(),
+            VerifyError::Find(error) => error.into(),
+            VerifyError::Plan(error) => error.into(),
+            VerifyError::Approval(error) => error.into(),
+            VerifyError::Git(error) => error.into(),
+            VerifyError::Refused(finding) => finding.into(),
+            VerifyError::NoStory { known, .. } => Self::usage(words).hint(format!("its stories: {}", known.join(", "))),
+            VerifyError::NoStage { known, .. } if known.is_empty() => {
+                Self::usage(words).hint("there is no gate at all: add a [[gate]] to .verdone/config.toml")
+            }
+            VerifyError::NoStage { known, .. } => Self::usage(words).hint(format!("stages with gates: {}", known.join(", "))),
+            VerifyError::Nothing => Self::new(Kind::Human, words)
+                .hint("add a [[gate]] to .verdone/config.toml (verdone init proposes some), or name a story with checks"),
+            VerifyError::Io { source, .. } => Self::error(words).advice(&source),
         }
     }
 }

@@ -21,3 +21,4 @@ mod sessions;
 mod stage;
 mod stream;
 mod terminal;
+mod verify;

@@ -13,6 +13,7 @@ mod done;
 mod files;
 mod floods;
 mod formats;
+mod gates;
 mod git_table;
 mod land;
 mod lies;

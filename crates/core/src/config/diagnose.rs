@@ -1,6 +1,5 @@
 //! Why a table of settings was refused, in the user's words. Runs only after serde said no, or for rules that serde cannot know.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
@@ -59,23 +58,10 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
         let message = "the commit subject has to be one line of text".to_owned();
         return Some(Finding { path: vec![key("commit"), key("subject")], on_key: false, message, hint: None });
     }
-    let mut names = BTreeSet::new();
-    for (n, gate) in config.gate.iter().enumerate() {
-        let fault = |field: &str, message: String| {
-            Some(Finding { path: vec![key("gate"), Step::Index(n), key(field)], on_key: false, message, hint: None })
-        };
-        if gate.command.is_empty() {
-            return fault("command", format!("the command of gate {:?} is empty", gate.name));
-        }
-        if gate.name.trim().is_empty() {
-            return fault("name", "the gate's name is empty".to_owned());
-        }
-        if !names.insert(gate.name.as_str()) {
-            return fault("name", format!("a second gate is named {:?}: names have to be unique", gate.name));
-        }
-    }
-    let policy = super::policy::unusable(&config.policy);
-    policy.or_else(|| super::after_tool::unusable(&config.after_tool)).or_else(|| super::done::unusable(&config.done))
+    super::gate::unusable(&config.gate)
+        .or_else(|| super::policy::unusable(&config.policy))
+        .or_else(|| super::after_tool::unusable(&config.after_tool))
+        .or_else(|| super::done::unusable(&config.done))
 }
 
 /// The bytes of a key or value in the text of its file. A path that the file does not have gives its nearest ancestor.
@@ -144,6 +130,15 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             path.pop();
             finding
         }),
+        // `[[gates]]` where `[[gate]]` is meant.
+        (Shape::Table(_), Value::Array(values)) if values.iter().all(Value::is_table) => {
+            let mut finding = Finding { on_key: true, ..wrong(path)? };
+            let lists = |field: &&Field| matches!(&field.shape, Shape::List(item) if matches!(item.as_ref(), Shape::Table(_)));
+            let Shape::Table(fields) = root else { return Some(finding) };
+            let known = fields.iter().filter(lists).map(|field| field.key.as_str());
+            finding.hint = nearest(&spelled(path), known).map(|name| format!("did you mean `{name}`? Write [[{name}]]"));
+            Some(finding)
+        }
         // `[gate]` where `[[gate]]` is meant.
         (Shape::List(item), Value::Table(_)) if matches!(item.as_ref(), Shape::Table(_)) => {
             let name = spelled(path);
@@ -155,6 +150,13 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
                 hint: Some(format!("write [[{name}]] instead of [{name}]")),
             })
         }
+        (Shape::WordOr { word, .. }, Value::String(text)) if text == word => None,
+        (Shape::WordOr { word, .. }, Value::String(text)) => {
+            let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.words());
+            let hint = nearest(text, [word.as_str()]).map(|name| format!("did you mean {name:?}?"));
+            Some(Finding { path: path.clone(), on_key: false, message, hint })
+        }
+        (Shape::WordOr { or, .. }, Value::Table(_)) => in_value(value, or, path, root),
         (Shape::Command, Value::Array(words)) if words.iter().all(Value::is_str) => None,
         (Shape::Command | Shape::Text, Value::String(_)) | (Shape::Flag, Value::Boolean(_)) | (Shape::Any, _) => None,
         (Shape::Duration, Value::String(text)) => {
@@ -190,6 +192,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             Shape::Table(_)
             | Shape::List(_)
             | Shape::Map(_)
+            | Shape::WordOr { .. }
             | Shape::Command
             | Shape::Duration
             | Shape::Choice(_)

@@ -27,6 +27,7 @@ fn walk(shape: &Shape, value: &Value, path: &str, out: &mut Vec<(String, Value)>
         }
         Shape::List(_)
         | Shape::Map(_)
+        | Shape::WordOr { .. }
         | Shape::Command
         | Shape::Duration
         | Shape::Choice(_)

@@ -115,7 +115,7 @@ fn switches() -> Vec<(String, String, Kind)> {
 }
 
 /// What becomes of a setting.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Use {
     Key(&'static str, Kind),
     Gate(&'static str, Stage),
@@ -219,7 +219,7 @@ impl Fresher {
                 let command = text()?.trim().to_owned();
                 self.gates.retain(|(_, other, _, _)| other != name);
                 if !command.is_empty() {
-                    self.gates.push((origin.clone(), name, *stage, command));
+                    self.gates.push((origin.clone(), name, stage.clone(), command));
                 }
             }
             Use::Mode => match text()? {
@@ -311,7 +311,8 @@ thing = 1
         let config = config(&read);
         assert_eq!(config.limits.max_iterations, 0);
         assert_eq!((config.hooks.enabled, config.hooks.timeout), (false, Span::from_secs(5)));
-        let gates: Vec<_> = config.gate.iter().map(|gate| (gate.name.as_str(), gate.stage, gate.command.display())).collect();
+        let gates: Vec<_> =
+            config.gate.iter().map(|gate| (gate.name.as_str(), gate.stage.clone(), gate.command.display())).collect();
         let expected = [("test", Stage::Correctness, "make test".to_owned()), ("lint", Stage::Quality, "make lint".to_owned())];
         assert_eq!(gates, expected);
         assert_eq!(read.spec_dir.as_deref(), Some("specs"));

@@ -73,7 +73,7 @@ impl Layer {
         let mut gates = Vec::new();
         for command in commands {
             let (name, command) = (gate_name(command), CommandSpec::Shell(command.clone()));
-            add_gate(&mut gates, Gate { name, stage: Stage::default(), command, timeout: None });
+            add_gate(&mut gates, Gate::new(name, Stage::default(), command));
         }
         let table = |gate: Gate| {
             let entry = |key: &str, value: String| (key.to_owned(), Value::String(value));

@@ -19,6 +19,11 @@ pub enum Shape {
     List(Box<Shape>),
     /// A table whose keys are the user's.
     Map(Box<Shape>),
+    /// One word, or something else in its place.
+    WordOr {
+        word: String,
+        or: Box<Shape>,
+    },
     /// A string for `sh -c`, or a list of words.
     Command,
     Duration,
@@ -69,6 +74,7 @@ impl Shape {
                 Self::Table(_) => "a list of tables".to_owned(),
                 Self::List(_)
                 | Self::Map(_)
+                | Self::WordOr { .. }
                 | Self::Command
                 | Self::Duration
                 | Self::Choice(_)
@@ -79,6 +85,23 @@ impl Shape {
                 | Self::Any => "a list".to_owned(),
             },
             Self::Map(item) => format!("a table of names, each with {}", item.words()),
+            Self::WordOr { word, or } => match or.as_ref() {
+                Self::Table(fields) => {
+                    let keys: Vec<_> = fields.iter().map(|field| format!("`{}`", field.key)).collect();
+                    format!("\"{word}\", or a table with {}", keys.join(" or "))
+                }
+                Self::List(_)
+                | Self::Map(_)
+                | Self::WordOr { .. }
+                | Self::Command
+                | Self::Duration
+                | Self::Choice(_)
+                | Self::Whole { .. }
+                | Self::Number
+                | Self::Text
+                | Self::Flag
+                | Self::Any => format!("\"{word}\", or {}", or.words()),
+            },
             Self::Command => "a command: a string for `sh -c`, or a list of strings".to_owned(),
             Self::Duration => "a duration such as \"30m\", \"1h 30m\", \"45s\" or \"off\"".to_owned(),
             Self::Choice(choices) => {
@@ -100,6 +123,12 @@ fn shape_of(node: &Value, root: &Value) -> Shape {
             "CommandSpec" => Shape::Command,
             other => root.get("$defs").and_then(|defs| defs.get(other)).map_or(Shape::Any, |def| shape_of(def, root)),
         };
+    }
+    let either = node.get("anyOf").and_then(Value::as_array).map(Vec::as_slice);
+    if let Some([word, or]) = either
+        && let Some(word) = word.get("const").and_then(Value::as_str)
+    {
+        return Shape::WordOr { word: word.to_owned(), or: Box::new(shape_of(or, root)) };
     }
     // An optional value is `anyOf` of itself and null.
     if let Some(some) = node.get("anyOf").and_then(Value::as_array).and_then(|any| any.iter().find(|one| !is_null(one))) {
@@ -192,7 +221,7 @@ mod tests {
                     each(&field.shape, &path, visit);
                 }
             }
-            Shape::List(item) | Shape::Map(item) => each(item, path, visit),
+            Shape::List(item) | Shape::Map(item) | Shape::WordOr { or: item, .. } => each(item, path, visit),
             Shape::Command
             | Shape::Duration
             | Shape::Choice(_)

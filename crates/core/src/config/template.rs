@@ -27,7 +27,7 @@ pub fn template(plan: Option<&str>, gates: &[Proposal]) -> String {
     out.push('\n');
     comment("Checks that every story has to pass, by stage: correctness, quality, security, adversarial.", &mut out);
     comment("A failing stage stops the later ones. A command is a string for `sh -c`, or a list of words.", &mut out);
-    comment("The key `timeout` of a gate replaces limits.check_time for that gate.", &mut out);
+    comment("The key `timeout` of a gate replaces limits.check_time for that gate; docs/config.md has its other keys.", &mut out);
     if gates.is_empty() {
         out.push_str(EXAMPLE);
     }
@@ -96,6 +96,7 @@ fn is_value(shape: &Shape) -> bool {
         Shape::Table(_) => false,
         Shape::List(item) => matches!(item.as_ref(), Shape::Text),
         Shape::Map(_)
+        | Shape::WordOr { .. }
         | Shape::Command
         | Shape::Duration
         | Shape::Choice(_)
@@ -116,6 +117,7 @@ fn meaning(field: &Field) -> String {
         | Shape::Table(_)
         | Shape::List(_)
         | Shape::Map(_)
+        | Shape::WordOr { .. }
         | Shape::Command
         | Shape::Duration
         | Shape::Whole { .. }
@@ -191,7 +193,7 @@ mod tests {
     use crate::config::{Config, Layer, flatten, resolve};
 
     fn proposal(name: &str, stage: Stage, command: &str) -> Proposal {
-        let gate = Gate { name: name.to_owned(), stage, command: CommandSpec::Shell(command.to_owned()), timeout: None };
+        let gate = Gate::new(name, stage, CommandSpec::Shell(command.to_owned()));
         Proposal { gate, because: "Found in\nCargo.toml".to_owned() }
     }
 

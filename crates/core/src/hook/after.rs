@@ -7,7 +7,6 @@ use super::recall;
 use super::record::cut;
 use super::{Answer, Record, Response, Situation, Streak, TestRuns, ToolCall};
 use crate::policy::{self, Mode, ToolKind, kind_of, reads, writes};
-use crate::shell::{self, Runs, Variables};
 use crate::test_outcome::{self, TestOutcome, TestState};
 
 /// How a call that was executed ended.
@@ -101,18 +100,11 @@ fn tests_of(call: &policy::ToolCall, ended: &Ended<'_>) -> Option<TestOutcome> {
         return None;
     }
     let line = call.text("command").or_else(|| call.text("cmd"))?;
-    let script = shell::parse(line, &Variables::new());
-    let words = |simple: &shell::Simple| -> Vec<String> {
-        simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect()
-    };
-    // What a shell was given as text is listed after it.
-    let read = |simple: &&shell::Simple| simple.runs != Runs::Known && !simple.words.is_empty();
-    let commands: Vec<Vec<String>> = script.commands.iter().filter(read).map(words).collect();
     let (exit_code, output) = match ended.result {
         Ok(response) => (Some(0), said(response.unwrap_or("null"))),
         Err(error) => failure(error),
     };
-    test_outcome::read(Some(&commands), exit_code, &output)
+    test_outcome::read_line(line, exit_code, &output)
 }
 
 /// What the client says of a command that ended with 0.

@@ -300,7 +300,7 @@ fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutco
     // What stands in the way of a commit can change while the tree does not: a condition that was met since.
     let reason = reason.filter(|_| *outcome == VerifyOutcome::Refused).unwrap_or_default();
     let names: Vec<String> =
-        runs.iter().filter(|run| !run.outcome.passed()).map(|run| format!("{}={:?}", run.name, run.outcome)).collect();
+        runs.iter().filter(|run| run.blocks()).map(|run| format!("{}={:?}", run.name, run.outcome)).collect();
     let failure = (tree, format!("{outcome:?} {}{reason}", names.join(" ")));
     let count = if attempt.same_failure.0.as_ref() == Some(&failure) { attempt.same_failure.1 + 1 } else { 1 };
     attempt.same_failure = (Some(failure), count);

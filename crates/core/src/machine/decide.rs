@@ -82,7 +82,7 @@ fn failed(state: &State, now: Duration, message: &str) -> Decision {
 }
 
 fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
-    let green = baseline.iter().all(|run| run.outcome.passed());
+    let green = !baseline.iter().any(CheckRun::blocks);
     let events = vec![Event::BaselineChecked { green, runs: baseline.to_vec() }];
     if let Some(signal) = state.stop {
         return stop(events, Finish::Manual, stopped_by(signal));

@@ -7,7 +7,7 @@ use crate::check::CheckRun;
 pub struct Feedback {
     /// One sentence.
     pub reason: String,
-    /// The checks that did not pass.
+    /// The checks that stand in the way: advisory ones do not.
     pub failed: Vec<CheckRun>,
     /// What the agent's own test runs showed, newest last.
     pub tests: Vec<String>,
@@ -22,7 +22,7 @@ impl Feedback {
 
     /// The failing runs among these, with a sentence that names them.
     pub fn from_runs(runs: &[CheckRun]) -> Self {
-        let failed: Vec<CheckRun> = runs.iter().filter(|run| !run.outcome.passed()).cloned().collect();
+        let failed: Vec<CheckRun> = runs.iter().filter(|run| run.blocks()).cloned().collect();
         Self { reason: sentence(&failed), failed, tests: Vec::new(), alarms: Vec::new() }
     }
 }

@@ -36,7 +36,8 @@ const TASK_FILES: [(&str, &[&str]); 7] = [
     ("composer", &["composer.json"]),
 ];
 const INTERPRETERS: [&str; 17] = [
-    "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "node", "ruby", "perl", "php", "tsx", "ts-node", "bats", "deno",
+    "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "node", "ruby", "perl", "php", "tsx", "ts-node",
+    "bats", "deno",
 ];
 
 /// What commands run that start in `folder`, as far as these files tell.
@@ -96,7 +97,9 @@ impl Walk<'_> {
                 match (words.next(), words.next()) {
                     (Some("run" | "run-script"), Some(script)) => self.package(&folder, script),
                     (Some("test" | "t" | "tst"), _) => self.package(&folder, "test"),
-                    (Some(word), _) if !["install", "ci", "exec", "x", "add", "i", "dlx"].contains(&word) => self.package(&folder, word),
+                    (Some(word), _) if !["install", "ci", "exec", "x", "add", "i", "dlx"].contains(&word) => {
+                        self.package(&folder, word)
+                    }
                     _ => {}
                 }
             }
@@ -199,7 +202,8 @@ pub(super) fn recipes(makefile: &str, targets: &[String]) -> String {
             _ => {}
         }
     }
-    let mut open: Vec<&str> = targets.iter().map(|target| if target.is_empty() { first.unwrap_or_default() } else { target }).collect();
+    let mut open: Vec<&str> =
+        targets.iter().map(|target| if target.is_empty() { first.unwrap_or_default() } else { target }).collect();
     let mut seen = BTreeSet::new();
     let mut out: Vec<&str> = Vec::new();
     while let Some(target) = open.pop() {

@@ -138,6 +138,11 @@ pub(super) fn all(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     readings
 }
 
+/// The tests of a whole report as `JUnit` XML.
+pub(super) fn junit_counts(text: &str) -> Option<TestCounts> {
+    junit::counts(text)
+}
+
 fn run(readers: &[Reader], lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     readers
         .iter()

@@ -7,6 +7,7 @@ use super::{
     WaitView,
 };
 use crate::agent::{TurnOutcome, Usage};
+use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
 use crate::id::{Oid, StoryId};
@@ -39,6 +40,7 @@ impl RunView {
             }
             Event::BaselineChecked { green, runs } => {
                 self.baseline = Some(Baseline { green: *green, runs: runs.clone() });
+                self.note_flaky(runs);
                 self.enter(Phase::Selecting, at);
             }
             Event::StorySelected { .. } => self.select(at, &recorded.event),
@@ -234,8 +236,13 @@ impl RunView {
         self.enter(Phase::Verifying, at);
     }
 
+    fn note_flaky(&mut self, runs: &[CheckRun]) {
+        self.flaky.extend(runs.iter().filter(|run| run.flaky).map(|run| run.name.clone()));
+    }
+
     fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, alarms } = event
+        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, alarms } =
+            event
         else {
             return;
         };
@@ -243,6 +250,7 @@ impl RunView {
         self.debris.extend(debris.iter().cloned());
         self.refs_moved.extend(refs_moved.iter().cloned());
         self.alarms.extend(alarms.iter().cloned());
+        self.note_flaky(runs);
         let attempt = self.attempt(place, at);
         let claimed = attempt
             .turns

@@ -19,11 +19,65 @@ const LANGUAGES: [(Language, &str); 6] = [
 /// Pieces that mean something to one of the readers, and some that mean nothing to any.
 fn hostile() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
-        "#[test]", "fn a() {", "}", "{", "(", ")", "it(\"a\", () => {", "});", "describe.only('x', ", "`", "${", "\"", "'", "'''", "\"\"\"", "r#\"",
-        "\"#", "/*", "*/", "//", "#", "\n", "\n    ", "\t", "def test_a():", "@pytest.mark.skip", "class TestX:", "func TestA(t *testing.T) {",
-        "t.Skip()", "it 'x' do", "end", "<<EOF", "<<~X", "EOF", "@test \"a\" {", "[ 1 -eq 1 ]", "assert!(true", "assert x == x", "expect(1).toBe(1)",
-        "é", "→", "\u{0}", "\\", "/", "[", "]", "=begin", "=end", "%w[", "$(", "it.each`a", "#![cfg(x)]", "mod a;", "return;", "except: pass",
-        ",", ";", "|| true", "#{",
+        "#[test]",
+        "fn a() {",
+        "}",
+        "{",
+        "(",
+        ")",
+        "it(\"a\", () => {",
+        "});",
+        "describe.only('x', ",
+        "`",
+        "${",
+        "\"",
+        "'",
+        "'''",
+        "\"\"\"",
+        "r#\"",
+        "\"#",
+        "/*",
+        "*/",
+        "//",
+        "#",
+        "\n",
+        "\n    ",
+        "\t",
+        "def test_a():",
+        "@pytest.mark.skip",
+        "class TestX:",
+        "func TestA(t *testing.T) {",
+        "t.Skip()",
+        "it 'x' do",
+        "end",
+        "<<EOF",
+        "<<~X",
+        "EOF",
+        "@test \"a\" {",
+        "[ 1 -eq 1 ]",
+        "assert!(true",
+        "assert x == x",
+        "expect(1).toBe(1)",
+        "é",
+        "→",
+        "\u{0}",
+        "\\",
+        "/",
+        "[",
+        "]",
+        "=begin",
+        "=end",
+        "%w[",
+        "$(",
+        "it.each`a",
+        "#![cfg(x)]",
+        "mod a;",
+        "return;",
+        "except: pass",
+        ",",
+        ";",
+        "|| true",
+        "#{",
     ]);
     prop::collection::vec(pieces, 0..60).prop_map(|pieces| pieces.concat())
 }
@@ -78,11 +132,15 @@ fn blanks_and_comments_alone_are_silent() {
                 Language::Rust | Language::JavaScript | Language::Go => "//",
                 Language::Python | Language::Ruby | Language::Shell => "#",
             };
-            let lines: Vec<String> = text.lines().map(|line| format!("{line}  \n\n{}{sign} assert nothing, skip it\n", " ".repeat(40))).collect();
+            let lines: Vec<String> =
+                text.lines().map(|line| format!("{line}  \n\n{}{sign} assert nothing, skip it\n", " ".repeat(40))).collect();
             // The first line may say which program reads it.
             let new = lines.concat();
             let change = Change { path, old: Some(text.as_bytes()), new: Some(new.as_bytes()), old_path: None };
-            let context = Context { gates: gate_reach(&["scripts/test; npm test; make test".to_owned()], "", &Default::default()), ..Context::default() };
+            let context = Context {
+                gates: gate_reach(&["scripts/test; npm test; make test".to_owned()], "", &Default::default()),
+                ..Context::default()
+            };
             assert_eq!(report(&[change], &context), vec![], "{}: {path}\n{new}", case.name);
         }
     }

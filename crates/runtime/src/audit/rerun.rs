@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use verdone_core::audit::{Audit, Audited, Rerun, RerunOutcome};
-use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec};
+use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec, Terms};
 use verdone_core::config::Config;
 use verdone_core::evidence::Proof;
 use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
 
 use crate::approval::Approvals;
-use crate::check_runner::{CheckContext, redacted, run_check};
+use crate::check_runner::{CheckContext, Ways, redacted, run_check};
 use crate::git::{Git, GitError};
 use crate::plan_file::{self, PlanFile, PlanRequest};
 use crate::preflight;
@@ -68,7 +68,7 @@ impl Allowed {
         let same = |check: &&Check| redacted(&check.command, &self.redactor) == proof.command;
         let foreign = || {
             let (name, origin, command) = (proof.name.clone(), proof.origin.clone(), proof.command.clone());
-            Check { name, origin, command, timeout: self.config.limits.check_time }
+            Check { name, origin, command, timeout: self.config.limits.check_time, terms: Terms::default() }
         };
         self.checks.iter().find(same).cloned().or_else(|| self.everything.then(foreign))
     }
@@ -175,6 +175,7 @@ impl Runs<'_> {
             cap: limits.output_bytes,
             grace: limits.grace.duration(),
             redactor: &self.allowed.redactor,
+            ways: Ways::default(),
         };
         run_check(check, &context, self.signals, &mut |_| {}).map_err(RerunError::Check)
     }

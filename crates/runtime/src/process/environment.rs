@@ -25,6 +25,14 @@ impl EnvPlan {
     }
 }
 
+/// What a child inherits of ours, sorted by name.
+pub(crate) fn inherited() -> Vec<(String, String)> {
+    let lossy = |(name, value): (OsString, OsString)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned());
+    let mut all: Vec<(String, String)> = std::env::vars_os().filter(|(name, _)| !is_removed(name)).map(lossy).collect();
+    all.sort();
+    all
+}
+
 /// A redactor that knows the secrets of our own environment, and of what is added to it.
 pub fn redactor_from_environment(added: &[(String, String)]) -> Redactor {
     let lossy = |(name, value): (OsString, OsString)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned());

@@ -30,24 +30,47 @@ const CHUNK: usize = 32 * 1024;
 
 /// Starts a process and waits until it and everything that it started is gone.
 pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
-    tree::adopt_orphans();
-    let spared = tree::Spared { alone: Vec::new(), families: tree::descendants() };
-    supervised(spawn, signals, on, &|grace| tree::end_leftovers(&spared, grace, signals))
+    let sweep = Sweep::begin();
+    watch(spawn, signals, on, &After::Sweep(&sweep))
 }
 
-/// The same while other threads start processes of their own: of what it leaves behind, only that is ended which has this variable of
-/// its environment still. Who has taken it off is found by the next sweep over everything.
+/// As [`run`], while other processes of ours run: only its own group is asked to end. What escapes from the group is ended by the
+/// caller's [`Sweep`], when all of them are done.
+pub fn run_beside(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
+    watch(spawn, signals, on, &After::Group)
+}
+
+/// As [`run_beside`]; of what it leaves behind, that is ended at once which has this variable of its environment still. Who has taken
+/// it off is found by the next sweep over everything.
 pub fn run_beside_others(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
     tree::adopt_orphans();
-    supervised(spawn, signals, &mut |_| {}, &|grace| tree::end_marked(mark.0, mark.1, grace, signals))
+    watch(spawn, signals, &mut |_| {}, &After::Marked(mark))
 }
 
-fn supervised(
-    spawn: &Spawn<'_>,
-    signals: &Signals,
-    on: &mut dyn FnMut(Moment<'_>),
-    end_leftovers: &dyn Fn(Duration) -> u32,
-) -> Result<Ended, SpawnError> {
+/// What is ended when the process has.
+enum After<'a> {
+    Sweep(&'a Sweep),
+    Group,
+    Marked((&'a str, &'a str)),
+}
+
+/// Who is there before something is started: everybody else is a leftover of it afterwards.
+#[derive(Debug)]
+pub struct Sweep(tree::Spared);
+
+impl Sweep {
+    pub fn begin() -> Self {
+        tree::adopt_orphans();
+        Self(tree::Spared { alone: Vec::new(), families: tree::descendants() })
+    }
+
+    /// Ends the leftovers. No other thread may be waiting for a child of its own at the same time.
+    pub fn end(&self, grace: Duration, signals: &Signals) -> u32 {
+        tree::end_leftovers(&self.0, grace.min(LEFTOVER_GRACE), signals)
+    }
+}
+
+fn watch(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>), after: &After<'_>) -> Result<Ended, SpawnError> {
     if let Some(signal) = signals.requested() {
         let output = Captured { digest: verdone_core::id::digest(b""), ..Captured::default() };
         return Ok(Ended { exit: Exit::Interrupted(signal), output, duration: Duration::ZERO, leftovers: 0 });
@@ -58,8 +81,15 @@ fn supervised(
     let mut watch = Watch::begin(spawn, signals, &mut child, file, on)?;
     let why = watch.until_exit();
     watch.drain(DRAIN);
+    if matches!(after, After::Group) {
+        watch.ask_group();
+    }
     let status = watch.end_group(&mut child);
-    let leftovers = end_leftovers(spawn.grace.min(LEFTOVER_GRACE));
+    let leftovers = match after {
+        After::Sweep(sweep) => sweep.end(spawn.grace, signals),
+        After::Group => 0,
+        After::Marked((name, value)) => tree::end_marked(name, value, spawn.grace.min(LEFTOVER_GRACE), signals),
+    };
     watch.drain(DRAIN_AGAIN);
     let (output, duration) = watch.finish();
     let exit = why.or_else(|| status.map(exit_of)).unwrap_or(Exit::Signal(Signal::KILL.as_raw()));
@@ -300,6 +330,13 @@ impl<'w, 'a> Watch<'w, 'a> {
             Phase::Asked { until, .. } | Phase::Killed { until, .. } => until.saturating_sub(now),
         };
         next.max(Duration::from_millis(1))
+    }
+
+    /// Asks whoever is left of the group to end.
+    fn ask_group(&self) {
+        if self.exited {
+            let _ = kill_process_group(self.group, Signal::TERM);
+        }
     }
 
     /// Ends what is left of the group and reaps the process. The group's id is safe until then.

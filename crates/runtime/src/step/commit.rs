@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use verdone_core::check::CheckRun;
 use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, Input, Phase, State};
@@ -55,13 +56,14 @@ fn verify_again(
     reporter: &mut dyn Reporter,
 ) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "commit")?;
-    let checks: Vec<_> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
-    let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
-    put_back(site, attempt, "commit")?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("commit"))?;
+    let changed = site.git.changed_paths(checkpoint.head.as_ref(), &tree)?;
+    let checks = site.checks_of(&attempt.place.story, &changed);
+    let runs = site.run_checks_on(Some(&tree), &checks, reporter).map_err(io_error(RUNNING))?;
+    put_back(site, attempt, "commit")?;
     let clean = site.git.candidate(checkpoint, &site.candidate_rules())?.tree == tree;
     let honest = site.plan.marks_are_ours()?;
-    if clean && honest && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
+    if clean && honest && runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks) {
         // The commit names the first evidence: the note keeps both.
         let evidence = Evidence::of(state, attempt, first.verdict, &tree, &runs).in_place_of(first);
         put_deleted_back(site, attempt, reporter);

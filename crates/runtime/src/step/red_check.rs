@@ -56,6 +56,10 @@ mod tests {
             output_digest: String::new(),
             output: None,
             tail: String::new(),
+            cached: false,
+            flaky: false,
+            advisory: false,
+            tests: None,
         }
     }
 

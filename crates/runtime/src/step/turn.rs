@@ -114,7 +114,7 @@ pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>) -> Result
         plan: &plan,
         story,
         checks: commands(site.own_checks(&story.id)),
-        gates: commands(&site.gates),
+        gates: commands(&site.gates.iter().filter(|gate| !gate.terms.advisory).cloned().collect::<Vec<_>>()),
         failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
         baseline: state.and_then(|state| state.baseline.as_ref()),
         guardrails: &guardrails,

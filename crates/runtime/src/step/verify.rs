@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use verdone_core::check::{Check, CheckOutcome, CheckRun};
+use verdone_core::check::{CheckOutcome, CheckRun};
 use verdone_core::event::{Checkpoint, VerifyOutcome};
 use verdone_core::machine::{Attempt, Input, State, Verification};
 use verdone_core::plan::Status;
@@ -114,7 +114,6 @@ fn look(
     reporter: &mut dyn Reporter,
 ) -> Result<Verification, StepError> {
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("verification"))?;
-    let checks: Vec<Check> = site.own_checks(&attempt.place.story).iter().chain(&site.gates).cloned().collect();
     site.forget_changed_debris();
     let mut left_out = left_out(site, checkpoint)?;
     let mut runs = Vec::new();
@@ -149,7 +148,8 @@ fn look(
         if changed == 0 && attempt.place.turn > 0 {
             return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new(), site));
         }
-        runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
+        let checks = site.checks_of(&attempt.place.story, &candidate.changes);
+        runs = site.run_checks_on(Some(&candidate.tree), &checks, reporter).map_err(io_error(RUNNING))?;
         // Checks run code that the agent wrote: it may not tick boxes or loosen settings either.
         restored.extend(put_back(site, attempt, &format!("checks-{round}"))?);
         if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
@@ -158,13 +158,14 @@ fn look(
         let drift = site.git.unchanged_since(&candidate)?;
         site.add_debris(drift.new_untracked.iter().cloned());
         if drift.is_none() {
-            let green = runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed());
+            site.memory.note(&candidate.tree, &checks, &runs);
+            let green = runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks);
             let outcome = if green { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
             let verification = answer(outcome, None, runs, site);
             site.candidate = Some(candidate);
             return Ok(verification);
         }
-        if !runs.iter().all(|run| run.outcome.passed()) {
+        if runs.iter().any(CheckRun::blocks) {
             return Ok(answer(VerifyOutcome::Failed, None, runs, site));
         }
     }

@@ -101,6 +101,10 @@ fn check(digest: &str) -> CheckRun {
         output_digest: digest.to_owned(),
         output: None,
         tail: String::new(),
+        cached: false,
+        flaky: false,
+        advisory: false,
+        tests: None,
     }
 }
 

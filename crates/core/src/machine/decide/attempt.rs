@@ -280,8 +280,8 @@ fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification)
     if verification.changed == 0 && !accepted_as_true {
         return VerifyOutcome::NothingChanged;
     }
-    let proven = !verification.runs.is_empty() || rules.unverified;
-    let green = verification.runs.iter().all(|run| run.outcome.passed());
+    let proven = verification.runs.iter().any(|run| !run.advisory) || rules.unverified;
+    let green = !verification.runs.iter().any(CheckRun::blocks);
     if !(proven && green && verification.tree.is_some()) {
         return VerifyOutcome::Failed;
     }
@@ -296,7 +296,8 @@ fn verdict(attempt: &Attempt, verification: &Verification) -> StoryVerdict {
     // What the checks saw and the commit does not have may be what made them green.
     let complete = verification.left_out.is_empty();
     let own = complete && runs.iter().any(|run| run.origin == CheckOrigin::Story);
-    match (runs.is_empty(), own, attempt.red) {
+    let nothing_counts = runs.iter().all(|run| run.advisory);
+    match (nothing_counts, own, attempt.red) {
         (true, _, _) => StoryVerdict::Unverified,
         (false, true, Some(Red::Red)) => StoryVerdict::Verified,
         (false, _, _) => StoryVerdict::Unproven,

@@ -113,6 +113,10 @@ impl Bench {
             output_digest: String::new(),
             output: None,
             tail: String::new(),
+            cached: false,
+            flaky: false,
+            advisory: false,
+            tests: None,
         };
         self.give(Input::Verified(Verification {
             outcome: if passed { VerifyOutcome::Passed } else { VerifyOutcome::Failed },

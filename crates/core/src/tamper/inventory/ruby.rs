@@ -12,7 +12,10 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("a fixed pattern compiles")
 });
 static METHOD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*def\s+(test_\w+[?!]?)").expect("a fixed pattern compiles"));
-static OFF: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?::skip\b|\bskip:\s*(?:true|['\x22])|:pending\b|\bpending:\s*(?:true|['\x22]))").expect("a fixed pattern compiles"));
+static OFF: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?::skip\b|\bskip:\s*(?:true|['\x22])|:pending\b|\bpending:\s*(?:true|['\x22]))")
+        .expect("a fixed pattern compiles")
+});
 static FOCUS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?::focus\b|\bfocus:\s*true)").expect("a fixed pattern compiles"));
 
 struct Open {
@@ -33,7 +36,9 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
         }
         let indent = indent_of(line);
         let closes = line.trim_start().starts_with("end") || line.trim_start().starts_with('}');
-        while let Some(closed) = open.pop_if(|block| block.indent > indent || (block.indent == indent && (closes || block.test.is_none()))) {
+        while let Some(closed) =
+            open.pop_if(|block| block.indent > indent || (block.indent == indent && (closes || block.test.is_none())))
+        {
             if let Some(test) = closed.test {
                 found[test].body.end = start + line.len();
             }

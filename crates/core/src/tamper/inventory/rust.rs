@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Brackets, Found, Marker, Text, hand_down, skip_blank, word_at};
 
-const TEST_ATTRIBUTES: [&str; 7] = ["test", "rstest", "test_case", "quickcheck", "wasm_bindgen_test", "parameterized", "sqlx_test"];
+const TEST_ATTRIBUTES: [&str; 7] =
+    ["test", "rstest", "test_case", "quickcheck", "wasm_bindgen_test", "parameterized", "sqlx_test"];
 
 pub(super) fn tests(text: &Text<'_>) -> (Vec<Found>, BTreeSet<String>) {
     let brackets = Brackets::of(&text.code);

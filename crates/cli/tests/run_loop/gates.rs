@@ -1,0 +1,128 @@
+//! Gates in a run: beside each other, advisory, flaky, only where they are due, in a clean tree, and asked once for the same tree.
+
+use serde_json::Value;
+
+use crate::world::{HONEST, ONE, Settings, TWO, World, text};
+
+fn world(plan: &str, script: &str, tables: &str) -> World {
+    World::with(plan, script, &Settings { limits: "attempts = 1\nturns = 2", tables, ..Settings::default() })
+}
+
+/// Names of the checks of the last verification, in the order in which they count.
+fn verified(world: &World) -> Vec<String> {
+    runs(world).iter().map(|run| text(&run["name"])).collect()
+}
+
+fn runs(world: &World) -> Vec<Value> {
+    world.last("verified")["runs"].as_array().unwrap().clone()
+}
+
+fn lines_of(world: &World, file: &str) -> usize {
+    std::fs::read_to_string(world.sandbox.root().join(file)).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn gates_of_a_stage_run_beside_each_other_and_stages_of_ones_own_come_last() {
+    let meets = |mine: &str, other: &str| format!("touch ../{mine}; while ! test -e ../{other}; do sleep 0.02; done");
+    let tables = format!(
+        "[gates]\nparallel = 2\n[[gate]]\nname = \"smoke\"\nstage = \"zeta\"\ncommand = \"true\"\n\
+         [[gate]]\nname = \"load\"\nstage = \"alpha\"\ncommand = \"true\"\n\
+         [[gate]]\nname = \"one\"\nstage = \"quality\"\ncommand = \"{}\"\n[[gate]]\nname = \"two\"\nstage = \"quality\"\ncommand = \"{}\"\n",
+        meets("one", "two"),
+        meets("two", "one")
+    );
+    let world = world(ONE, HONEST, &tables);
+    world.run(0);
+    assert_eq!(verified(&world), ["test -f a", "one", "two", "smoke", "load"]);
+}
+
+#[test]
+fn an_advisory_gate_that_fails_is_told_and_stops_nothing() {
+    let tables = "[[gate]]\nname = \"style\"\nblocking = false\ncommand = \"echo ugly; exit 3\"\n\
+                  [[gate]]\nname = \"late\"\nstage = \"security\"\ncommand = \"true\"\n";
+    // The first turn does not do what the story wants, so that there is feedback.
+    let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"b\" }]\n[[turn]]\nsteps = [{ create = \"a\" }]\n";
+    let world = world(ONE, script, tables);
+    let output = world.run(0);
+    assert!(output.stdout.contains("style failed with exit code 3 (advisory)"), "{}", output.stdout);
+    assert_eq!(verified(&world), ["test -f a", "style", "late"]);
+    assert!(!world.prompt(2).contains("ugly") && !world.prompt(1).contains("exit 3"), "{}", world.prompt(2));
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
+    assert_eq!(note["after"][1]["advisory"], true);
+    let only_advisory = World::with(
+        "- [ ] US-001: Write a\n",
+        HONEST,
+        &Settings { tables: "[[gate]]\nname = \"style\"\nblocking = false\ncommand = \"true\"\n", ..Settings::default() },
+    );
+    let refused = only_advisory.run(2);
+    assert!(refused.stderr.contains("nothing can check"), "what is advisory checks nothing: {}", refused.stderr);
+}
+
+#[test]
+fn a_gate_that_passes_when_tried_again_is_reported_as_flaky_everywhere() {
+    let every_second = "if test -e ../tried; then rm ../tried; else touch ../tried; exit 1; fi";
+    let world = world(ONE, HONEST, &format!("[[gate]]\nname = \"e2e\"\nretries = 1\ncommand = \"{every_second}\"\n"));
+    let output = world.run(0);
+    assert!(output.stdout.contains("e2e passed after a failure on the same tree (flaky)"), "{}", output.stdout);
+    assert!(output.stdout.contains("\nFlaky, failed and passed on the same tree: e2e\n"), "{}", output.stdout);
+    assert_eq!(runs(&world)[1]["flaky"], true);
+    let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
+    assert_eq!(note["after"][1]["flaky"], true);
+    assert!(world.verdone(&["report"]).stdout.contains("Flaky, failed and passed on the same tree: e2e"));
+}
+
+#[test]
+fn a_gate_runs_for_the_paths_and_the_complexity_that_it_names() {
+    let tables = "[[gate]]\nname = \"a-only\"\nwhen = { paths = [\"a\"] }\ncommand = \"true\"\n\
+                  [[gate]]\nname = \"hard\"\nwhen = { complexity_at_least = 8 }\ncommand = \"true\"\n";
+    let plan = TWO.replace("  - Verification: `test -f b`", "  - Verification: `test -f b`\n  - Complexity: high");
+    let world = world(&plan, HONEST, tables);
+    world.run(0);
+    let names =
+        |event: &Value| -> Vec<String> { event["runs"].as_array().unwrap().iter().map(|run| text(&run["name"])).collect() };
+    let seen: Vec<Vec<String>> = world.all("verified").iter().map(names).collect();
+    assert_eq!(seen, [["test -f a", "a-only"], ["test -f b", "hard"]]);
+    assert_eq!(names(&world.last("baseline_checked")), ["a-only", "hard"]);
+}
+
+#[test]
+fn a_gate_that_ran_no_tests_lets_no_story_pass() {
+    let empty =
+        "running 0 tests\\n\\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s\\n";
+    let tables = "[[gate]]\nname = \"tests\"\ncommand = \"cargo test\"\n";
+    let world = world(ONE, HONEST, tables);
+    world.sandbox.add_script("cargo", &format!("#!/bin/sh\nprintf '{empty}'\n"));
+    let output = world.run_with(&["--red-baseline"], 4);
+    assert!(output.stdout.contains("tests no tests were run"), "{}", output.stdout);
+    assert_eq!(world.subjects(), ["initial"]);
+}
+
+#[test]
+fn a_clean_gate_is_not_helped_by_an_ignored_file() {
+    let gate =
+        |place: &str| format!("[[gate]]\nname = \"build\"\nwhere = \"{place}\"\ncommand = \"test ! -e a || test -e help\"\n");
+    let script = "[[turn]]\nsteps = [{ create = \"a\" }, { create = \"help\" }]\n";
+    for (place, code) in [("in-place", 0), ("clean", 4)] {
+        let world =
+            World::folder(script, &Settings { limits: "attempts = 1\nturns = 1", tables: &gate(place), ..Settings::default() });
+        world.sandbox.write("PLAN.md", ONE);
+        world.sandbox.write(".gitignore", "help\n");
+        world.sandbox.repo();
+        world.run(code);
+    }
+}
+
+#[test]
+fn a_green_of_the_same_run_tree_and_gate_is_not_asked_for_again() {
+    let tables = "[[gate]]\nname = \"slow\"\ncommand = \"echo ran >> ../asked\"\n";
+    let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"a\" }]\n[[turn]]\nsteps = [{ say = \"It is done.\" }]\n";
+    let world = world(ONE, script, tables);
+    world.hook("pre-commit", "if test -e ../refused; then exit 0; fi; touch ../refused; echo not yet; exit 1");
+    world.run(0);
+    assert_eq!(world.all("verified").len(), 2);
+    assert_eq!(lines_of(&world, "asked"), 2, "once on the start tree, once on the story's");
+    let seen = runs(&world);
+    assert!(seen[0]["cached"].is_null(), "the story's own check is always run");
+    assert_eq!(seen[1]["cached"], true);
+}

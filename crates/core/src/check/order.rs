@@ -1,0 +1,70 @@
+//! Which checks run, and in which order.
+
+use super::{Check, CheckOrigin, Stage};
+
+/// The checks that are due for these changes and this complexity; see [`super::When::holds`].
+pub fn due(checks: &[Check], changed: Option<&[String]>, complexity: u32) -> Vec<Check> {
+    checks.iter().filter(|check| check.terms.when.holds(changed, complexity)).cloned().collect()
+}
+
+/// The checks in the order in which they run, those of one stage together: first the stories' own, then the built-in stages, then own
+/// stages in the order in which they are first named. The order within a stage stays.
+pub fn stages<'c>(checks: impl IntoIterator<Item = &'c Check>) -> Vec<Vec<&'c Check>> {
+    let mut found: Vec<(Option<&Stage>, Vec<&Check>)> = Vec::new();
+    for check in checks {
+        let stage = stage_of(check);
+        match found.iter_mut().find(|(other, _)| *other == stage) {
+            Some((_, group)) => group.push(check),
+            None => found.push((stage, vec![check])),
+        }
+    }
+    // The sort is stable: own stages are all alike to it.
+    found.sort_by_key(|(stage, _)| rank(*stage));
+    found.into_iter().map(|(_, group)| group).collect()
+}
+
+fn stage_of(check: &Check) -> Option<&Stage> {
+    match &check.origin {
+        CheckOrigin::Story => None,
+        CheckOrigin::Gate(stage) => Some(stage),
+    }
+}
+
+fn rank(stage: Option<&Stage>) -> usize {
+    match stage {
+        None => 0,
+        Some(Stage::Correctness) => 1,
+        Some(Stage::Quality) => 2,
+        Some(Stage::Security) => 3,
+        Some(Stage::Adversarial) => 4,
+        Some(Stage::Own(_)) => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{CommandSpec, Gate};
+    use crate::span::Span;
+
+    #[test]
+    fn own_stages_run_after_the_built_in_ones_as_the_config_names_them() {
+        let gate = |name: &str, stage: &str| {
+            Gate::new(name, stage.to_owned().into(), CommandSpec::Shell("true".to_owned())).check(Span::from_secs(1))
+        };
+        let checks = [
+            gate("smoke", "zeta"),
+            gate("lint", "quality"),
+            gate("load", "alpha"),
+            Check::own(CommandSpec::Shell("own".to_owned()), Span::from_secs(1)),
+            gate("test", "correctness"),
+            gate("attack", "adversarial"),
+            gate("fmt", "quality"),
+            gate("more smoke", "zeta"),
+        ];
+        let names: Vec<Vec<&str>> =
+            stages(&checks).into_iter().map(|group| group.into_iter().map(|check| check.name.as_str()).collect()).collect();
+        let expected: [&[&str]; 6] = [&["own"], &["test"], &["lint", "fmt"], &["attack"], &["smoke", "more smoke"], &["load"]];
+        assert_eq!(names, expected);
+    }
+}

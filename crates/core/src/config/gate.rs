@@ -1,0 +1,175 @@
+//! `[[gate]]` of a config file: gates that could never run, or never as they are meant, are faults of the file.
+
+use std::collections::BTreeSet;
+
+use super::diagnose::{Finding, Step};
+use super::suggest::nearest;
+use crate::check::{Gate, Stage, Where};
+use crate::scope;
+
+/// More tries say nothing new.
+const MOST_RETRIES: u32 = 10;
+/// The scale of complexity begins with 1.
+const MOST_COMPLEXITY: u32 = 10;
+const LONGEST_STAGE: usize = 40;
+
+/// What is wrong: the keys below the gate, the message, a hint.
+type Fault = (Vec<Step>, String, Option<String>);
+
+/// The first fault of gates that have the right shape.
+pub(super) fn unusable(gates: &[Gate]) -> Option<Finding> {
+    let mut names = BTreeSet::new();
+    gates.iter().enumerate().find_map(|(n, gate)| {
+        let twice = !names.insert(gate.name.as_str());
+        let (below, message, hint) = fault(gate, twice).or_else(|| stage_fault(n, &gate.stage))?;
+        let path = [key("gate"), Step::Index(n)].into_iter().chain(below).collect();
+        Some(Finding { path, on_key: false, message, hint })
+    })
+}
+
+fn fault(gate: &Gate, twice: bool) -> Option<Fault> {
+    let at = |field: &str, message: String| Some((vec![key(field)], message, None));
+    if gate.command.is_empty() {
+        return at("command", format!("the command of gate {:?} is empty", gate.name));
+    }
+    if gate.name.trim().is_empty() {
+        return at("name", "the gate's name is empty".to_owned());
+    }
+    if twice {
+        return at("name", format!("a second gate is named {:?}: names have to be unique", gate.name));
+    }
+    if gate.retries > MOST_RETRIES {
+        return at("retries", format!("a gate can be tried again at most {MOST_RETRIES} times"));
+    }
+    if gate.when.complexity_at_least.is_some_and(|least| !(1..=MOST_COMPLEXITY).contains(&least)) {
+        let below = vec![key("when"), key("complexity_at_least")];
+        return Some((below, format!("a complexity is a number from 1 to {MOST_COMPLEXITY}"), None));
+    }
+    if let Some(number) = gate.setup.iter().position(crate::check::CommandSpec::is_empty) {
+        return Some((vec![key("setup"), Step::Index(number)], "a command of the setup is empty".to_owned(), None));
+    }
+    if let Some(name) = gate.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+        return Some((vec![key("env")], format!("{name:?} is no name of a variable"), None));
+    }
+    clean_fault(gate).or_else(|| path_fault(gate))
+}
+
+/// A slip in the name of a built-in stage would be an own stage that runs at another time.
+fn stage_fault(n: usize, stage: &Stage) -> Option<Fault> {
+    let Stage::Own(name) = stage else { return None };
+    let at = |message: String, hint: Option<String>| Some((vec![key("stage")], message, hint));
+    if let Some(meant) = nearest(name, Stage::BUILT_IN.iter().map(Stage::name)) {
+        return at(
+            format!("`gate[{n}].stage` cannot be {name:?}: that is too near to {meant:?}"),
+            Some(format!("did you mean {meant:?}? A stage of your own needs another name")),
+        );
+    }
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || name.len() > LONGEST_STAGE || !name.chars().all(is_word) {
+        let message = format!("{name:?} is no name of a stage: letters, digits, \"-\" and \"_\", at most {LONGEST_STAGE}");
+        return at(message, None);
+    }
+    None
+}
+
+fn clean_fault(gate: &Gate) -> Option<Fault> {
+    let unused = [("setup", gate.setup.is_empty()), ("share", gate.share.is_empty())].into_iter().find(|(_, empty)| !empty);
+    let (field, _) = unused.filter(|_| gate.place != Where::Clean)?;
+    let message = format!("`{field}` is for a gate that runs in a clean tree, and {:?} runs in place", gate.name);
+    Some((vec![key(field)], message, Some("add where = \"clean\", or leave it out".to_owned())))
+}
+
+/// Paths that have to lie below the project. Inputs may lie anywhere.
+fn path_fault(gate: &Gate) -> Option<Fault> {
+    let outside = |path: &String| {
+        let named = scope::list([path.as_str()].into_iter());
+        named.paths.is_empty().then(|| format!("{path:?} is no path below the project"))
+    };
+    let listed = |keys: &[&str], paths: &[String]| {
+        let (number, message) = paths.iter().enumerate().find_map(|(number, path)| Some((number, outside(path)?)))?;
+        let below = keys.iter().map(|name| key(name)).chain([Step::Index(number)]).collect();
+        Some((below, message, None))
+    };
+    let everything = gate.share.iter().position(|path| scope::list([path.as_str()].into_iter()).paths == ["."]);
+    if let Some(number) = everything {
+        let below = vec![key("share"), Step::Index(number)];
+        return Some((below, "sharing the whole project would not leave a clean tree".to_owned(), None));
+    }
+    listed(&["when", "paths"], &gate.when.paths)
+        .or_else(|| listed(&["share"], &gate.share))
+        .or_else(|| {
+            let number = gate.inputs.iter().position(|pattern| pattern.trim().is_empty())?;
+            Some((vec![key("inputs"), Step::Index(number)], "an empty pattern".to_owned(), None))
+        })
+        .or_else(|| gate.junit.as_ref().and_then(outside).map(|message| (vec![key("junit")], message, None)))
+}
+
+fn key(name: &str) -> Step {
+    Step::Key(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::alone;
+
+    const HEAD: &str = "[[gate]]\nname = \"g\"\ncommand = \"make\"\n";
+
+    #[test]
+    fn gates_that_cannot_work_are_faults_of_their_line() {
+        for (line, said) in [
+            (
+                "stage = \"corectness\"",
+                "c.toml:4:9: `gate[0].stage` cannot be \"corectness\": that is too near to \"correctness\"",
+            ),
+            ("stage = \"a b\"", "c.toml:4:9: \"a b\" is no name of a stage"),
+            ("stage = \"\"", "c.toml:4:9: \"\" is no name of a stage"),
+            ("blocking = \"no\"", "c.toml:4:12: `gate[0].blocking` has to be true or false, not a string"),
+            (
+                "when = \"allways\"",
+                "c.toml:4:8: `gate[0].when` cannot be \"allways\", expected \"always\", or a table with `paths`",
+            ),
+            ("when = 3", "c.toml:4:8: `gate[0].when` has to be \"always\", or a table"),
+            ("when = { path = [\"src\"] }", "c.toml:4:10: unknown key `path` in `gate[0].when`"),
+            ("when = { paths = \"src\" }", "c.toml:4:18: `gate[0].when.paths` has to be a list"),
+            ("when = { paths = [\"a\", \"../b\"] }", "c.toml:4:24: \"../b\" is no path below the project"),
+            ("when = { complexity_at_least = 11 }", "c.toml:4:32: a complexity is a number from 1 to 10"),
+            ("where = \"cleen\"", "c.toml:4:9: `gate[0].where` cannot be \"cleen\""),
+            ("setup = [\"npm ci\"]", "c.toml:4:9: `setup` is for a gate that runs in a clean tree"),
+            ("where = \"clean\"\nsetup = [\"\"]", "c.toml:5:10: a command of the setup is empty"),
+            ("share = [\"node_modules\"]", "c.toml:4:9: `share` is for a gate that runs in a clean tree"),
+            ("where = \"clean\"\nshare = [\"/etc\"]", "c.toml:5:10: \"/etc\" is no path below the project"),
+            ("where = \"clean\"\nshare = [\".\"]", "c.toml:5:10: sharing the whole project"),
+            ("inputs = [\" \"]", "c.toml:4:11: an empty pattern"),
+            ("env = { \"A=B\" = \"1\" }", "c.toml:4:7: \"A=B\" is no name of a variable"),
+            ("retries = 11", "c.toml:4:11: a gate can be tried again at most 10 times"),
+            ("zero_tests = \"okay\"", "c.toml:4:14: `gate[0].zero_tests` cannot be \"okay\""),
+            ("junit = \"../x.xml\"", "c.toml:4:9: \"../x.xml\" is no path below the project"),
+            ("retrys = 1", "c.toml:4:1: unknown key `retrys` in `gate[0]`"),
+        ] {
+            let problem = alone("c.toml", &format!("{HEAD}{line}\n")).expect_err(line).to_string();
+            assert!(problem.starts_with(said), "{line}: {problem}");
+        }
+    }
+
+    #[test]
+    fn every_key_of_a_gate_can_be_set() {
+        let text = format!(
+            "{HEAD}stage = \"smoke\"\ntimeout = \"1m\"\nblocking = false\nwhen = {{ paths = [\"src/**\"], complexity_at_least = 7 }}\n\
+             where = \"clean\"\nsetup = [\"npm ci\"]\nshare = [\"node_modules\"]\ninputs = [\"/etc/hosts\", \".env\"]\n\
+             env = {{ CI = \"1\" }}\nretries = 2\nzero_tests = \"ok\"\njunit = \"target/**/*.xml\"\n\
+             [[gate]]\nname = \"h\"\ncommand = \"x\"\nwhen = \"always\"\n\
+             [gates]\nparallel = 1\nstop_at_failing_stage = false\ncache = false\n"
+        );
+        let config = alone("c.toml", &text).unwrap();
+        assert!(!config.gate[0].blocking && config.gate[1].blocking);
+        assert_eq!(config.gate[0].stage.name(), "smoke");
+        assert!(config.gate[1].when.is_always());
+        assert_eq!((config.gates.parallel, config.gates.cache), (1, false));
+    }
+
+    #[test]
+    fn a_stage_with_a_slip_says_which_one_was_meant() {
+        let problem = alone("c.toml", &format!("{HEAD}stage = \"qality\"\n")).unwrap_err();
+        assert_eq!(problem.hint.as_deref(), Some("did you mean \"quality\"? A stage of your own needs another name"));
+    }
+}

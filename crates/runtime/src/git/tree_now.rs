@@ -1,0 +1,76 @@
+//! The tree that the work tree is right now: what git tracks, as it lies there, and what it neither tracks nor ignores. Nothing of
+//! the user's is written, neither index nor refs.
+
+use std::collections::BTreeSet;
+
+use verdone_core::id::Oid;
+
+use super::Git;
+use super::candidate::Plan;
+use super::error::GitError;
+use super::path::RepoPath;
+use super::status::{Change, Entry, Kind, Status};
+
+/// A work tree at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeNow {
+    pub tree: Oid,
+    /// Whether the tree is all that there is to see: not where files are hidden from git or too large, or where another repository
+    /// lies inside.
+    pub whole: bool,
+    /// Files that git does not track.
+    pub untracked: BTreeSet<RepoPath>,
+}
+
+impl Git {
+    /// The tree of everything that is there. Files above `largest` bytes are left out.
+    pub fn tree_now(&self, largest: u64) -> Result<TreeNow, GitError> {
+        self.tree_with(largest, &|_| true)
+    }
+
+    /// The same without untracked files that are new since: who looks on makes files too.
+    pub fn tree_since(&self, before: &TreeNow, largest: u64) -> Result<TreeNow, GitError> {
+        self.tree_with(largest, &|path| before.untracked.contains(path))
+    }
+
+    fn tree_with(&self, largest: u64, wanted: &dyn Fn(&RepoPath) -> bool) -> Result<TreeNow, GitError> {
+        let status = self.status()?;
+        let (mut plan, mut untracked) = (Plan::like(&id_of(&status)), BTreeSet::new());
+        let mut whole = self.hidden()?.iter().all(|path| self.is_file(path).is_ok_and(|size| size.is_none()));
+        for Entry { path, kind } in &status.entries {
+            match kind {
+                Kind::Tracked { staged: Change::Deleted, .. } | Kind::Tracked { work: Change::None, .. } | Kind::Ignored => {}
+                // Told apart from a change, because git would refuse a path below what is now a symbolic link.
+                Kind::Tracked { work: Change::Deleted, .. } => plan.set(path, None),
+                Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } | Kind::Unmerged { .. } => {
+                    match self.is_file(path)? {
+                        Some(size) if size > largest => whole = false,
+                        Some(_) => plan.take(path),
+                        None => plan.set(path, None),
+                    }
+                }
+                Kind::Untracked => match self.is_file(path)?.filter(|_| wanted(path)) {
+                    Some(size) if size > largest => whole = false,
+                    Some(_) => {
+                        untracked.insert(path.clone());
+                        plan.take(path);
+                    }
+                    None => {}
+                },
+                Kind::Submodule { .. } | Kind::Nested => whole = false,
+            }
+        }
+        let tree = self.write_tree(&self.copy_index()?, &plan)?;
+        Ok(TreeNow { tree, whole, untracked })
+    }
+}
+
+/// Any id of this repository: all of them are equally long.
+fn id_of(status: &Status) -> Oid {
+    let of_entry = |entry: &Entry| match &entry.kind {
+        Kind::Tracked { head, index, .. } => head.as_ref().or(index.as_ref()).map(|blob| blob.id.clone()),
+        Kind::Unmerged { stages } => stages.first().cloned(),
+        Kind::Submodule { .. } | Kind::Untracked | Kind::Nested | Kind::Ignored => None,
+    };
+    status.head.clone().or_else(|| status.entries.iter().find_map(of_entry)).unwrap_or_else(|| Oid("0".repeat(40)))
+}

@@ -1,0 +1,65 @@
+//! Checks of one tree as questions whose answers can be kept.
+
+use verdone_core::check::{Check, CheckRun, ResultKey, counts_for_results, stages};
+use verdone_core::id::{Oid, digest};
+
+use crate::gate_cache::GateCache;
+use crate::matching::matching;
+use crate::process;
+use crate::project::Project;
+use crate::regular::read_regular;
+
+/// A larger input is no input but data; then nothing is kept.
+const LARGEST_INPUT: u64 = 64 * 1024 * 1024;
+
+pub(super) struct Questions<'a> {
+    tree: &'a Oid,
+    project: &'a Project,
+    /// None where nothing may be kept.
+    cache: Option<&'a GateCache>,
+    environment: Vec<(String, String)>,
+}
+
+impl<'a> Questions<'a> {
+    pub(super) fn about(tree: &'a Oid, project: &'a Project, cache: Option<&'a GateCache>) -> Self {
+        let environment = process::inherited().into_iter().filter(|(name, _)| counts_for_results(name)).collect();
+        Self { tree, project, cache, environment }
+    }
+
+    /// What is known about a check.
+    pub(super) fn known(&self, check: &Check) -> Option<CheckRun> {
+        self.cache?.get(&self.key(check)?, check)
+    }
+
+    /// Keeps what was seen, now that the checks left the tree as it was. What was red before and is green now is flaky.
+    pub(super) fn settle(&self, checks: &[Check], runs: &mut [CheckRun]) {
+        let Some(cache) = self.cache else { return };
+        for (check, run) in stages(checks).into_iter().flatten().zip(runs).filter(|(_, run)| !run.cached) {
+            let Some(key) = self.key(check) else { continue };
+            let was_red = cache.get(&key, check).is_some_and(|before| !before.outcome.passed());
+            run.flaky |= was_red && run.outcome.passed();
+            // A result that is not kept only has to be found out again.
+            let _ = cache.put(&key, run);
+        }
+    }
+
+    fn key(&self, check: &Check) -> Option<String> {
+        let folder = self.project.root.strip_prefix(&self.project.git_top).ok()?.to_string_lossy().into_owned();
+        let inputs = inputs(&check.terms.inputs, self.project)?;
+        let version = env!("CARGO_PKG_VERSION");
+        let key = ResultKey { version, tree: self.tree, folder: &folder, inputs: &inputs, environment: &self.environment };
+        Some(key.of(check))
+    }
+}
+
+/// The declared inputs with their contents, as a digest; nothing where they cannot be read.
+fn inputs(patterns: &[String], project: &Project) -> Option<String> {
+    let mut all = Vec::new();
+    for pattern in patterns {
+        for path in matching(&project.root, pattern).ok()? {
+            let content = read_regular(&path, LARGEST_INPUT).ok()?;
+            all.push((path.to_string_lossy().into_owned(), digest(&content)));
+        }
+    }
+    Some(digest(&serde_json::to_vec(&all).ok()?))
+}
