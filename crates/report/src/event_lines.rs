@@ -13,7 +13,10 @@ use verdone_core::view::RunView;
 use crate::guard::{guard_failed, guard_file};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
-use crate::words::{because, check_mark, checks, compacted, context, duration, ended, facts, given_up, outcome, plural, red, sentence, usage, wait_cause};
+use crate::words::{
+    because, check_mark, checks, compacted, context, duration, ended, facts, given_up, outcome, plural, red, sentence, usage,
+    wait_cause,
+};
 
 /// Lines of a failed check that are shown; the rest is in its file.
 const TAIL_LINES: usize = 5;

@@ -157,10 +157,8 @@ pub(crate) fn checks(runs: &[CheckRun]) -> String {
             format!("{} passed", plural(passed, "check", "checks"))
         }
     };
-    let odd = [
-        ("advisory and not passed", names(|run| run.advisory && !run.outcome.passed())),
-        ("flaky", names(|run| run.flaky)),
-    ];
+    let odd =
+        [("advisory and not passed", names(|run| run.advisory && !run.outcome.passed())), ("flaky", names(|run| run.flaky))];
     for (what, names) in odd.iter().filter(|(_, names)| !names.is_empty()) {
         text.push_str(&format!(" ({what}: {})", names.join(", ")));
     }
@@ -177,7 +175,7 @@ pub(crate) fn ended(run: &CheckRun) -> String {
 /// What else is known of a check: its tests, and how long it took or that an earlier run answered.
 pub(crate) fn facts(run: &CheckRun, dot: &str) -> String {
     let tests = run.tests.filter(|tests| *tests != TestCount::default()).map(|tests| {
-        let count = |number: u64, word: &str| (number > 0).then(|| format!(", {number} {word}")).unwrap_or_default();
+        let count = |number: u64, word: &str| if number > 0 { format!(", {number} {word}") } else { String::new() };
         let ran = plural(usize::try_from(tests.ran).unwrap_or(usize::MAX), "test", "tests");
         format!("{dot}{ran}{}{}", count(tests.failed, "failed"), count(tests.skipped, "skipped"))
     });

@@ -92,9 +92,7 @@ impl GateCache {
 
     /// HMAC-SHA256 over the project's place and the entry.
     fn mark(&self, body: &[u8]) -> String {
-        let padded = |with: u8| -> [u8; 64] {
-            std::array::from_fn(|at| self.secret.get(at).copied().unwrap_or(0) ^ with)
-        };
+        let padded = |with: u8| -> [u8; 64] { std::array::from_fn(|at| self.secret.get(at).copied().unwrap_or(0) ^ with) };
         let place = self.root.as_os_str().as_encoded_bytes();
         let inner = Sha256::new().chain_update(padded(0x36)).chain_update((place.len() as u64).to_be_bytes());
         let inner = inner.chain_update(place).chain_update(body).finalize();
@@ -172,7 +170,8 @@ fn secret(path: &Path) -> io::Result<[u8; SECRET]> {
 
 fn known_secret(path: &Path) -> Option<[u8; SECRET]> {
     let meta = fs::symlink_metadata(path).ok()?;
-    let private = meta.is_file() && meta.mode() & 0o077 == 0 && meta.uid() == rustix::process::geteuid().as_raw();
+    let of_others = meta.mode() & 0o077;
+    let private = meta.is_file() && of_others == 0 && meta.uid() == rustix::process::geteuid().as_raw();
     let bytes = read_regular(path, SECRET as u64).ok().filter(|_| private)?;
     bytes.try_into().ok()
 }

@@ -14,11 +14,14 @@ pub(crate) fn matching(root: &Path, pattern: &str) -> io::Result<Vec<PathBuf>> {
     let parts: Vec<&str> = pattern.split('/').collect();
     let is_pattern = |part: &&str| part.contains(['*', '?', '[', '{']);
     let first = parts.iter().position(is_pattern).unwrap_or(parts.len());
-    let base = root.join(if pattern.starts_with('/') { format!("/{}", parts[..first].join("/")) } else { parts[..first].join("/") });
+    let base =
+        root.join(if pattern.starts_with('/') { format!("/{}", parts[..first].join("/")) } else { parts[..first].join("/") });
     let rest = [parts[first..].join("/")];
     let mut walk = Walk { found: Vec::new(), seen: 0 };
     match fs::symlink_metadata(&base) {
-        Ok(meta) if meta.is_dir() => walk.below(&base, Path::new(""), &|path| rest[0].is_empty() || covers(&rest, path, false))?,
+        Ok(meta) if meta.is_dir() => {
+            walk.below(&base, Path::new(""), &|path| rest[0].is_empty() || covers(&rest, path, false))?;
+        }
         Ok(meta) if meta.is_file() && rest[0].is_empty() => walk.found.push(base),
         Ok(_) => {}
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}

@@ -219,10 +219,7 @@ fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &CheckMoment<'_>)
 
 /// The checks of a story, ready to run.
 pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
-    commands
-        .into_iter()
-        .map(|command| Check::own(command, config.limits.check_time))
-        .collect()
+    commands.into_iter().map(|command| Check::own(command, config.limits.check_time)).collect()
 }
 
 /// The gates of the config and of `--check`, ready to run, in the order of their stages.

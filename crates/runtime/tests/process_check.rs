@@ -160,8 +160,11 @@ fn meets(mine: &str, other: &str) -> String {
 #[test]
 fn gates_of_one_stage_run_at_the_same_time_and_keep_their_names_and_order() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
-    let checks =
-        [gate("a", Stage::Quality, &meets("a", "b")), gate("b", Stage::Quality, &meets("b", "a")), gate("c", Stage::Quality, "false")];
+    let checks = [
+        gate("a", Stage::Quality, &meets("a", "b")),
+        gate("b", Stage::Quality, &meets("b", "a")),
+        gate("c", Stage::Quality, "false"),
+    ];
     let context = CheckContext { ways: Ways { parallel: 3, ..Ways::default() }, ..context(dir.path(), &redactor) };
     let (mut said, mut started) = (Vec::new(), 0);
     let runs = run_checks(&checks, &context, &Signals::none(), &mut |moment| match moment {
@@ -194,7 +197,11 @@ fn one_after_another_means_that_a_gate_never_meets_the_next() {
 #[test]
 fn what_gates_leave_running_beside_each_other_is_ended_with_the_stage() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
-    let leaves = |name: &str| format!("setsid sh -c 'echo $$ > {name}.pid; exec sleep 3600' & sleep 3600 & while ! test -s {name}.pid; do sleep 0.02; done");
+    let leaves = |name: &str| {
+        format!(
+            "setsid sh -c 'echo $$ > {name}.pid; exec sleep 3600' & sleep 3600 & while ! test -s {name}.pid; do sleep 0.02; done"
+        )
+    };
     let checks = [gate("a", Stage::Quality, &leaves("a")), gate("b", Stage::Quality, &leaves("b"))];
     let context = CheckContext { ways: Ways { parallel: 2, ..Ways::default() }, ..context(dir.path(), &redactor) };
     let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ()).unwrap();
@@ -264,7 +271,9 @@ fn a_test_run_without_tests_is_unknown_unless_that_is_fine() {
     // A function stands for the tool: its name and its output are all that is looked at.
     let tool = |said: &str| format!("cargo() {{ printf '{said}'; }}; cargo test");
     let result = |passed: u32| {
-        format!("running {passed} tests\\n\\ntest result: ok. {passed} passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.00s\\n")
+        format!(
+            "running {passed} tests\\n\\ntest result: ok. {passed} passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.00s\\n"
+        )
     };
     let empty = tool(&result(0));
     assert_eq!(run(&gate("test", Stage::Correctness, &empty)).outcome, nothing);

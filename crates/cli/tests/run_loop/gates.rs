@@ -79,9 +79,8 @@ fn a_gate_runs_for_the_paths_and_the_complexity_that_it_names() {
     let plan = TWO.replace("  - Verification: `test -f b`", "  - Verification: `test -f b`\n  - Complexity: high");
     let world = world(&plan, HONEST, tables);
     world.run(0);
-    let names = |event: &Value| -> Vec<String> {
-        event["runs"].as_array().unwrap().iter().map(|run| text(&run["name"])).collect()
-    };
+    let names =
+        |event: &Value| -> Vec<String> { event["runs"].as_array().unwrap().iter().map(|run| text(&run["name"])).collect() };
     let seen: Vec<Vec<String>> = world.all("verified").iter().map(names).collect();
     assert_eq!(seen, [["test -f a", "a-only"], ["test -f b", "hard"]]);
     assert_eq!(names(&world.last("baseline_checked")), ["a-only", "hard"]);
@@ -89,7 +88,8 @@ fn a_gate_runs_for_the_paths_and_the_complexity_that_it_names() {
 
 #[test]
 fn a_gate_that_ran_no_tests_lets_no_story_pass() {
-    let empty = "running 0 tests\\n\\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s\\n";
+    let empty =
+        "running 0 tests\\n\\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s\\n";
     let tables = "[[gate]]\nname = \"tests\"\ncommand = \"cargo test\"\n";
     let world = world(ONE, HONEST, tables);
     world.sandbox.add_script("cargo", &format!("#!/bin/sh\nprintf '{empty}'\n"));
@@ -100,10 +100,12 @@ fn a_gate_that_ran_no_tests_lets_no_story_pass() {
 
 #[test]
 fn a_clean_gate_is_not_helped_by_an_ignored_file() {
-    let gate = |place: &str| format!("[[gate]]\nname = \"build\"\nwhere = \"{place}\"\ncommand = \"test ! -e a || test -e help\"\n");
+    let gate =
+        |place: &str| format!("[[gate]]\nname = \"build\"\nwhere = \"{place}\"\ncommand = \"test ! -e a || test -e help\"\n");
     let script = "[[turn]]\nsteps = [{ create = \"a\" }, { create = \"help\" }]\n";
     for (place, code) in [("in-place", 0), ("clean", 4)] {
-        let world = World::folder(script, &Settings { limits: "attempts = 1\nturns = 1", tables: &gate(place), ..Settings::default() });
+        let world =
+            World::folder(script, &Settings { limits: "attempts = 1\nturns = 1", tables: &gate(place), ..Settings::default() });
         world.sandbox.write("PLAN.md", ONE);
         world.sandbox.write(".gitignore", "help\n");
         world.sandbox.repo();

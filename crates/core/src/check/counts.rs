@@ -79,7 +79,10 @@ mod tests {
         for (command, output) in [
             ("npx jest --passWithNoTests", "No tests found, exiting with code 0\n"),
             ("go test ./...", "?   \texample.com/a\t[no test files]\n?   \texample.com/a/b\t[no test files]\n"),
-            ("python -m unittest", "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n"),
+            (
+                "python -m unittest",
+                "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n",
+            ),
         ] {
             assert!(seen(command, output).1, "{command}");
         }
@@ -101,7 +104,8 @@ mod tests {
 
     #[test]
     fn reports_are_believed_before_the_output() {
-        let report = |inner: &str| format!("<?xml version=\"1.0\"?>\n<testsuites><testsuite name=\"a\">{inner}</testsuite></testsuites>");
+        let report =
+            |inner: &str| format!("<?xml version=\"1.0\"?>\n<testsuites><testsuite name=\"a\">{inner}</testsuite></testsuites>");
         let two = report("<testcase name=\"a\"/><testcase name=\"b\"><skipped/></testcase>");
         let one = report("<testcase name=\"c\"><failure message=\"x\"/></testcase>");
         let command = CommandSpec::Shell("make check".to_owned());
@@ -110,10 +114,7 @@ mod tests {
         assert!(!both.nothing_ran);
         assert!(tests_seen(&command, 0, "3 passed", &[report("")]).nothing_ran);
         let summary = "<testsuite tests=\"5\" failures=\"1\" errors=\"1\" skipped=\"2\"/>".to_owned();
-        assert_eq!(
-            tests_seen(&command, 1, "", &[summary]).count,
-            Some(TestCount { ran: 3, passed: 1, failed: 2, skipped: 2 })
-        );
+        assert_eq!(tests_seen(&command, 1, "", &[summary]).count, Some(TestCount { ran: 3, passed: 1, failed: 2, skipped: 2 }));
         assert_eq!(tests_seen(&command, 0, "", &["not XML".to_owned()]), TestsSeen::default());
     }
 }

@@ -64,8 +64,7 @@ mod tests {
         ];
         let names: Vec<Vec<&str>> =
             stages(&checks).into_iter().map(|group| group.into_iter().map(|check| check.name.as_str()).collect()).collect();
-        let expected: [&[&str]; 6] =
-            [&["own"], &["test"], &["lint", "fmt"], &["attack"], &["smoke", "more smoke"], &["load"]];
+        let expected: [&[&str]; 6] = [&["own"], &["test"], &["lint", "fmt"], &["attack"], &["smoke", "more smoke"], &["load"]];
         assert_eq!(names, expected);
     }
 }

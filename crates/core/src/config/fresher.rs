@@ -311,7 +311,8 @@ thing = 1
         let config = config(&read);
         assert_eq!(config.limits.max_iterations, 0);
         assert_eq!((config.hooks.enabled, config.hooks.timeout), (false, Span::from_secs(5)));
-        let gates: Vec<_> = config.gate.iter().map(|gate| (gate.name.as_str(), gate.stage.clone(), gate.command.display())).collect();
+        let gates: Vec<_> =
+            config.gate.iter().map(|gate| (gate.name.as_str(), gate.stage.clone(), gate.command.display())).collect();
         let expected = [("test", Stage::Correctness, "make test".to_owned()), ("lint", Stage::Quality, "make lint".to_owned())];
         assert_eq!(gates, expected);
         assert_eq!(read.spec_dir.as_deref(), Some("specs"));

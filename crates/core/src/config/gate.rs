@@ -117,11 +117,17 @@ mod tests {
     #[test]
     fn gates_that_cannot_work_are_faults_of_their_line() {
         for (line, said) in [
-            ("stage = \"corectness\"", "c.toml:4:9: `gate[0].stage` cannot be \"corectness\": that is too near to \"correctness\""),
+            (
+                "stage = \"corectness\"",
+                "c.toml:4:9: `gate[0].stage` cannot be \"corectness\": that is too near to \"correctness\"",
+            ),
             ("stage = \"a b\"", "c.toml:4:9: \"a b\" is no name of a stage"),
             ("stage = \"\"", "c.toml:4:9: \"\" is no name of a stage"),
             ("blocking = \"no\"", "c.toml:4:12: `gate[0].blocking` has to be true or false, not a string"),
-            ("when = \"allways\"", "c.toml:4:8: `gate[0].when` cannot be \"allways\", expected \"always\", or a table with `paths`"),
+            (
+                "when = \"allways\"",
+                "c.toml:4:8: `gate[0].when` cannot be \"allways\", expected \"always\", or a table with `paths`",
+            ),
             ("when = 3", "c.toml:4:8: `gate[0].when` has to be \"always\", or a table"),
             ("when = { path = [\"src\"] }", "c.toml:4:10: unknown key `path` in `gate[0].when`"),
             ("when = { paths = \"src\" }", "c.toml:4:18: `gate[0].when.paths` has to be a list"),

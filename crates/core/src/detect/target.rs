@@ -27,8 +27,10 @@ pub(super) fn just(listing: &Listing, found: &mut Found) {
 }
 
 fn propose(program: &str, file: &str, targets: &[Target], found: &mut Found) {
-    let wanted: Vec<_> =
-        TARGETS.iter().filter_map(|(name, stage)| Some((targets.iter().find(|target| target.name == *name)?, stage.clone()))).collect();
+    let wanted: Vec<_> = TARGETS
+        .iter()
+        .filter_map(|(name, stage)| Some((targets.iter().find(|target| target.name == *name)?, stage.clone())))
+        .collect();
     for (target, stage) in &wanted {
         let name = &target.name;
         if let Some((other, _)) = wanted.iter().find(|(other, _)| other.needs.contains(name)) {

@@ -6,8 +6,8 @@ use super::{
     AsideState, AsideView, AttemptView, Baseline, Current, GuardView, Phase, RunView, StoryView, TurnView, VerificationView,
     WaitView,
 };
-use crate::check::CheckRun;
 use crate::agent::{TurnOutcome, Usage};
+use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
 use crate::id::{Oid, StoryId};

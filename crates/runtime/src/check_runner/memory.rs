@@ -48,7 +48,7 @@ fn question(tree: &Oid, check: &Check) -> Option<(Oid, String)> {
 }
 
 /// Runs come in the order of their stages, and perhaps not all of them; stages keep the order of their gates.
-fn pairs<'c, R>(checks: &'c [Check], runs: impl Iterator<Item = R>) -> impl Iterator<Item = (&'c Check, R)> {
+fn pairs<R>(checks: &[Check], runs: impl Iterator<Item = R>) -> impl Iterator<Item = (&Check, R)> {
     verdone_core::check::stages(checks).into_iter().flatten().zip(runs)
 }
 
@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn a_green_is_recalled_for_the_same_tree_and_gate_alone_and_a_change_of_mind_is_flaky() {
-        let gate = |command: &str| Gate::new("g", Stage::Quality, CommandSpec::Shell(command.to_owned())).check(Span::from_secs(1));
+        let gate =
+            |command: &str| Gate::new("g", Stage::Quality, CommandSpec::Shell(command.to_owned())).check(Span::from_secs(1));
         let own = Check::own(CommandSpec::Shell("own".to_owned()), Span::from_secs(1));
         let checks = [gate("a"), own];
         let ended = |check: &Check, outcome| CheckRun { outcome, ..CheckRun::of(check) };

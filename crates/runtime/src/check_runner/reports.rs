@@ -30,7 +30,10 @@ impl<'a> Reports<'a> {
     pub(super) fn written_since(&self) -> Vec<String> {
         let now = found(self.place, self.pattern);
         let fresh = now.iter().filter(|(path, stamp)| self.before.get(*path) != Some(stamp));
-        fresh.filter_map(|(path, _)| read_regular(path, LARGEST).ok()).map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
+        fresh
+            .filter_map(|(path, _)| read_regular(path, LARGEST).ok())
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .collect()
     }
 }
 

@@ -63,7 +63,12 @@ fn every_fault_in_a_file_has_its_place_and_a_way_on() {
         ("[limits]\n  turn = 3\n", "unknown key `turn` in `limits`", (2, 3), "did you mean `turns`?"),
         ("[limits]\nturns = 1\nmax-iterations = 3\n", "unknown key `max-iterations`", (3, 1), "did you mean `max_iterations`?"),
         ("max_iterations = 3\n", "unknown key `max_iterations`", (1, 1), "did you mean `limits.max_iterations`?"),
-        ("[[gates]]\nname = \"t\"\ncommand = \"true\"\n", "`gates` has to be a table, not a list", (1, 3), "did you mean `gate`? Write [[gate]]"),
+        (
+            "[[gates]]\nname = \"t\"\ncommand = \"true\"\n",
+            "`gates` has to be a table, not a list",
+            (1, 3),
+            "did you mean `gate`? Write [[gate]]",
+        ),
         ("[agent.comand]\nrun = \"x\"\n", "unknown key `comand` in `agent`", (1, 8), "did you mean `command`?"),
         (
             "[[gate]]\nname = \"a\"\ncommand = \"x\"\n[[gate]]\nname = \"b\"\ncommnd = \"y\"\n",

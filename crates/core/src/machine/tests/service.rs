@@ -97,10 +97,10 @@ impl Bench {
             output_digest: String::new(),
             output: None,
             tail: String::new(),
-                cached: false,
-                flaky: false,
-                advisory: false,
-                tests: None,
+            cached: false,
+            flaky: false,
+            advisory: false,
+            tests: None,
         };
         self.give(Input::Verified(Verification {
             outcome: if passed { VerifyOutcome::Passed } else { VerifyOutcome::Failed },
