@@ -89,6 +89,7 @@ pub enum Framework {
     Phpunit,
     Surefire,
     Gradle,
+    Dotnet,
     /// A report as `JUnit` XML, from no framework that is known.
     JunitXml,
 }
@@ -115,6 +116,7 @@ impl Framework {
             Self::Phpunit => "PHPUnit",
             Self::Surefire => "Maven Surefire",
             Self::Gradle => "Gradle",
+            Self::Dotnet => "dotnet test",
             Self::JunitXml => "JUnit XML",
         }
     }

@@ -25,7 +25,8 @@ pub fn verification(tree: &Oid, found: &VerifyOutcome, runs: &[CheckRun], left: 
         lines.push(Line::Finding { mark: Mark::Info, indent: 2, text });
     }
     lines.push(last(found, runs));
-    lines.iter().flat_map(|line| line.rows(style, Some(style.width))).map(|row| format!("{}\n", row.trim_end())).collect()
+    let rows = lines.iter().flat_map(|line| line.rows(style, Some(style.width)));
+    rows.fold(String::new(), |out, row| out + row.trim_end() + "\n")
 }
 
 fn last(found: &VerifyOutcome, runs: &[CheckRun]) -> Line {

@@ -176,7 +176,7 @@ pub(crate) fn ended(run: &CheckRun) -> String {
 /// What else is known of a check: its tests, and how long it took or that an earlier run answered.
 pub(crate) fn facts(run: &CheckRun, dot: &str) -> String {
     let tests = run.tests.filter(|tests| *tests != TestCount::default()).map(|tests| {
-        let count = |number: u64, word: &str| (number > 0).then(|| format!(", {number} {word}")).unwrap_or_default();
+        let count = |number: u64, word: &str| if number > 0 { format!(", {number} {word}") } else { String::new() };
         let ran = plural(usize::try_from(tests.ran).unwrap_or(usize::MAX), "test", "tests");
         format!("{dot}{ran}{}{}", count(tests.failed, "failed"), count(tests.skipped, "skipped"))
     });

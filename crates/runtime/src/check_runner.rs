@@ -42,6 +42,11 @@ pub struct CheckContext<'a> {
     pub ways: Ways<'a>,
 }
 
+/// An earlier result of a check.
+pub type Known<'a> = dyn Fn(&Check) -> Option<CheckRun> + 'a;
+/// The folder of a check.
+pub type PlaceOf<'a> = dyn Fn(&Check) -> Result<PathBuf, CheckOutcome> + 'a;
+
 /// How checks are run together. The default: one after another, all of them in place, nothing known before.
 #[derive(Clone, Copy, Default)]
 pub struct Ways<'a> {
@@ -50,9 +55,9 @@ pub struct Ways<'a> {
     /// Later stages run although one failed.
     pub keep_going: bool,
     /// A result that stands for a run.
-    pub known: Option<&'a dyn Fn(&Check) -> Option<CheckRun>>,
+    pub known: Option<&'a Known<'a>>,
     /// Where a gate runs that wants a clean tree; or what it is worth without one.
-    pub place_of: Option<&'a dyn Fn(&Check) -> Result<PathBuf, CheckOutcome>>,
+    pub place_of: Option<&'a PlaceOf<'a>>,
 }
 
 impl fmt::Debug for Ways<'_> {

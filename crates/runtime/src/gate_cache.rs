@@ -170,7 +170,8 @@ fn secret(path: &Path) -> io::Result<[u8; SECRET]> {
 
 fn known_secret(path: &Path) -> Option<[u8; SECRET]> {
     let meta = fs::symlink_metadata(path).ok()?;
-    let private = meta.is_file() && meta.mode() & 0o077 == 0 && meta.uid() == rustix::process::geteuid().as_raw();
+    let of_others = meta.mode() & 0o077;
+    let private = meta.is_file() && of_others == 0 && meta.uid() == rustix::process::geteuid().as_raw();
     let bytes = read_regular(path, SECRET as u64).ok().filter(|_| private)?;
     bytes.try_into().ok()
 }

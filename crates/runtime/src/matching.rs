@@ -20,7 +20,7 @@ pub(crate) fn matching(root: &Path, pattern: &str) -> io::Result<Vec<PathBuf>> {
     let mut walk = Walk { found: Vec::new(), seen: 0 };
     match fs::symlink_metadata(&base) {
         Ok(meta) if meta.is_dir() => {
-            walk.below(&base, Path::new(""), &|path| rest[0].is_empty() || covers(&rest, path, false))?
+            walk.below(&base, Path::new(""), &|path| rest[0].is_empty() || covers(&rest, path, false))?;
         }
         Ok(meta) if meta.is_file() && rest[0].is_empty() => walk.found.push(base),
         Ok(_) => {}

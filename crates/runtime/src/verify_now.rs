@@ -9,6 +9,7 @@ mod question;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, Stage, all_green, complexity_of, due, stages};
 use verdone_core::config::Config;
@@ -85,33 +86,27 @@ pub fn verify(ask: &Ask, signals: &Signals, reporter: &mut dyn Reporter) -> Resu
 /// The answer, if all of it is known. Never runs a check.
 pub fn cached(ask: &Ask) -> Result<Option<Report>, VerifyError> {
     let scene = Scene::of(ask)?;
-    if !ask.use_cache {
-        return Ok(None);
-    }
-    let now = scene.look()?;
-    let questions = scene.questions(&now);
-    let mut runs = Vec::new();
-    for stage in stages(&scene.checks) {
-        for check in stage {
-            let Some(run) = questions.known(check) else { return Ok(None) };
-            runs.push(run);
-        }
-        if scene.config.gates.stop_at_failing_stage && runs.iter().any(CheckRun::blocks) {
-            break;
-        }
-    }
-    Ok(Some(Report::of(now.tree, &scene.checks, runs)))
+    if ask.use_cache { Ok(scene.known(&scene.look()?)) } else { Ok(None) }
 }
 
-/// Every gate in the order in which they run, with what is known of it for the tree as it is now.
-pub fn gates(root: &Path) -> Result<(Oid, Vec<(Check, Option<CheckRun>)>), VerifyError> {
+/// The gates of a project.
+#[derive(Debug)]
+pub struct Listed {
+    /// The work tree as it is now.
+    pub tree: Oid,
+    /// In the order in which they run, with what is known of them for this tree.
+    pub gates: Vec<(Check, Option<CheckRun>)>,
+}
+
+/// Every gate. Nothing is run.
+pub fn gates(root: &Path) -> Result<Listed, VerifyError> {
     let ask = Ask { root: root.to_owned(), story: None, stage: None, use_cache: true };
     let scene = Scene::open(&ask)?;
     let now = scene.look()?;
     let questions = scene.questions(&now);
     let gates = site::gates(&scene.config);
     let known = gates.iter().map(|gate| questions.known(gate)).collect::<Vec<_>>();
-    Ok((now.tree, gates.into_iter().zip(known).collect()))
+    Ok(Listed { tree: now.tree, gates: gates.into_iter().zip(known).collect() })
 }
 
 /// Where checks are run, and which.
@@ -175,14 +170,38 @@ impl Scene {
         Questions::about(&now.tree, &self.project, self.cache.as_ref().filter(|_| now.whole))
     }
 
+    /// The answer, if all of it is known.
+    fn known(&self, now: &TreeNow) -> Option<Report> {
+        let questions = self.questions(now);
+        let mut runs = Vec::new();
+        for stage in stages(&self.checks) {
+            for check in stage {
+                runs.push(questions.known(check)?);
+            }
+            if self.config.gates.stop_at_failing_stage && runs.iter().any(CheckRun::blocks) {
+                break;
+            }
+        }
+        Some(Report::of(now.tree.clone(), &self.checks, runs))
+    }
+
     fn verify(&self, use_cache: bool, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Report, VerifyError> {
         let mut now = self.look()?;
+        if let Some(report) = self.known(&now).filter(|_| use_cache) {
+            return Ok(report);
+        }
         for _ in 0..ROUNDS {
             let questions = self.questions(&now);
-            let mut runs = self.run(&now.tree, &questions, use_cache, signals, reporter)?;
+            let outputs = self
+                .outputs(&now.tree)
+                .map_err(|source| VerifyError::Io { doing: "making .verdone/cache/".to_owned(), source })?;
+            let since = file_time(&outputs);
+            let mut runs = self.run(&now.tree, &outputs, &questions, use_cache, signals, reporter)?;
             let after = self.git.tree_since(&now, self.config.limits.snapshot_file_bytes)?;
             if after.tree == now.tree {
-                questions.settle(&self.checks, &mut runs);
+                // What was another file for a moment, and is the same again, may be what the checks saw.
+                let untouched = since.is_some_and(|since| matches!(self.git.touched_since(&now, since), Ok(false)));
+                questions.settle(&self.checks, &mut runs, untouched);
                 return Ok(Report::of(now.tree, &self.checks, runs));
             }
             let report = Report::of(now.tree.clone(), &self.checks, runs);
@@ -199,19 +218,18 @@ impl Scene {
     fn run(
         &self,
         tree: &Oid,
+        outputs: &Path,
         questions: &Questions<'_>,
         use_cache: bool,
         signals: &Signals,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<CheckRun>, VerifyError> {
-        let outputs =
-            self.outputs(tree).map_err(|source| VerifyError::Io { doing: "making .verdone/cache/".to_owned(), source })?;
         let places = CleanPlaces::of(&self.git, tree, &self.project.root, &self.config.clean, signals);
         let place_of = |check: &Check| places.place_of(check);
         let known = |check: &Check| questions.known(check).filter(|_| use_cache);
         let context = CheckContext {
             cwd: &self.project.root,
-            run_dir: &outputs,
+            run_dir: outputs,
             number: 1,
             env: EnvPlan::default(),
             cap: self.config.limits.output_bytes,
@@ -221,7 +239,7 @@ impl Scene {
         };
         let runs = run_checks(&self.checks, &context, signals, &mut |moment| show(reporter, &moment));
         let mut runs = runs.map_err(|source| VerifyError::Io { doing: "running checks".to_owned(), source })?;
-        let folder = site::shown(&outputs, &self.project.root);
+        let folder = site::shown(outputs, &self.project.root);
         for run in runs.iter_mut().filter(|run| !run.cached) {
             run.output = run.output.take().map(|file| format!("{folder}/{file}"));
         }
@@ -234,9 +252,9 @@ impl Scene {
         let all = self.project.root.join(".verdone/cache/outputs");
         let own = all.join(tree.as_str());
         fs::create_dir_all(&own)?;
-        let mut older: Vec<(std::time::SystemTime, PathBuf)> = Vec::new();
+        let mut older: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&all)?.flatten().filter(|entry| entry.path() != own) {
-            let modified = entry.metadata().and_then(|meta| meta.modified()).unwrap_or(std::time::UNIX_EPOCH);
+            let modified = entry.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
             older.push((modified, entry.path()));
         }
         older.sort();
@@ -265,6 +283,11 @@ fn own_checks(
     let exists = |program: &str| process::program_exists(program, path.as_deref(), &project.root);
     let own = site::own_checks(plan_file::resolve_checks(found, exists), config);
     Ok((own, complexity_of(&found.body)))
+}
+
+/// Now, by the clock of the file system.
+fn file_time(folder: &Path) -> Option<SystemTime> {
+    tempfile::NamedTempFile::new_in(folder).ok()?.as_file().metadata().ok()?.modified().ok()
 }
 
 fn show(reporter: &mut dyn Reporter, moment: &CheckMoment<'_>) {

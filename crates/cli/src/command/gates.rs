@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use verdone_core::check::{Check, CheckOrigin, CheckRun};
-use verdone_runtime::verify_now;
+use verdone_runtime::verify_now::{self, Listed};
 
 use super::{Context, Outcome};
 use crate::args::GatesArgs;
@@ -11,7 +11,7 @@ use crate::terminal::{print, print_json, printable_line, say};
 const HEADINGS: [&str; 6] = ["Gate", "Stage", "When", "Where", "Result", "Command"];
 
 pub(super) fn run(args: &GatesArgs, context: &Context) -> Outcome {
-    let (tree, gates) = verify_now::gates(&context.start)?;
+    let Listed { tree, gates } = verify_now::gates(&context.start)?;
     if args.json {
         let gates: Vec<Value> = gates.iter().map(|(gate, known)| in_json(gate, known.as_ref())).collect();
         print_json(&json!({ "tree": tree, "gates": gates }))?;
@@ -27,8 +27,10 @@ pub(super) fn run(args: &GatesArgs, context: &Context) -> Outcome {
     let widths: [usize; 5] = std::array::from_fn(widest);
     let mut out = String::new();
     for row in &rows {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect::<String>();
-        out.push_str(&format!("{cells}{}\n", row[5]));
+        for (cell, width) in row.iter().zip(widths) {
+            out.push_str(&format!("{cell:<width$}  "));
+        }
+        out.push_str(&format!("{}\n", row[5]));
     }
     print(&out)?;
     Ok(0)

@@ -160,3 +160,11 @@ fn checks_that_change_what_they_check_are_run_again_and_have_to_settle() {
     let never = with_config(&counted("", "echo more >> src.txt"));
     assert!(verify(&never, &[], 1).stdout.contains("Checks do not settle"));
 }
+
+#[test]
+fn a_file_that_was_another_one_for_a_moment_is_not_vouched_for() {
+    let sandbox = with_config(&counted("", "cp src.txt ../kept; echo other > src.txt; cp ../kept src.txt"));
+    verify(&sandbox, &[], 0);
+    verify(&sandbox, &[], 0);
+    assert_eq!(asked(&sandbox), 2);
+}

@@ -15,7 +15,7 @@ fn said(line: &str) -> Option<u32> {
     let label = line.get(.."complexity".len()).filter(|label| label.eq_ignore_ascii_case("complexity"))?;
     let value = line[label.len()..].trim_start_matches(|c: char| c.is_whitespace() || SIGNS.contains(&c));
     let value = value.strip_prefix([':', '='])?.trim_start_matches(|c: char| c.is_whitespace() || SIGNS.contains(&c));
-    let word: String = value.chars().take_while(|c| c.is_ascii_alphanumeric()).collect::<String>().to_ascii_lowercase();
+    let word: String = value.chars().take_while(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     match word.as_str() {
         "low" => Some(3),
         "medium" => Some(5),

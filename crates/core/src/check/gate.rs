@@ -147,6 +147,7 @@ impl Where {
         }
     }
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
     fn is_in_place(&self) -> bool {
         *self == Self::InPlace
     }
@@ -164,6 +165,7 @@ pub enum ZeroTests {
 }
 
 impl ZeroTests {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
     fn is_fail(&self) -> bool {
         *self == Self::Fail
     }

@@ -71,7 +71,7 @@ impl JsonSchema for Stage {
         json_schema!({
             "type": "string",
             "description": "A built-in stage, or a name of your own: such stages run after the built-in ones.",
-            "examples": Self::BUILT_IN.map(|stage| String::from(stage)),
+            "examples": Self::BUILT_IN.map(String::from),
         })
     }
 }

@@ -4,6 +4,7 @@ mod ava;
 mod bats;
 mod bun;
 mod cargo;
+mod dotnet;
 mod go;
 mod gradle;
 mod jest;
@@ -91,6 +92,10 @@ const MINITEST: Reader = Reader { read: minitest::read, marks: &["assertions"] }
 const PHPUNIT: Reader = Reader { read: phpunit::read, marks: &["PHPUnit", "Tests: ", "OK (", "##teamcity["] };
 const SUREFIRE: Reader = Reader { read: surefire::read, marks: &["Tests run: ", "[ERROR]", "COMPILATION ERROR", "No tests "] };
 const GRADLE: Reader = Reader { read: gradle::read, marks: &["BUILD ", "> No tests found"] };
+const DOTNET: Reader = Reader {
+    read: dotnet::read,
+    marks: &["Total:", "Test summary: ", "No test is available in ", "No test matches the given testcase filter"],
+};
 const JSON: Reader = Reader { read: json::read, marks: &["{"] };
 const JUNIT: Reader = Reader { read: junit::read, marks: &["<testsuite"] };
 
@@ -115,6 +120,7 @@ pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Rea
         Framework::Phpunit => &[PHPUNIT, JUNIT, TAP],
         Framework::Surefire => &[SUREFIRE, JUNIT],
         Framework::Gradle => &[GRADLE, JUNIT],
+        Framework::Dotnet => &[DOTNET, JUNIT],
         Framework::JunitXml => &[JUNIT],
     };
     let mut readings = run(readers, lines, text);
@@ -126,9 +132,9 @@ pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Rea
 
 /// What all readers see; the more particular ones first.
 pub(super) fn all(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
-    const ALL: [Reader; 20] = [
+    const ALL: [Reader; 21] = [
         JEST, VITEST, MOCHA, AVA, NODE, BUN, BATS, PYTEST, UNITTEST, GO, CARGO, NEXTEST, RSPEC, MINITEST, PHPUNIT, SUREFIRE,
-        GRADLE, JSON, TAP, JUNIT,
+        GRADLE, DOTNET, JSON, TAP, JUNIT,
     ];
     let mut readings = run(&ALL, lines, text);
     // nextest shows the inner harness of each test: that is no cargo test.

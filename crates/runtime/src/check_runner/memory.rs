@@ -48,7 +48,7 @@ fn question(tree: &Oid, check: &Check) -> Option<(Oid, String)> {
 }
 
 /// Runs come in the order of their stages, and perhaps not all of them; stages keep the order of their gates.
-fn pairs<'c, R>(checks: &'c [Check], runs: impl Iterator<Item = R>) -> impl Iterator<Item = (&'c Check, R)> {
+fn pairs<R>(checks: &[Check], runs: impl Iterator<Item = R>) -> impl Iterator<Item = (&Check, R)> {
     verdone_core::check::stages(checks).into_iter().flatten().zip(runs)
 }
 

@@ -22,7 +22,7 @@ enum What {
     Started,
     Line(Stream, String),
     Tick,
-    Ended(io::Result<CheckRun>),
+    Ended(Box<io::Result<CheckRun>>),
 }
 
 pub(super) fn run(
@@ -78,7 +78,7 @@ fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals:
             // A tick that has to wait is no tick any more.
             Moment::Tick => drop(news.try_send((at, What::Tick))),
         });
-        if news.send((at, What::Ended(ended))).is_err() {
+        if news.send((at, What::Ended(Box::new(ended)))).is_err() {
             return;
         }
     }
@@ -97,10 +97,10 @@ fn hear(jobs: &[Job<'_>], heard: &Receiver<News>, on: &mut dyn FnMut(CheckMoment
             What::Line(stream, text) => on(CheckMoment::During(check, Moment::Line { stream, text: &text })),
             What::Tick => on(CheckMoment::During(check, Moment::Tick)),
             What::Ended(run) => {
-                if let Ok(run) = &run {
+                if let Ok(run) = run.as_ref() {
                     on(CheckMoment::Ended(run));
                 }
-                ended[at] = Some(run);
+                ended[at] = Some(*run);
             }
         }
     }

@@ -2,13 +2,16 @@
 //! the user's is written, neither index nor refs.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use verdone_core::id::Oid;
 
 use super::Git;
 use super::candidate::Plan;
 use super::error::GitError;
+use super::files::{self, Stat};
 use super::path::RepoPath;
+use super::snapshot::nanoseconds;
 use super::status::{Change, Entry, Kind, Status};
 
 /// A work tree at one moment.
@@ -31,6 +34,20 @@ impl Git {
     /// The same without untracked files that are new since: who looks on makes files too.
     pub fn tree_since(&self, before: &TreeNow, largest: u64) -> Result<TreeNow, GitError> {
         self.tree_with(largest, &|path| before.untracked.contains(path))
+    }
+
+    /// Whether a file of the tree was written, replaced or moved since then, even if it is the same again.
+    pub fn touched_since(&self, now: &TreeNow, since: SystemTime) -> Result<bool, GitError> {
+        let since = nanoseconds(since);
+        let listed = self.plumbing("ls-files").args(["-z", "--cached"]).run()?;
+        let tracked = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(RepoPath::new);
+        for path in tracked.chain(now.untracked.iter().cloned()) {
+            let meta = files::stat(&self.top, &path).map_err(GitError::io(path.as_path()))?;
+            if meta.is_some_and(|meta| Stat::of(&meta).ctime_ns >= since) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn tree_with(&self, largest: u64, wanted: &dyn Fn(&RepoPath) -> bool) -> Result<TreeNow, GitError> {

@@ -31,15 +31,17 @@ impl<'a> Questions<'a> {
         self.cache?.get(&self.key(check)?, check)
     }
 
-    /// Keeps what was seen, now that the checks left the tree as it was. What was red before and is green now is flaky.
-    pub(super) fn settle(&self, checks: &[Check], runs: &mut [CheckRun]) {
+    /// Marks what was red before and is green now as flaky. `keep`: what was seen is kept.
+    pub(super) fn settle(&self, checks: &[Check], runs: &mut [CheckRun], keep: bool) {
         let Some(cache) = self.cache else { return };
         for (check, run) in stages(checks).into_iter().flatten().zip(runs).filter(|(_, run)| !run.cached) {
             let Some(key) = self.key(check) else { continue };
             let was_red = cache.get(&key, check).is_some_and(|before| !before.outcome.passed());
             run.flaky |= was_red && run.outcome.passed();
-            // A result that is not kept only has to be found out again.
-            let _ = cache.put(&key, run);
+            if keep {
+                // A result that is not kept only has to be found out again.
+                let _ = cache.put(&key, run);
+            }
         }
     }
 
