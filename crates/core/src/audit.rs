@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::SCHEMA_VERSION;
-use crate::evidence::{Evidence, Proof, note_digest, one_line};
+use crate::evidence::{Evidence, NotedAlarm, Proof, note_digest, one_line};
 use crate::id::{Oid, RunId, StoryId};
 use crate::verdict::StoryVerdict;
 use chain::Chain;
@@ -350,6 +350,15 @@ impl<'a> Judge<'a> {
         }
         if let Some(why) = evidence.overclaim() {
             problems.push(Problem::Overclaimed { verdict: evidence.verdict, why });
+        }
+        remarks.extend(evidence.alarms.iter().cloned().map(|alarm| {
+            let NotedAlarm { severity, path, text, kind: _ } = alarm;
+            Remark::Alarm { severity, path, text }
+        }));
+        let unproven = evidence.criteria.iter().filter(|criterion| criterion.prover.is_none());
+        let criteria: Vec<String> = unproven.map(|criterion| criterion.text.clone()).collect();
+        if !criteria.is_empty() {
+            remarks.push(Remark::Unproven { criteria, of: evidence.criteria.len() });
         }
         match &evidence.base {
             Some(base) if !self.known.contains_key(base) && self.history.shallow => remarks.push(Remark::CutOff),

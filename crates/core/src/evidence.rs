@@ -204,13 +204,12 @@ impl Evidence {
         let own = self.after.iter().filter(decides).any(|proof| proof.origin == CheckOrigin::Story);
         match self.verdict {
             StoryVerdict::Failed => Some("a failed story is never committed".to_owned()),
-            StoryVerdict::Unverified => None,
             StoryVerdict::Unproven => self.after.is_empty().then(|| "no check ran".to_owned()),
             StoryVerdict::Verified if !own => Some("no check of its own ran on the tree".to_owned()),
             StoryVerdict::Verified if self.red != Red::Red || self.before.iter().all(|proof| proof.outcome.passed()) => {
                 Some("no check of its own was red before the work".to_owned())
             }
-            StoryVerdict::Verified => None,
+            StoryVerdict::Unverified | StoryVerdict::Verified => None,
         }
     }
 
@@ -355,6 +354,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_verdict_that_the_checks_do_not_carry_is_told() {
+        type Edit<'a> = &'a dyn Fn(&mut Evidence);
         let failed = || CheckOutcome::Failed { code: 2 };
         let gate = || CheckOrigin::Gate(crate::check::Stage::Correctness);
         let change = |change: &dyn Fn(&mut Evidence)| {
@@ -362,7 +362,7 @@ pub(crate) mod tests {
             change(&mut changed);
             changed.overclaim()
         };
-        let table: [(&dyn Fn(&mut Evidence), Option<&str>); 11] = [
+        let table: [(Edit<'_>, Option<&str>); 11] = [
             (&|_| {}, None),
             (&|it| it.after[0].outcome = failed(), Some("test failed with exit code 2")),
             (&|it| it.after.push(proof("lint", gate(), failed())), Some("lint failed with exit code 2")),

@@ -65,12 +65,12 @@ fn resolve(git: &Git, range: Option<&str>) -> Result<(Oid, Option<BTreeSet<Oid>>
 
 /// The runs that commits and notes speak of. Ids from there are only compared, never made a path.
 fn runs_of<'a>(commits: &[CommitFacts], notes: impl Iterator<Item = &'a Note>) -> BTreeSet<RunId> {
-    let named = |trailers: &Trailers| trailers.run.clone().map(RunId);
-    let noted = |note: &Note| match note {
+    let in_message = |trailers: &Trailers| trailers.run.clone().map(RunId);
+    let in_note = |note: &Note| match note {
         Note::Bytes(bytes) => Evidence::from_note(bytes).ok().map(|found| found.run),
         Note::TooLarge(_) => None,
     };
-    commits.iter().filter_map(|commit| named(&commit.trailers)).chain(notes.filter_map(noted)).collect()
+    commits.iter().filter_map(|commit| in_message(&commit.trailers)).chain(notes.filter_map(in_note)).collect()
 }
 
 fn journals(store: &Store, runs: &BTreeSet<RunId>) -> Result<Journals, AuditError> {

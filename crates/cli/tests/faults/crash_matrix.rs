@@ -6,7 +6,7 @@ use std::time::Duration;
 use verdone_runtime::fault::Point;
 use verdone_testkit::Signal;
 
-use crate::world::{PATIENCE, Random, World, in_parallel};
+use crate::world::{PATIENCE, Random, VERDONE, World, in_parallel};
 
 pub(crate) const THREADS: usize = 3;
 
@@ -72,6 +72,7 @@ fn assert_ends_as_undisturbed(world: &World) {
     output.assert_code(0);
     world.assert_sound();
     assert_eq!(&world.look(), World::expected(), "{}", output.transcript());
+    world.sandbox.verdone(VERDONE, ["audit"]).assert_code(0);
 }
 
 #[test]

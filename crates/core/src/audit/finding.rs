@@ -131,6 +131,8 @@ pub enum Remark {
     NewChain,
     CutOff,
     JournalDamaged { run: RunId },
+    Alarm { severity: String, path: String, text: String },
+    Unproven { criteria: Vec<String>, of: usize },
     FlakyNow { name: String },
     AdvisoryFails { name: String },
     NotAllowed { command: String },
@@ -148,6 +150,8 @@ impl Remark {
             Self::NewChain => "new_chain",
             Self::CutOff => "history_cut_off",
             Self::JournalDamaged { .. } => "journal_damaged",
+            Self::Alarm { .. } => "alarm",
+            Self::Unproven { .. } => "criteria_unproven",
             Self::FlakyNow { .. } => "flaky_now",
             Self::AdvisoryFails { .. } => "advisory_fails",
             Self::NotAllowed { .. } => "not_allowed",
@@ -165,6 +169,10 @@ impl Remark {
                 "the history is cut off here (a shallow clone), so what came before could not be looked at".to_owned()
             }
             Self::JournalDamaged { run } => format!("the journal of run {run} has a hole and does not know it"),
+            Self::Alarm { severity, path, text } => format!("alarm ({severity}) in {path}: {text}"),
+            Self::Unproven { criteria, of } => {
+                format!("nothing proved {} of its {of} acceptance criteria: {}", criteria.len(), criteria.join("; "))
+            }
             Self::FlakyNow { name } => format!("run again, {name} is flaky: it failed, then passed on the same checkout"),
             Self::AdvisoryFails { name } => format!("run again, {name} fails; it may"),
             Self::NotAllowed { command } => {

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome};
+use crate::evidence::ProvenCriterion;
 use crate::evidence::tests::{evidence, proof};
 use crate::verdict::Red;
 
@@ -297,6 +298,22 @@ fn a_range_audits_its_own_commits_and_knows_the_others() {
     line.history.range = Some(BTreeSet::from([id(0), id(3)]));
     let found = audit(&line.history);
     assert_eq!((found.stories.len(), found.others, found.holds), (1, 1, true));
+}
+
+#[test]
+fn alarms_and_criteria_that_nothing_proved_are_told_and_hold() {
+    let mut line = Line::of(0);
+    let change = |found: &mut Evidence| {
+        let text = |text: &str| text.to_owned();
+        found.alarms = vec![NotedAlarm { kind: text("skipped"), severity: text("low"), path: text("t.rs"), text: text("why") }];
+        let criterion = |name: &str, prover: Option<&str>| ProvenCriterion { text: text(name), prover: prover.map(text) };
+        found.criteria = vec![criterion("proven", Some("test")), criterion("only said", None)];
+    };
+    line.story(1, change, false);
+    assert_eq!(line.problems(), told(&[]));
+    let found = audit(&line.history);
+    let texts: Vec<&str> = found.stories[0].remarks.iter().map(|remark| remark.text.as_str()).collect();
+    assert_eq!(texts, ["alarm (low) in t.rs: why", "nothing proved 1 of its 2 acceptance criteria: only said"]);
 }
 
 #[test]
