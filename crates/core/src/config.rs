@@ -22,11 +22,12 @@ use crate::check::{CommandSpec, Gate};
 use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
+use crate::proof::OwnCheck;
 use crate::span::Span;
 use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
-pub use clean::CleanSettings;
+pub use clean::{CleanSettings, Regression};
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
@@ -45,6 +46,8 @@ pub struct Config {
     pub plan: Option<String>,
     /// What to do with a story whose own checks are green before any work.
     pub red_check: RedPolicy,
+    /// What to ask of a story that has no check of its own.
+    pub own_check: OwnCheck,
     pub agent: Agents,
     pub limits: Limits,
     pub commit: Commit,
@@ -54,6 +57,7 @@ pub struct Config {
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
     pub clean: CleanSettings,
+    pub regression: Regression,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
 }

@@ -7,6 +7,7 @@ use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
+use crate::proof::{AgentTest, ProvenCriterion};
 use crate::verdict::{Red, StoryVerdict};
 
 /// The evidence of one story. Digests instead of output: a note travels further than a log should.
@@ -28,6 +29,9 @@ pub struct Evidence {
     pub before: Vec<Proof>,
     /// Every check on the committed tree.
     pub after: Vec<Proof>,
+    /// Each criterion of the story with what proved it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<ProvenCriterion>,
 }
 
 /// One check as evidence.
@@ -57,6 +61,14 @@ impl From<&CheckRun> for Proof {
 impl Evidence {
     /// The evidence for the attempt that is about to be committed as `tree`, proven by `runs`.
     pub fn of(state: &State, attempt: &Attempt, verdict: StoryVerdict, tree: &Oid, runs: &[CheckRun]) -> Self {
+        // Tests of the attempt's own are both: red before, green after.
+        let tests = attempt.agent_test.as_ref();
+        let before = attempt.red_runs.iter().chain(tests.iter().flat_map(|tests| &tests.before));
+        let after = runs.iter().chain(tests.iter().flat_map(|tests| &tests.after));
+        let red = match attempt.red {
+            Some(Red::Absent) | None if tests.is_some_and(AgentTest::proves) => Red::Red,
+            other => other.unwrap_or(Red::Absent),
+        };
         Self {
             v: SCHEMA_VERSION,
             run: state.run.clone().unwrap_or_else(|| RunId::from("")),
@@ -67,9 +79,10 @@ impl Evidence {
             base: attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone()),
             attempt: attempt.place.attempt,
             turns: attempt.place.turn,
-            red: attempt.red.unwrap_or(Red::Absent),
-            before: attempt.red_runs.iter().map(Proof::from).collect(),
-            after: runs.iter().map(Proof::from).collect(),
+            red,
+            before: before.map(Proof::from).collect(),
+            after: after.map(Proof::from).collect(),
+            criteria: attempt.criteria.clone(),
         }
     }
 
@@ -124,6 +137,7 @@ mod tests {
             red: Red::Red,
             before: Vec::new(),
             after: Vec::new(),
+            criteria: Vec::new(),
         }
     }
 

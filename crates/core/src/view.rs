@@ -90,6 +90,8 @@ pub struct RunView {
     /// Files that checks left behind.
     pub debris: BTreeSet<String>,
     pub undone: Vec<String>,
+    /// Stories that were proven and did not fit into the last look at them.
+    pub not_checked_again: Vec<StoryId>,
     /// The user's own changes, where the run had to set them aside.
     pub aside: Option<AsideView>,
     /// Faults of Verdone's own hooks.

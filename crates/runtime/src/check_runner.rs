@@ -75,7 +75,7 @@ pub fn run_check(
 /// The story's own checks come before every stage.
 fn step(check: &Check) -> Option<verdone_core::check::Stage> {
     match check.origin {
-        CheckOrigin::Story => None,
+        CheckOrigin::Story | CheckOrigin::AgentTest => None,
         CheckOrigin::Gate(stage) => Some(stage),
     }
 }

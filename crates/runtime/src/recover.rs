@@ -307,7 +307,8 @@ fn settle(
             reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
         }
         let (tree, verdict) = (tree.clone(), *verdict);
-        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, noted }]);
+        let criteria = attempt.criteria.clone();
+        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, criteria, noted }]);
     }
     let place = attempt.place.clone();
     let extra = git.extra_paths(checkpoint)?;

@@ -200,7 +200,14 @@ impl Ready {
         }
         findings.push(preflight::agent(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
-        findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
+        findings.extend(preflight::checks(
+            self.plan.plan(),
+            &self.gates,
+            own,
+            self.request.config.own_check,
+            self.request.unverified,
+            root,
+        ));
         findings.extend(self.approval()?);
         Ok(findings)
     }
@@ -253,6 +260,8 @@ impl Ready {
             unverified: self.request.unverified,
             fail_behavior: self.request.config.hooks.fail_behavior,
             allow_dirty: self.request.allow_dirty,
+            own_check: self.request.config.own_check,
+            regression: self.request.config.regression.clone(),
         };
         let scripts = Scripts::freeze(&root);
         let home = Home::of(&root, &run_dir);
@@ -284,6 +293,7 @@ impl Ready {
             template: self.template,
             refs: Refs::default(),
             candidate: None,
+            green: None,
             before_turn: None,
             debris: BTreeMap::new(),
             untracked_before: PathSet::default(),

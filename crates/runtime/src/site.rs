@@ -10,6 +10,7 @@ use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId, StoryId, digest};
+use verdone_core::proof::OwnCheck;
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
@@ -61,6 +62,8 @@ pub struct Site {
     pub refs: Refs,
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
+    /// The tree of the last story commit, and the commands that were green on it.
+    pub green: Option<(Oid, Vec<CommandSpec>)>,
     /// The tree right before the first turn, where the red check changed tracked files.
     pub before_turn: Option<Oid>,
     /// Untracked files that checks of this attempt made, by their content: nobody's work, until somebody changes them.
@@ -149,10 +152,20 @@ impl Site {
         self.frozen.get(story).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether tests of the attempt's own have to prove the story.
+    pub fn asks_for_tests(&self, story: &StoryId) -> bool {
+        self.config.own_check == OwnCheck::AgentTest && self.own_checks(story).is_empty()
+    }
+
     /// Runs checks and shows what they say. Story checks first, then gates stage by stage.
     pub fn run_checks(&mut self, checks: &[Check], reporter: &mut dyn Reporter) -> io::Result<Vec<CheckRun>> {
+        self.run_checks_in(&self.root.clone(), checks, reporter)
+    }
+
+    /// The same elsewhere: in a clean tree.
+    pub fn run_checks_in(&mut self, cwd: &Path, checks: &[Check], reporter: &mut dyn Reporter) -> io::Result<Vec<CheckRun>> {
         let context = CheckContext {
-            cwd: &self.root,
+            cwd,
             run_dir: &self.run_dir,
             number: self.checks_run + 1,
             env: EnvPlan::default().with(RUN_VARIABLE, self.run.as_str()),
@@ -200,7 +213,7 @@ pub fn gates(config: &Config) -> Vec<Check> {
         })
         .collect();
     gates.sort_by_key(|gate| match gate.origin {
-        CheckOrigin::Story => None,
+        CheckOrigin::Story | CheckOrigin::AgentTest => None,
         CheckOrigin::Gate(stage) => Some(stage),
     });
     gates

@@ -11,17 +11,19 @@ pub struct Feedback {
     pub failed: Vec<CheckRun>,
     /// What the agent's own test runs showed, newest last.
     pub tests: Vec<String>,
+    /// The story was done, and later work broke it: nothing was rolled back.
+    pub regressed: bool,
 }
 
 impl Feedback {
     pub fn plain(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), failed: Vec::new(), tests: Vec::new() }
+        Self { reason: reason.into(), failed: Vec::new(), tests: Vec::new(), regressed: false }
     }
 
     /// The failing runs among these, with a sentence that names them.
     pub fn from_runs(runs: &[CheckRun]) -> Self {
         let failed: Vec<CheckRun> = runs.iter().filter(|run| !run.outcome.passed()).cloned().collect();
-        Self { reason: sentence(&failed), failed, tests: Vec::new() }
+        Self { reason: sentence(&failed), failed, tests: Vec::new(), regressed: false }
     }
 }
 

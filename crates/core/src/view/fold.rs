@@ -7,10 +7,11 @@ use super::{
     WaitView,
 };
 use crate::agent::{TurnOutcome, Usage};
+use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
 use crate::id::{Oid, StoryId};
-use crate::machine::stash_command;
+use crate::machine::{Feedback, stash_command};
 use crate::verdict::StoryVerdict;
 
 impl RunView {
@@ -85,6 +86,13 @@ impl RunView {
                 self.current = self.current.take().filter(|current| current.story != *story);
                 self.decide(story, Some(StoryVerdict::Failed));
             }
+            Event::RegressionStarted { .. } => self.enter(Phase::Regressing, at),
+            Event::RegressionChecked { not_checked, .. } => {
+                self.not_checked_again.clone_from(not_checked);
+                self.enter(Phase::Selecting, at);
+            }
+            Event::Regressed { story, runs, .. } => self.regress(story, runs),
+            Event::Reopened { .. } => self.enter(Phase::Selecting, at),
             Event::StopRequested { signal } => self.stop_signal = Some(*signal),
             Event::Asked { request } => match request {
                 Request::Pause => self.paused = true,
@@ -214,7 +222,8 @@ impl RunView {
     }
 
     fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved } = event
+        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, agent_test } =
+            event
         else {
             return;
         };
@@ -247,6 +256,7 @@ impl RunView {
             debris: debris.clone(),
             left_out: left_out.clone(),
             refs_moved: refs_moved.clone(),
+            agent_test: agent_test.clone(),
             false_claim,
         });
         if false_claim {
@@ -274,7 +284,7 @@ impl RunView {
     }
 
     fn commit(&mut self, at: Timestamp, event: &Event) {
-        let Event::Committed { place, commit, verdict, base, files, noted, tree: _ } = event else { return };
+        let Event::Committed { place, commit, verdict, base, files, criteria, noted, tree: _ } = event else { return };
         let active_ms = self.active.ms();
         let attempt = self.attempt(place, at);
         attempt.commit = Some(commit.clone());
@@ -282,12 +292,23 @@ impl RunView {
         attempt.base.clone_from(base);
         attempt.files = *files;
         attempt.noted = *noted;
+        attempt.criteria.clone_from(criteria);
         attempt.end(at, active_ms);
         self.commits += 1;
         self.open = self.open.saturating_sub(1);
+        self.story_at(&place.story).reason = None;
         self.decide(&place.story, Some(*verdict));
         self.current = None;
         self.enter(Phase::Selecting, at);
+    }
+
+    /// It counts as not done again, whichever run had done it.
+    fn regress(&mut self, id: &StoryId, runs: &[CheckRun]) {
+        let story = self.story_at(id);
+        story.regressions += 1;
+        story.reason = Some(format!("later work broke it: {}", Feedback::from_runs(runs).reason));
+        self.decide(id, None);
+        self.open += 1;
     }
 
     fn leave(&mut self, at: Timestamp, place: &Place, kept: &Oid) {
@@ -377,6 +398,7 @@ impl RunView {
                 attempts: Vec::new(),
                 reason: None,
                 undone: false,
+                regressions: 0,
                 cost_usd: None,
                 tokens: None,
             });
@@ -411,6 +433,7 @@ impl RunView {
                 base: None,
                 files: 0,
                 noted: false,
+                criteria: Vec::new(),
                 guard: None,
             });
             attempts.len() - 1

@@ -51,12 +51,13 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
         debris,
         left_out: Vec::new(),
         refs_moved: Vec::new(),
+        agent_test: None,
     }
 }
 
 fn committed(story: &str, commit: &str, base: &str, verdict: StoryVerdict) -> Event {
     let (place, base) = (place(story, 1, 1), Some(oid(base)));
-    Event::Committed { place, commit: oid(commit), tree: oid("tree"), verdict, base, files: 1, noted: true }
+    Event::Committed { place, commit: oid(commit), tree: oid("tree"), verdict, base, files: 1, criteria: Vec::new(), noted: true }
 }
 
 fn rolled_back(story: &str, attempt: u32) -> Event {
@@ -206,7 +207,7 @@ fn any_attempt() -> impl Strategy<Value = Vec<Event>> {
             1 => Event::TurnStarted { place: here() },
             2 => ended(story, attempt, if good { TurnOutcome::Ended } else { TurnOutcome::Interrupted }),
             3 => verified(story, attempt, if good { VerifyOutcome::Passed } else { VerifyOutcome::Failed }),
-            4 => Event::CommitStarted { place: here(), tree: oid("tree"), verdict: StoryVerdict::Verified },
+            4 => Event::CommitStarted { place: here(), tree: oid("tree"), verdict: StoryVerdict::Verified, criteria: Vec::new() },
             5 => committed(story, "c1", "c0", if good { StoryVerdict::Verified } else { StoryVerdict::Unproven }),
             6 => rolled_back(story, attempt),
             _ => Event::StoryFailed { story: StoryId::from(story), reason: String::new() },

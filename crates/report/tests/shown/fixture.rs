@@ -164,15 +164,16 @@ impl Journal {
                 debris,
                 left_out: Vec::new(),
                 refs_moved: Vec::new(),
+                agent_test: None,
             },
         )
     }
 
     fn committed(&mut self, commit: char, verdict: StoryVerdict) -> &mut Self {
         let (place, tree) = (self.place.clone(), oid('7'));
-        self.event(0, Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict });
+        self.event(0, Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict, criteria: Vec::new() });
         let (commit, base) = (oid(commit), Some(oid('0')));
-        self.event(0, Event::Committed { place, commit, tree, verdict, base, files: 2, noted: true })
+        self.event(0, Event::Committed { place, commit, tree, verdict, base, files: 2, criteria: Vec::new(), noted: true })
     }
 
     fn rejected(&mut self, kept: char, rejection: Rejection, reason: &str) -> &mut Self {
@@ -269,6 +270,7 @@ pub(crate) fn whole_run() -> Journal {
             debris: vec!["coverage.out".to_owned()],
             left_out: vec!["notes.txt".to_owned()],
             refs_moved: vec!["branch side was deleted; it was at 1234".to_owned()],
+            agent_test: None,
         },
     );
     j.committed('4', StoryVerdict::Unproven);

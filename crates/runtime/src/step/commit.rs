@@ -6,9 +6,11 @@ use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, Input, Phase, State};
 use verdone_core::plan::progress::StoryEntry;
+use verdone_core::proof::AgentTest;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
 
+use super::agent_test::agent_test;
 use super::verify::put_back;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Commit, CommitError};
@@ -60,9 +62,12 @@ fn verify_again(
     let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
     put_back(site, attempt, "commit")?;
     let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("commit"))?;
-    let clean = site.git.candidate(checkpoint, &site.candidate_rules())?.tree == tree;
+    let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
+    let clean = candidate.tree == tree;
+    let tested = agent_test(site, attempt, &tree, &candidate.changes, reporter)?;
+    let still = !attempt.agent_test.as_ref().is_some_and(AgentTest::proves) || tested.is_some_and(|tested| tested.tests.proves());
     let honest = site.plan.marks_are_ours()?;
-    if clean && honest && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
+    if clean && honest && still && runs.len() == checks.len() && runs.iter().all(|run| run.outcome.passed()) {
         let evidence = Evidence::of(state, attempt, verdict, &tree, &runs);
         put_deleted_back(site, attempt, reporter);
         return Ok(record(site, &evidence, commit, tree, files, reporter));
@@ -95,6 +100,8 @@ fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u
         let text = format!("the evidence note could not be written (the journal has it): {error}");
         reporter.report(Update::Notice { text: &text });
     }
+    let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
+    site.green = Some((tree.clone(), green.collect()));
     let (run_dir, root) = (&site.run_dir, &site.root);
     let entry = entry(run_dir, root, evidence, &commit, &evidence.subject(&site.config.commit.subject));
     if let Err(error) = site.plan.record_story(&entry) {

@@ -55,9 +55,10 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
             debris: Vec::new(),
             left_out: Vec::new(),
             refs_moved: Vec::new(),
+            agent_test: None,
         },
-        Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict },
-        Event::Committed { place, commit, tree, verdict, base, files: 1, noted: true },
+        Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict, criteria: Vec::new() },
+        Event::Committed { place, commit, tree, verdict, base, files: 1, criteria: Vec::new(), noted: true },
     ]
 }
 

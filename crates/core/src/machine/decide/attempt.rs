@@ -12,6 +12,7 @@ use crate::check::{CheckOrigin, CheckRun};
 use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
 use crate::machine::{Attempt, Decision, Effect, Feedback, Input, Phase, Rules, State, TurnReport, Verification, apply};
+use crate::proof::{AgentTest, OwnCheck};
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
 /// The phases that have an attempt.
@@ -41,6 +42,7 @@ pub(super) fn in_attempt(
                 verdict: *verdict,
                 base: attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone()),
                 files: *files,
+                criteria: attempt.criteria.clone(),
                 noted: *noted,
             };
             end_iteration(state, rules, vec![event])
@@ -205,17 +207,18 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         tree: verification.tree.clone(),
         changed: verification.changed,
         runs: verification.runs.clone(),
-        reason: verification.reason.clone().or_else(|| (outcome != verification.outcome).then(|| NO_PROOF.to_owned())),
+        reason: verification.reason.clone().or_else(|| (outcome != verification.outcome).then(|| no_proof(verification))),
         restored: verification.restored.clone(),
         debris: verification.debris.clone(),
         left_out: verification.left_out.clone(),
         refs_moved: verification.refs_moved.clone(),
+        agent_test: verification.agent_test.clone().map(Box::new),
     }];
     let reason = || verification.reason.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);
     match (outcome, &verification.tree) {
         (VerifyOutcome::Passed, Some(tree)) => {
-            let verdict = verdict(attempt, verification);
-            events.push(Event::CommitStarted { place: attempt.place.clone(), tree: tree.clone(), verdict });
+            let (verdict, criteria) = (verdict(rules, attempt, verification), verification.criteria.clone());
+            events.push(Event::CommitStarted { place: attempt.place.clone(), tree: tree.clone(), verdict, criteria });
             then(events, Effect::Commit)
         }
         (VerifyOutcome::Interrupted, _) => {
@@ -244,7 +247,10 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
     }
 }
 
-const NO_PROOF: &str = "no check ran, so nothing was proven";
+fn no_proof(verification: &Verification) -> String {
+    let tests = verification.agent_test.as_ref().and_then(|tests| tests.unproven.clone());
+    tests.unwrap_or_else(|| "no check ran, so nothing was proven".to_owned())
+}
 
 /// The runtime reports what it saw; whether that is a pass is decided here, from the runs themselves.
 fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification) -> VerifyOutcome {
@@ -256,17 +262,27 @@ fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification)
     if verification.changed == 0 && !accepted_as_true {
         return VerifyOutcome::NothingChanged;
     }
-    let proven = !verification.runs.is_empty() || rules.unverified;
+    let proven = !verification.runs.is_empty() || rules.unverified || tests_prove(rules, attempt, verification);
     let green = verification.runs.iter().all(|run| run.outcome.passed());
     if proven && green && verification.tree.is_some() { VerifyOutcome::Passed } else { VerifyOutcome::Failed }
 }
 
-fn verdict(attempt: &Attempt, verification: &Verification) -> StoryVerdict {
+/// Whether tests of the attempt's own count, and prove it.
+fn tests_prove(rules: &Rules, attempt: &Attempt, verification: &Verification) -> bool {
+    let asked = rules.own_check == OwnCheck::AgentTest && attempt.red == Some(Red::Absent);
+    asked && verification.agent_test.as_ref().is_some_and(AgentTest::proves)
+}
+
+fn verdict(rules: &Rules, attempt: &Attempt, verification: &Verification) -> StoryVerdict {
     let runs = &verification.runs;
     // What the checks saw and the commit does not have may be what made them green.
     let complete = verification.left_out.is_empty();
     let own = complete && runs.iter().any(|run| run.origin == CheckOrigin::Story);
-    match (runs.is_empty(), own, attempt.red) {
+    let tested = tests_prove(rules, attempt, verification);
+    if complete && tested {
+        return StoryVerdict::Verified;
+    }
+    match (runs.is_empty() && !tested, own, attempt.red) {
         (true, _, _) => StoryVerdict::Unverified,
         (false, true, Some(Red::Red)) => StoryVerdict::Verified,
         (false, _, _) => StoryVerdict::Unproven,

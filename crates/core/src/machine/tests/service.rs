@@ -108,6 +108,8 @@ impl Bench {
             debris: Vec::new(),
             left_out: Vec::new(),
             refs_moved: Vec::new(),
+            agent_test: None,
+            criteria: Vec::new(),
         }));
     }
 
