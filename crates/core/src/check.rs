@@ -52,6 +52,8 @@ pub enum CheckOrigin {
     Story,
     /// A gate, from the config or from `--check`.
     Gate(Stage),
+    /// Tests that the attempt added or changed, on the tree from before it and on its own.
+    AgentTest,
 }
 
 /// A check ready to be run.

@@ -25,12 +25,13 @@ use crate::done::DoneSettings;
 use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
+use crate::proof::OwnCheck;
 use crate::span::Span;
 use crate::tamper::TamperSettings;
 use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
-pub use clean::CleanSettings;
+pub use clean::{CleanSettings, Regression};
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
@@ -49,6 +50,8 @@ pub struct Config {
     pub plan: Option<String>,
     /// What to do with a story whose own checks are green before any work.
     pub red_check: RedPolicy,
+    /// What to ask of a story that has no check of its own.
+    pub own_check: OwnCheck,
     pub agent: Agents,
     pub limits: Limits,
     pub commit: Commit,
@@ -60,6 +63,7 @@ pub struct Config {
     pub after_tool: Vec<AfterTool>,
     pub gates: GateSettings,
     pub clean: CleanSettings,
+    pub regression: Regression,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
     pub done: DoneSettings,

@@ -14,6 +14,7 @@ use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Meaning, Script, ScriptExit};
+use crate::proof::{AgentTest, ProvenCriterion};
 use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
@@ -284,6 +285,9 @@ pub enum Event {
         /// What the attempt did to the things that judge it: tests, gates, their settings.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         alarms: Vec<Alarm>,
+        /// The tests that the attempt brought along, where they are asked for (`own_check = "agent-test"`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_test: Option<Box<AgentTest>>,
     },
     /// The story's commit is about to be made of exactly this tree.
     CommitStarted {
@@ -296,6 +300,9 @@ pub enum Event {
         /// Digest of the evidence before this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         previous: Option<String>,
+        /// Each criterion of the story with what proved it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        criteria: Vec<ProvenCriterion>,
     },
     /// The story's commit exists.
     Committed {
@@ -306,6 +313,9 @@ pub enum Event {
         /// Where the branch stood at the checkpoint: evidence covers base..commit.
         base: Option<Oid>,
         files: u32,
+        /// Each criterion of the story with what proved it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        criteria: Vec<ProvenCriterion>,
         /// Digest of the evidence: of the note that was to be written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
@@ -356,6 +366,37 @@ pub enum Event {
         cause: String,
         /// Where each of them is, relative to the run's directory.
         file: String,
+    },
+    /// Stories that were proven are about to be checked once more.
+    RegressionStarted {
+        /// Before the run is called complete.
+        at_end: bool,
+    },
+    /// Their own checks ran again, each command once.
+    RegressionChecked {
+        at_end: bool,
+        /// Stories whose checks pass on this tree.
+        held: u32,
+        runs: Vec<CheckRun>,
+        /// Stories that did not fit into the time (`regression.time`).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        not_checked: Vec<StoryId>,
+    },
+    /// A story that was done is broken: it is open again.
+    Regressed {
+        story: StoryId,
+        /// Its checks that do not pass any more.
+        runs: Vec<CheckRun>,
+        /// It was open again once already: the run ends as stalled.
+        #[serde(default)]
+        again: bool,
+    },
+    /// The plan says so, too.
+    Reopened {
+        stories: Vec<StoryId>,
+        /// The commit that undid the ticks, where git knows the plan.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<Oid>,
     },
     /// `next_iteration` said to leave this iteration out. It counts as one all the same.
     IterationSkipped { place: Place },

@@ -10,7 +10,9 @@ use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, TestCount};
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
+use crate::proof::{AgentTest, ProvenCriterion};
 use crate::sanitise::sanitise;
+use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
 /// As much of an agent's last words as a note keeps.
@@ -93,12 +95,11 @@ pub struct NotedAlarm {
     pub text: String,
 }
 
-/// An acceptance criterion and what proved it, if anything did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProvenCriterion {
-    pub text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prover: Option<String>,
+impl From<&Alarm> for NotedAlarm {
+    fn from(alarm: &Alarm) -> Self {
+        let (kind, severity) = (alarm.kind.words().to_owned(), alarm.severity.words().to_owned());
+        Self { kind, severity, path: alarm.path.clone(), text: alarm.text.clone() }
+    }
 }
 
 impl From<&CheckRun> for Proof {
@@ -130,6 +131,14 @@ pub enum NoteError {
 impl Evidence {
     /// The evidence for the attempt that is about to be committed as `tree`, proven by `runs`.
     pub fn of(state: &State, attempt: &Attempt, verdict: StoryVerdict, tree: &Oid, runs: &[CheckRun]) -> Self {
+        // Tests of the attempt's own are both: red before, green after.
+        let tests = attempt.agent_test.as_ref();
+        let before = attempt.red_runs.iter().chain(tests.iter().flat_map(|tests| &tests.before));
+        let after = runs.iter().chain(tests.iter().flat_map(|tests| &tests.after));
+        let red = match attempt.red {
+            Some(Red::Absent) | None if tests.is_some_and(AgentTest::proves) => Red::Red,
+            other => other.unwrap_or(Red::Absent),
+        };
         Self {
             v: SCHEMA_VERSION,
             run: state.run.clone().unwrap_or_else(|| RunId::from("")),
@@ -140,15 +149,14 @@ impl Evidence {
             base: attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone()),
             attempt: attempt.place.attempt,
             turns: attempt.place.turn,
-            red: attempt.red.unwrap_or(Red::Absent),
-            before: attempt.red_runs.iter().map(Proof::from).collect(),
-            after: runs.iter().map(Proof::from).collect(),
+            red,
+            before: before.map(Proof::from).collect(),
+            after: after.map(Proof::from).collect(),
             claim: attempt.claim.clone(),
             cost_usd: attempt.cost_usd.map(to_the_millionth),
             sessions: attempt.sessions.clone(),
-            // Filled by the parts that find and prove them.
-            alarms: Vec::new(),
-            criteria: Vec::new(),
+            alarms: attempt.alarms.iter().map(NotedAlarm::from).collect(),
+            criteria: attempt.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
             amends: None,
@@ -201,7 +209,8 @@ impl Evidence {
         if let Some(failed) = self.after.iter().filter(decides).find(|proof| !proof.outcome.passed()) {
             return Some(format!("{} {}", failed.name, failed.outcome.words()));
         }
-        let own = self.after.iter().filter(decides).any(|proof| proof.origin == CheckOrigin::Story);
+        let is_own = |proof: &Proof| matches!(proof.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
+        let own = self.after.iter().filter(decides).any(is_own);
         match self.verdict {
             StoryVerdict::Failed => Some("a failed story is never committed".to_owned()),
             StoryVerdict::Unproven => self.after.is_empty().then(|| "no check ran".to_owned()),

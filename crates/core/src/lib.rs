@@ -25,6 +25,7 @@ pub mod plan;
 pub mod policy;
 mod position;
 pub mod prompt;
+pub mod proof;
 pub mod redact;
 pub mod sanitise;
 pub mod scope;

@@ -8,20 +8,21 @@ mod apply;
 mod decide;
 mod feedback;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::active::ActiveTime;
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
-use crate::config::{FailBehavior, Limits};
+use crate::config::{FailBehavior, Limits, Regression};
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Rejection, TurnTests, VerifyOutcome};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
+use crate::proof::{AgentTest, OwnCheck, ProvenCriterion};
 use crate::tamper::{Alarm, TamperSettings};
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
@@ -46,6 +47,10 @@ pub struct Rules {
     pub pause_at: u32,
     /// What tamper alarms do.
     pub tamper: TamperSettings,
+    /// What is asked of a story that has no check of its own.
+    pub own_check: OwnCheck,
+    /// When stories that were proven are checked once more.
+    pub regression: Regression,
 }
 
 /// Where a run is. Phases carry what their effect needs.
@@ -75,6 +80,14 @@ pub enum Phase {
     RollingBack {
         rejection: Rejection,
     },
+    /// What was proven is checked once more.
+    Regressing {
+        at_end: bool,
+    },
+    /// Broken stories get their ticks undone.
+    Reopening {
+        stories: Vec<StoryId>,
+    },
     Stopping {
         finish: Finish,
     },
@@ -101,6 +114,10 @@ pub struct Attempt {
     pub proof: Vec<CheckRun>,
     /// What the last verification found done to tests and gates.
     pub alarms: Vec<Alarm>,
+    /// The tests that the attempt brought along, at the verification that passed.
+    pub agent_test: Option<AgentTest>,
+    /// Each criterion of the story with what proved it.
+    pub criteria: Vec<ProvenCriterion>,
     /// Active time when the iteration began.
     pub since_ms: u64,
     /// Whether any turn changed a file.
@@ -202,6 +219,10 @@ pub struct State {
     pub notes: Vec<String>,
     /// Iterations skipped in a row.
     pub skips: u32,
+    /// Stories that were done, found broken and opened again in this run.
+    pub reopened: BTreeSet<StoryId>,
+    /// Commits since what was proven was checked last.
+    pub since_regression: u32,
     /// The iteration that ended last: for the lifecycle scripts.
     pub last_iteration: Option<EndedIteration>,
     pub fatal: Option<Fatal>,
@@ -268,6 +289,12 @@ pub enum Input {
         kept: Oid,
         before: Checkpoint,
         files: u32,
+    },
+    /// What was proven was checked once more.
+    Regressed(RegressionReport),
+    /// Ticks of broken stories are undone.
+    Reopened {
+        commit: Option<Oid>,
     },
     Finished {
         script: Option<ScriptRun>,
@@ -351,6 +378,21 @@ pub struct Verification {
     pub left_out: Vec<String>,
     pub refs_moved: Vec<String>,
     pub alarms: Vec<Alarm>,
+    pub agent_test: Option<AgentTest>,
+    pub criteria: Vec<ProvenCriterion>,
+}
+
+/// What checking proven stories once more showed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RegressionReport {
+    /// Stories whose checks pass.
+    pub held: u32,
+    /// Each command once.
+    pub runs: Vec<CheckRun>,
+    /// Stories with the runs that do not pass any more.
+    pub broken: Vec<(StoryId, Vec<CheckRun>)>,
+    /// Stories for which the time was too short.
+    pub not_checked: Vec<StoryId>,
 }
 
 /// What to do next, as data. What an effect needs beyond this is in the state.
@@ -373,6 +415,10 @@ pub enum Effect {
     Verify,
     Commit,
     RollBack,
+    /// Check once more what was proven.
+    Regression,
+    /// Undo the ticks of broken stories.
+    Reopen,
     /// Put things in order before the end.
     Finish,
     /// Bring the user's changes back, or say why not.
@@ -383,7 +429,7 @@ impl Effect {
     /// Whether it is done in a pause, too: nothing new begins then, and putting things in order is not new.
     pub fn goes_on_in_a_pause(&self) -> bool {
         match self {
-            Self::SetAside | Self::RollBack | Self::Finish | Self::PutBack => true,
+            Self::SetAside | Self::RollBack | Self::Reopen | Self::Finish | Self::PutBack => true,
             Self::KeepChanges
             | Self::Script(_)
             | Self::Prepare
@@ -393,7 +439,8 @@ impl Effect {
             | Self::Turn
             | Self::Wait
             | Self::Verify
-            | Self::Commit => false,
+            | Self::Commit
+            | Self::Regression => false,
         }
     }
 }

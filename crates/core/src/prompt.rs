@@ -33,6 +33,8 @@ pub struct Building<'a> {
     pub story: &'a Story,
     pub checks: Vec<String>,
     pub gates: Vec<String>,
+    /// Tests that the agent writes are what can prove the story.
+    pub own_tests: bool,
     pub failure: Option<&'a Feedback>,
     pub baseline: Option<&'a Feedback>,
     pub guardrails: &'a str,
@@ -59,6 +61,7 @@ struct FailureWords {
     runs: Vec<RunWords>,
     tests: Vec<String>,
     alarms: Vec<String>,
+    regressed: bool,
 }
 
 #[derive(Serialize)]
@@ -82,6 +85,7 @@ impl Building<'_> {
             story => Serde(story),
             checks => self.checks.clone(),
             gates => self.gates.clone(),
+            own_tests => self.own_tests,
             failure => self.failure.map(|failure| Serde(failure_words(failure, self.failure_bytes))),
             baseline => self.baseline.map(|failure| Serde(failure_words(failure, self.failure_bytes))),
             guardrails => self.guardrails.trim(),
@@ -203,7 +207,7 @@ fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
         .collect();
     let tests = failure.tests.iter().map(|text| keep_start(text.trim_end(), share)).collect();
     let alarms = items(&failure.alarms);
-    FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests, alarms }
+    FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests, alarms, regressed: failure.regressed }
 }
 
 /// The end of a text: where a failure says what failed.
@@ -260,6 +264,7 @@ mod tests {
             story,
             checks: vec!["grep hello out".to_owned()],
             gates: vec!["make test".to_owned()],
+            own_tests: false,
             failure,
             baseline: None,
             guardrails: "",

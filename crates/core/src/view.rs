@@ -95,6 +95,8 @@ pub struct RunView {
     /// Checks that failed and passed on the same tree.
     pub flaky: BTreeSet<String>,
     pub undone: Vec<String>,
+    /// Stories that were proven and did not fit into the last look at them.
+    pub not_checked_again: Vec<StoryId>,
     /// The user's own changes, where the run had to set them aside.
     pub aside: Option<AsideView>,
     /// Faults of Verdone's own hooks.

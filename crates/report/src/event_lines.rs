@@ -5,8 +5,9 @@ use verdone_core::check::CheckRun;
 use verdone_core::control::Request;
 use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
-use verdone_core::id::encode_component;
+use verdone_core::id::{StoryId, encode_component};
 use verdone_core::lifecycle::{Meaning, ScriptExit};
+use verdone_core::proof::AgentTest;
 use verdone_core::tamper::{Alarm, Severity};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
@@ -150,6 +151,8 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::RolledBack { kept, files, .. } => {
             vec![Line::under(Mark::Back, format!("{}{dot}kept as {}", rolled_back(*files), clean(kept.short())))]
         }
+        Event::RegressionChecked { held, runs, not_checked, .. } => regression(*held, runs, not_checked, dot),
+        Event::Regressed { story, runs, again } => regressed(story, runs, *again),
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
         }
@@ -177,10 +180,49 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         | Event::UndoStarted { .. }
         | Event::Checkpointed { .. }
         | Event::CommitStarted { .. }
+        | Event::RegressionStarted { .. }
+        // The line before it says what is broken.
+        | Event::Reopened { .. }
         | Event::PutBackStarted { .. }
         // What it had to say was shown already; the log has it.
         | Event::ScriptRan { .. }
         | Event::RunStopped { .. } => Vec::new(),
+    }
+}
+
+/// Nothing to say where nothing had to be run.
+fn regression(held: u32, runs: &[CheckRun], not_checked: &[StoryId], dot: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if !runs.is_empty() {
+        let took = duration(runs.iter().map(|run| run.duration_ms).sum());
+        let mark = if runs.iter().all(|run| run.outcome.passed()) { Mark::Good } else { Mark::Bad };
+        let stories = plural(held as usize, "proven story", "proven stories");
+        lines.push(Line::top(mark, format!("Checked again: {stories} still true{dot}{took}")));
+    }
+    if !not_checked.is_empty() {
+        let names: Vec<String> = not_checked.iter().map(ToString::to_string).collect();
+        lines.push(Line::top(Mark::Warn, format!("Not checked again, for want of time: {}", files(&names))));
+    }
+    lines
+}
+
+fn regressed(story: &StoryId, runs: &[CheckRun], again: bool) -> Vec<Line> {
+    let what = if again { "is broken again" } else { "was done and is broken; it is open again" };
+    let mut lines = vec![Line::top(Mark::Bad, format!("{} {what}: {}", clean(story.as_str()), checks(runs)))];
+    lines.extend(runs.iter().filter(|run| !run.outcome.passed()).flat_map(tail));
+    lines
+}
+
+/// What the tests of an attempt showed, in a sentence.
+pub(crate) fn agent_test(tests: &AgentTest) -> (Mark, String) {
+    let names = files(&tests.files);
+    match &tests.unproven {
+        Some(why) => (Mark::Unproven, because("Tests of the attempt prove nothing", why)),
+        None if tests.proves() && tests.broken_before => {
+            (Mark::Good, format!("Tests of the attempt: not even buildable without its work, green with it: {names}"))
+        }
+        None if tests.proves() => (Mark::Good, format!("Tests of the attempt: red without its work, green with it: {names}")),
+        None => (Mark::Bad, format!("Tests of the attempt fail in a clean tree: {names}")),
     }
 }
 
@@ -319,7 +361,19 @@ fn left_behind(leftovers: u32) -> Option<Line> {
 }
 
 fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
-    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, refs_moved, alarms, .. } = event
+    let Event::Verified {
+        place,
+        outcome: found,
+        runs,
+        reason,
+        restored,
+        debris,
+        left_out,
+        refs_moved,
+        alarms,
+        agent_test: tests,
+        ..
+    } = event
     else {
         return Vec::new();
     };
@@ -338,6 +392,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         }
     }
     lines.extend(alarm_lines(alarms));
+    lines.extend(tests.as_deref().map(agent_test).map(|(mark, text)| Line::under(mark, text)));
     let why = reason.as_deref().unwrap_or_default();
     let claimed = view
         .story(&place.story)

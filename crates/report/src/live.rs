@@ -85,7 +85,7 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Times
             Some(Heard::Agent { line }) => Activity::Quoted(line.clone()),
             Some(Heard::Check { .. }) | None => Activity::Ours(phase.to_owned()),
         },
-        Phase::Baseline | Phase::RedChecking | Phase::Verifying => checking(heard),
+        Phase::Baseline | Phase::RedChecking | Phase::Verifying | Phase::Regressing => checking(heard),
         Phase::Waiting => Activity::Ours(waiting(view, wall)),
         Phase::Starting
         | Phase::Selecting

@@ -38,6 +38,10 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::RolledBack { place, .. } => Some(place),
         Event::GuardFailed { place, .. } => place.as_ref(),
         Event::RunStarted { .. }
+        | Event::RegressionStarted { .. }
+        | Event::RegressionChecked { .. }
+        | Event::Regressed { .. }
+        | Event::Reopened { .. }
         | Event::ChangesSetAside { .. }
         | Event::PutBackStarted { .. }
         | Event::ChangesPutBack { .. }
@@ -124,6 +128,18 @@ fn said(event: &Event) -> (Mark, String) {
         }
         Event::RolledBack { kept, files, .. } => {
             (Mark::Back, format!("{}, kept as {}", rolled_back(*files), clean(kept.short())))
+        }
+        Event::RegressionStarted { .. } => (Mark::Info, "Checking proven stories again".to_owned()),
+        Event::RegressionChecked { held, runs, not_checked, .. } => {
+            let mark = if runs.iter().all(|run| run.outcome.passed()) { Mark::Good } else { Mark::Bad };
+            let left = if not_checked.is_empty() { String::new() } else { format!(", {} not checked", not_checked.len()) };
+            (mark, format!("Checked again: {} still true{left}", plural(*held as usize, "proven story", "proven stories")))
+        }
+        Event::Regressed { story, runs, .. } => (Mark::Bad, format!("{} is broken: {}", clean(story.as_str()), checks(runs))),
+        Event::Reopened { stories, commit } => {
+            let names = files(&stories.iter().map(ToString::to_string).collect::<Vec<_>>());
+            let commit = commit.as_ref().map_or_else(String::new, |commit| format!(", commit {}", clean(commit.short())));
+            (Mark::Back, format!("Open again: {names}{commit}"))
         }
         Event::StoryFailed { story, reason } => (Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason)),
         Event::ScriptRan { script, exit, meaning, duration_ms, .. } => {

@@ -7,7 +7,7 @@ use verdone_core::id::StoryId;
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
 
-use crate::event_lines::{name, not_put_back};
+use crate::event_lines::{agent_test, name, not_put_back};
 use crate::guard::guard_told;
 use crate::style::Tone;
 use crate::summary::{aside, cost_per_verified, false_claims, flaky, tally, work};
@@ -158,6 +158,14 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     if let Some(found) = attempt.red {
         put!(out, "  - red check: {}\n", red(found));
     }
+    if let Some(tests) = attempt.verifications.last().and_then(|seen| seen.agent_test.as_ref()) {
+        put!(out, "  - {}\n", text(&agent_test(tests).1));
+    }
+    for each in attempt.criteria.iter().take(LONGEST_LIST) {
+        let prover =
+            each.prover.as_ref().map_or_else(|| "**unproven**".to_owned(), |prover| format!("proven by {}", text(prover)));
+        put!(out, "  - criterion: {}: {prover}\n", text(&each.text));
+    }
     for earlier in story.attempts.iter().filter(|attempt| attempt.kept.is_some()) {
         kept(out, earlier);
     }
@@ -219,6 +227,14 @@ fn review(out: &mut String, view: &RunView) {
     if let Some(aside) = view.aside.as_ref().filter(|aside| aside.state == AsideState::Kept) {
         let why = not_put_back(aside.reason.as_deref().unwrap_or_default(), &aside.overlap);
         points.push(format!("{}. To get them: {}.", text(&why), code(&aside.command)));
+    }
+    for story in view.touched.iter().filter(|story| story.regressions > 0) {
+        let times = plural(story.regressions as usize, "time", "times");
+        points.push(format!("{} was done, and later work broke it ({times}).", heading(&story.id, &story.title)));
+    }
+    if !view.not_checked_again.is_empty() {
+        let names: Vec<String> = view.not_checked_again.iter().take(LONGEST_LIST).map(|id| code(id.as_str())).collect();
+        points.push(format!("Proven earlier, and not checked again for want of time: {}.", names.join(", ")));
     }
     points.extend(view.undone.iter().map(|what| format!("Undone: {}.", text(what))));
     if points.is_empty() {

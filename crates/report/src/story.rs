@@ -3,9 +3,10 @@
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::id::StoryId;
+use verdone_core::proof::ProvenCriterion;
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
-use crate::event_lines::{files, name};
+use crate::event_lines::{agent_test, files, name};
 use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
@@ -152,6 +153,16 @@ impl Page<'_> {
             self.note(4, &format!("tree {}", clean(tree.as_str())));
         }
         self.runs(&seen.runs);
+        if let Some(tests) = &seen.agent_test {
+            let (mark, said) = agent_test(tests);
+            self.put(4, Some(mark), Tone::Plain, &said);
+            for (tree, runs) in [("without the work:", &tests.before), ("with it:", &tests.after)] {
+                if !runs.is_empty() {
+                    self.note(4, tree);
+                    self.runs(runs);
+                }
+            }
+        }
         if !seen.restored.is_empty() {
             self.note(4, &format!("put back: {}", files(&seen.restored)));
         }
@@ -193,6 +204,17 @@ impl Page<'_> {
         }
     }
 
+    /// What proved each criterion, or that nothing did.
+    fn criteria(&mut self, criteria: &[ProvenCriterion]) {
+        for each in criteria {
+            let (mark, prover) = match &each.prover {
+                Some(prover) => (Mark::Good, clean(prover)),
+                None => (Mark::Unproven, "unproven".to_owned()),
+            };
+            self.put(4, Some(mark), Tone::Plain, &format!("{} ({prover})", clean(&each.text)));
+        }
+    }
+
     fn end(&mut self, attempt: &AttemptView) {
         if let Some(message) = &attempt.refused {
             self.put(2, Some(Mark::Bad), Tone::Plain, &because("Commit refused", message));
@@ -203,6 +225,7 @@ impl Page<'_> {
             self.put(2, Some(crate::event_lines::verdict_mark(verdict)), Tone::Plain, &said);
             self.note(4, &format!("git show {}", clean(commit.short())));
             self.evidence(attempt);
+            self.criteria(&attempt.criteria);
         }
         if let Some(why) = &attempt.rejection {
             let why = given_up(why, attempt.reason.as_deref().unwrap_or_default());

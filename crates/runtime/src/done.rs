@@ -285,7 +285,13 @@ mod tests {
 
     fn check(name: &str, stage: Stage) -> Check {
         let command = CommandSpec::Shell(name.to_owned());
-        Check { name: name.to_owned(), origin: CheckOrigin::Gate(stage), command, timeout: Span::from_secs(1), terms: Terms::default() }
+        Check {
+            name: name.to_owned(),
+            origin: CheckOrigin::Gate(stage),
+            command,
+            timeout: Span::from_secs(1),
+            terms: Terms::default(),
+        }
     }
 
     fn ran(check: &Check, outcome: CheckOutcome) -> CheckRun {

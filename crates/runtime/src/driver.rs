@@ -125,6 +125,8 @@ impl<'a> Driver<'a> {
             Effect::Verify => step::verify(site, state, reporter),
             Effect::Commit => step::commit(site, state, reporter),
             Effect::RollBack => step::roll_back(site, state, reporter),
+            Effect::Regression => step::regression(site, state, reporter),
+            Effect::Reopen => step::reopen(site, state, reporter),
             Effect::Finish => step::finish(site, state, reporter),
             Effect::PutBack => step::bring_back(site, state),
         };

@@ -5,6 +5,7 @@ use std::path::Path;
 use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
+use verdone_core::proof::OwnCheck;
 
 use crate::agent::check_claude;
 use crate::approval::Approvals;
@@ -244,6 +245,7 @@ pub fn checks<'a>(
     plan: &Plan,
     gates: &[Check],
     own: impl Fn(&verdone_core::id::StoryId) -> &'a [Check],
+    own_check: OwnCheck,
     unverified: bool,
     root: &Path,
 ) -> Vec<Finding> {
@@ -254,6 +256,25 @@ pub fn checks<'a>(
             let message = format!("gate {:?} needs {program}, which is not there", gate.name);
             findings.push(Finding::bad("checks", message, ["install it, or correct the gate in .verdone/config.toml"]));
         }
+    }
+    let without: Vec<&str> = open().filter(|story| own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
+    match own_check {
+        OwnCheck::Require if !without.is_empty() => {
+            findings.push(Finding::bad(
+                "checks",
+                format!("own_check = \"require\", and these stories have no check of their own: {}", listed(&without)),
+                [
+                    "add a Verification line with a command in backticks to each",
+                    "or let tests of the agent prove them: own_check = \"agent-test\"",
+                ],
+            ));
+            return findings;
+        }
+        OwnCheck::AgentTest if !without.is_empty() && findings.is_empty() => {
+            let message = format!("tests that the agent brings along have to prove {}", listed(&without));
+            return vec![Finding::good("checks", message)];
+        }
+        OwnCheck::Gates | OwnCheck::AgentTest | OwnCheck::Require => {}
     }
     let advisory = gates.iter().filter(|gate| gate.terms.advisory).count();
     let bare: Vec<&str> =

@@ -321,8 +321,8 @@ fn settle(
             reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
         }
         let (tree, verdict) = (tree.clone(), *verdict);
-        let evidence = Some(evidence.digest());
-        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, evidence, noted }]);
+        let (evidence, criteria) = (Some(evidence.digest()), attempt.criteria.clone());
+        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, evidence, criteria, noted }]);
     }
     let place = attempt.place.clone();
     let extra = git.extra_paths(checkpoint)?;

@@ -203,7 +203,14 @@ impl Ready {
         }
         findings.push(preflight::agent(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
-        findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unverified, root));
+        findings.extend(preflight::checks(
+            self.plan.plan(),
+            &self.gates,
+            own,
+            self.request.config.own_check,
+            self.request.unverified,
+            root,
+        ));
         findings.extend(self.approval()?);
         findings.extend(self.conditions()?);
         Ok(findings)
@@ -273,6 +280,8 @@ impl Ready {
             allow_dirty: self.request.allow_dirty,
             pause_at: self.request.config.agent.claude.pause_at,
             tamper: self.request.config.tamper,
+            own_check: self.request.config.own_check,
+            regression: self.request.config.regression.clone(),
         };
         let scripts = Scripts::freeze(&root);
         let home = Home::of(&root, &run_dir);
@@ -308,6 +317,7 @@ impl Ready {
             refs: Refs::default(),
             memory: Memory::default(),
             candidate: None,
+            green: None,
             before_turn: None,
             debris: BTreeMap::new(),
             untracked_before: PathSet::default(),

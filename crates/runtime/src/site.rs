@@ -10,6 +10,7 @@ use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Wher
 use verdone_core::config::Config;
 use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId, StoryId, digest};
+use verdone_core::proof::OwnCheck;
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
@@ -63,6 +64,8 @@ pub struct Site {
     pub memory: Memory,
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
+    /// The tree of the last story commit, and the commands that were green on it.
+    pub green: Option<(Oid, Vec<CommandSpec>)>,
     /// The tree right before the first turn, where the red check changed tracked files.
     pub before_turn: Option<Oid>,
     /// Untracked files that checks of this attempt made, by their content: nobody's work, until somebody changes them.
@@ -165,15 +168,35 @@ impl Site {
         self.own_checks(story).iter().cloned().chain(due(&self.gates, Some(&changed), complexity)).collect()
     }
 
+    /// Whether tests of the attempt's own have to prove the story.
+    pub fn asks_for_tests(&self, story: &StoryId) -> bool {
+        self.config.own_check == OwnCheck::AgentTest && self.own_checks(story).is_empty()
+    }
+
     /// Runs checks and shows what they say. Story checks first, then gates stage by stage.
     pub fn run_checks(&mut self, checks: &[Check], reporter: &mut dyn Reporter) -> io::Result<Vec<CheckRun>> {
-        self.run_checks_on(None, checks, reporter)
+        self.run_checks_at(&self.root.clone(), None, checks, reporter)
     }
 
     /// The same where the tree is known that is checked: gates may run in a clean copy of it, and one that passed on it in this run
     /// is not asked again.
     pub fn run_checks_on(
         &mut self,
+        tree: Option<&Oid>,
+        checks: &[Check],
+        reporter: &mut dyn Reporter,
+    ) -> io::Result<Vec<CheckRun>> {
+        self.run_checks_at(&self.root.clone(), tree, checks, reporter)
+    }
+
+    /// The same elsewhere: in a clean tree.
+    pub fn run_checks_in(&mut self, cwd: &Path, checks: &[Check], reporter: &mut dyn Reporter) -> io::Result<Vec<CheckRun>> {
+        self.run_checks_at(cwd, None, checks, reporter)
+    }
+
+    fn run_checks_at(
+        &mut self,
+        cwd: &Path,
         tree: Option<&Oid>,
         checks: &[Check],
         reporter: &mut dyn Reporter,
@@ -187,7 +210,7 @@ impl Site {
             ..ways(&self.config.gates)
         };
         let context = CheckContext {
-            cwd: &self.root,
+            cwd,
             run_dir: &self.run_dir,
             number: self.checks_run + 1,
             env: EnvPlan::default().with(RUN_VARIABLE, self.run.as_str()),

@@ -1,5 +1,6 @@
 //! What the driver can do, one file an effect. A step does, and answers with what it saw; it never decides what comes next.
 
+mod agent_test;
 mod aside;
 mod brief;
 mod commit;
@@ -8,6 +9,7 @@ mod finish;
 mod hand_over;
 mod prepare;
 mod red_check;
+mod regression;
 mod roll_back;
 mod script;
 mod select;
@@ -32,6 +34,7 @@ pub use commit::{commit, entry};
 pub use finish::finish;
 pub use prepare::prepare;
 pub use red_check::red_check;
+pub use regression::{regression, reopen};
 pub use roll_back::roll_back;
 pub use script::script;
 pub use select::select;

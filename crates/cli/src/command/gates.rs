@@ -53,7 +53,7 @@ fn row(gate: &Check, known: Option<&CheckRun>) -> [String; 6] {
 fn stage(gate: &Check) -> &str {
     match &gate.origin {
         CheckOrigin::Gate(stage) => stage.name(),
-        CheckOrigin::Story => "",
+        CheckOrigin::Story | CheckOrigin::AgentTest => "",
     }
 }
 

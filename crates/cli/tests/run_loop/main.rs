@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
 mod agent_commits;
+mod agent_test;
 mod allow_dirty;
 mod audit;
 mod clocks;
@@ -26,6 +27,7 @@ mod planning;
 mod processes;
 mod prune;
 mod red_check;
+mod regression;
 mod salvage;
 mod scope;
 mod secrets;

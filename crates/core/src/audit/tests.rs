@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome};
-use crate::evidence::ProvenCriterion;
 use crate::evidence::tests::{evidence, proof};
+use crate::proof::ProvenCriterion;
 use crate::verdict::Red;
 
 /// A line of commits: one that is not ours, then one a story, each with its note.

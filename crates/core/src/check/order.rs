@@ -25,7 +25,7 @@ pub fn stages<'c>(checks: impl IntoIterator<Item = &'c Check>) -> Vec<Vec<&'c Ch
 
 fn stage_of(check: &Check) -> Option<&Stage> {
     match &check.origin {
-        CheckOrigin::Story => None,
+        CheckOrigin::Story | CheckOrigin::AgentTest => None,
         CheckOrigin::Gate(stage) => Some(stage),
     }
 }

@@ -68,11 +68,34 @@ pub fn light(line: &[u8]) -> Option<Light> {
         })?,
         b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved, alarms }| {
             let (tree, changed, runs, reason, left_out) = (None, 0, Vec::new(), None, Vec::new());
-            Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, alarms }
+            Event::Verified {
+                place,
+                outcome,
+                tree,
+                changed,
+                runs,
+                reason,
+                restored,
+                debris,
+                left_out,
+                refs_moved,
+                alarms,
+                agent_test: None,
+            }
         })?,
         b"committed" => read(line, |Commit { place, verdict }| {
             let (commit, tree) = (Oid(String::new()), Oid(String::new()));
-            Event::Committed { place, commit, tree, verdict, base: None, files: 0, evidence: None, noted: false }
+            Event::Committed {
+                place,
+                commit,
+                tree,
+                verdict,
+                base: None,
+                files: 0,
+                evidence: None,
+                criteria: Vec::new(),
+                noted: false,
+            }
         })?,
         // What is taken back has to be known in full.
         b"undone" => return None,

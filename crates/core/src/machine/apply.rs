@@ -7,7 +7,7 @@ use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Event, Place, Recorded, Rejection, TurnTests, VerifyOutcome, WaitCause};
 use crate::finish::Finish;
-use crate::id::Oid;
+use crate::id::{Oid, StoryId};
 use crate::tamper::{Alarm, Severity};
 use crate::verdict::StoryVerdict;
 
@@ -94,12 +94,14 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::Waiting { until: *until, turn: place.clone() };
         }
-        Event::Verified { outcome, tree, changed, runs, reason, alarms, .. } => {
+        Event::Verified { outcome, tree, changed, runs, reason, alarms, agent_test, .. } => {
             with_attempt(state, |attempt| {
                 attempt.alarms.clone_from(alarms);
                 attempt.changed |= *changed > 0;
+                attempt.agent_test = None;
                 if *outcome == VerifyOutcome::Passed {
                     attempt.proof.clone_from(runs);
+                    attempt.agent_test = agent_test.as_deref().cloned();
                     attempt.feedback = None;
                 } else {
                     attempt.proof.clear();
@@ -110,10 +112,11 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
                 }
             });
         }
-        Event::CommitStarted { tree, verdict, gates, previous, .. } => {
+        Event::CommitStarted { tree, verdict, gates, previous, criteria, .. } => {
             with_attempt(state, |attempt| {
                 attempt.gates.clone_from(gates);
                 attempt.previous.clone_from(previous);
+                attempt.criteria.clone_from(criteria);
             });
             state.phase = Phase::Committing { tree: tree.clone(), verdict: *verdict };
         }
@@ -122,6 +125,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.verdicts.insert(place.story.clone(), *verdict);
             state.lessons.remove(&place.story);
             state.commits += 1;
+            state.since_regression += 1;
             (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
             end_iteration(state, Some(*verdict), 0);
             state.phase = Phase::Selecting;
@@ -151,6 +155,13 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.left = true;
             state.phase = Phase::Selecting;
         }
+        Event::RegressionStarted { at_end } => state.phase = Phase::Regressing { at_end: *at_end },
+        Event::RegressionChecked { .. } => {
+            state.since_regression = 0;
+            state.phase = Phase::Selecting;
+        }
+        Event::Regressed { story, runs, again } => regressed(state, story, runs, *again),
+        Event::Reopened { .. } => state.phase = Phase::Selecting,
         Event::StoryFailed { story, reason } => {
             state.progress.failed.insert(story.clone(), reason.clone());
         }
@@ -214,6 +225,8 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         red_runs: Vec::new(),
         proof: Vec::new(),
         alarms: Vec::new(),
+        agent_test: None,
+        criteria: Vec::new(),
         since_ms: state.active.ms(),
         changed: false,
         failing: Vec::new(),
@@ -328,6 +341,26 @@ fn rolled_back(state: &mut State, place: &Place, files: u32) {
     let out_of_time = rejection == Rejection::TurnFailed && state.crashes == 0;
     end_iteration(state, counts.then_some(StoryVerdict::Failed), if out_of_time { 124 } else { 1 });
     state.phase = Phase::Selecting;
+}
+
+/// The work that broke it may be another story's: what it has to know is which checks fail now.
+fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool) {
+    let mut lesson = Feedback::from_runs(runs);
+    lesson.regressed = true;
+    if again && state.fatal.is_none() {
+        let reason = format!("{story} was mended once and is broken again: {}", Feedback::from_runs(runs).reason);
+        state.fatal = Some(Fatal { finish: Finish::Stalled, reason, exit_code: Finish::Stalled.exit_code() });
+    }
+    state.lessons.insert(story.clone(), lesson);
+    state.reopened.insert(story.clone());
+    state.verdicts.remove(story);
+    state.progress.failed.remove(story);
+    // The attempt that was committed counts, so that the next one has a number of its own.
+    *state.progress.attempts.entry(story.clone()).or_insert(0) += 1;
+    match &mut state.phase {
+        Phase::Reopening { stories } => stories.push(story.clone()),
+        phase => *phase = Phase::Reopening { stories: vec![story.clone()] },
+    }
 }
 
 fn end_iteration(state: &mut State, verdict: Option<StoryVerdict>, exit_code: u8) {

@@ -2,6 +2,7 @@
 
 mod aside;
 mod attempt;
+mod regression;
 mod script;
 mod wait;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use self::aside::{changes_kept, end, put_back, start_work};
 use self::attempt::{in_attempt, reject};
+use self::regression::{all_done, is_due, look_again, looked, reopened};
 use self::script::{finished, iteration_ended, started};
 use super::{Choice, Decision, Effect, GuardFailures, Input, Phase, PutBack, Rules, State};
 use crate::check::CheckRun;
@@ -32,6 +34,8 @@ pub fn decide(state: &State, rules: &Rules, now: Duration, input: &Input) -> Dec
         (Phase::Preparing, Input::Prepared { baseline }) => prepared(state, rules, baseline),
         (Phase::Selecting, Input::ScriptRan(run)) => iteration_ended(state, rules, run.as_ref()),
         (Phase::Selecting, Input::Selected(choice)) => selected(state, rules, now, choice),
+        (Phase::Regressing { at_end }, Input::Regressed(report)) => looked(state, *at_end, report),
+        (Phase::Reopening { stories }, Input::Reopened { commit }) => reopened(state, rules, stories, commit.as_ref()),
         (Phase::Stopping { finish }, Input::Finished { script }) => finished(state, rules, now, *finish, script.as_ref()),
         (Phase::PuttingBack { finish, exit_code }, Input::PutBack(outcome)) => put_back(state, now, *finish, *exit_code, outcome),
         (phase, input) => match &state.attempt {
@@ -105,13 +109,16 @@ fn selected(state: &State, rules: &Rules, now: Duration, choice: &Choice) -> Dec
             Some(red) if state.iteration == 0 => {
                 return stop(Vec::new(), Finish::Blocked, format!("no open story is left, but {}", red.reason));
             }
-            Some(_) | None => return stop(Vec::new(), Finish::Complete, "nothing is left to do"),
+            Some(_) | None => return all_done(state, rules),
         },
         Choice::NothingRunnable { reason } => return stop(Vec::new(), Finish::Blocked, reason.clone()),
         Choice::Story { story, title, number, of, open } => (story, title, *number, *of, *open),
     };
     if let Some((finish, reason)) = limit_reached(state, rules, now) {
         return stop(Vec::new(), finish, reason);
+    }
+    if is_due(state, rules) {
+        return look_again(false);
     }
     let attempt = state.progress.attempts.get(story).copied().unwrap_or(0) + 1;
     let place = Place { story: story.clone(), attempt, turn: 0 };

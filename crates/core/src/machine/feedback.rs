@@ -13,17 +13,19 @@ pub struct Feedback {
     pub tests: Vec<String>,
     /// Tamper alarms that are more than worth knowing, a line each.
     pub alarms: Vec<String>,
+    /// The story was done, and later work broke it: nothing was rolled back.
+    pub regressed: bool,
 }
 
 impl Feedback {
     pub fn plain(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), failed: Vec::new(), tests: Vec::new(), alarms: Vec::new() }
+        Self { reason: reason.into(), failed: Vec::new(), tests: Vec::new(), alarms: Vec::new(), regressed: false }
     }
 
     /// The failing runs among these, with a sentence that names them.
     pub fn from_runs(runs: &[CheckRun]) -> Self {
         let failed: Vec<CheckRun> = runs.iter().filter(|run| run.blocks()).cloned().collect();
-        Self { reason: sentence(&failed), failed, tests: Vec::new(), alarms: Vec::new() }
+        Self { reason: sentence(&failed), failed, tests: Vec::new(), alarms: Vec::new(), regressed: false }
     }
 }
 

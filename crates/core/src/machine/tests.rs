@@ -16,13 +16,14 @@ struct World {
     choices: Vec<u8>,
     at: usize,
     open: Vec<StoryId>,
+    done: Vec<StoryId>,
     clock: Duration,
 }
 
 impl World {
     fn new(choices: Vec<u8>, stories: usize) -> Self {
         let open = (1..=stories).map(|n| StoryId(format!("US-{n:03}"))).collect();
-        Self { choices, at: 0, open, clock: Duration::ZERO }
+        Self { choices, at: 0, open, done: Vec::new(), clock: Duration::ZERO }
     }
 
     fn pick(&mut self, of: u8) -> u8 {
@@ -84,6 +85,7 @@ impl World {
             Effect::Commit => {
                 let story = state.attempt.as_ref().map(|attempt| attempt.place.story.clone());
                 self.open.retain(|id| Some(id) != story.as_ref());
+                self.done.extend(story);
                 Input::Committed {
                     commit: Oid::from("c"),
                     tree: Oid::from("t"),
@@ -93,9 +95,31 @@ impl World {
                 }
             }
             Effect::RollBack => Input::RolledBack { kept: Oid::from("k"), before: checkpoint(), files: 1 },
+            Effect::Regression => Input::Regressed(self.regression()),
+            Effect::Reopen => {
+                if let Phase::Reopening { stories } = &state.phase {
+                    self.done.retain(|id| !stories.contains(id));
+                    self.open.extend(stories.iter().cloned());
+                }
+                Input::Reopened { commit: None }
+            }
             Effect::Finish => Input::Finished { script: self.script(Script::Finished) },
             Effect::Script(script) => Input::ScriptRan(self.script(*script)),
         }
+    }
+
+    /// Some of what was done is broken, seldom.
+    fn regression(&mut self) -> RegressionReport {
+        let done = self.done.clone();
+        let broken: Vec<StoryId> = done.into_iter().filter(|_| self.pick(4) == 0).collect();
+        let broken = broken.into_iter().map(|story| (story, self.runs())).collect();
+        let runs = self.runs();
+        RegressionReport { held: 1, runs, broken, not_checked: Vec::new() }
+    }
+
+    fn agent_test(&mut self) -> Option<AgentTest> {
+        let unproven = (self.pick(4) == 0).then(|| "why".to_owned());
+        (self.pick(3) > 0).then(|| AgentTest { before: self.runs(), after: self.runs(), unproven, ..AgentTest::default() })
     }
 
     fn script(&mut self, script: Script) -> Option<ScriptRun> {
@@ -177,6 +201,8 @@ impl World {
             outcome,
             tree,
             changed,
+            agent_test: self.agent_test(),
+            criteria: Vec::new(),
             runs: self.runs(),
             reason: None,
             restored: Vec::new(),
@@ -256,13 +282,23 @@ fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
         allow_dirty: false,
         pause_at: 0,
         tamper: TamperSettings::default(),
+        own_check: OwnCheck::Gates,
+        regression: Regression::default(),
     }
 }
 
 fn any_rules() -> impl Strategy<Value = Rules> {
     let policy = prop_oneof![Just(RedPolicy::Flag), Just(RedPolicy::Accept), Just(RedPolicy::Refuse)];
-    (policy, any::<bool>(), any::<bool>())
-        .prop_map(|(policy, unverified, allow_dirty)| Rules { allow_dirty, ..rules(policy, unverified) })
+    let own_check = prop_oneof![Just(OwnCheck::Gates), Just(OwnCheck::AgentTest)];
+    let regression = (any::<bool>(), 0_u32..4).prop_map(|(at_end, every)| Regression { at_end, every, ..Regression::default() });
+    (policy, any::<bool>(), any::<bool>(), own_check, regression).prop_map(
+        |(policy, unverified, allow_dirty, own_check, regression)| Rules {
+            allow_dirty,
+            own_check,
+            regression,
+            ..rules(policy, unverified)
+        },
+    )
 }
 
 proptest! {
@@ -291,15 +327,16 @@ proptest! {
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
         for (n, recorded) in journal.iter().enumerate() {
             let Event::CommitStarted { place, tree, verdict, .. } = &recorded.event else { continue };
-            let Event::Verified { place: checked, outcome, tree: checked_tree, changed, runs, alarms, .. } = &journal[n - 1].event else {
+            let Event::Verified { place: checked, outcome, tree: checked_tree, changed, runs, alarms, agent_test, .. } = &journal[n - 1].event else {
                 panic!("a commit without a verification before it");
             };
             prop_assert_eq!(place, checked);
             prop_assert_eq!(outcome, &VerifyOutcome::Passed);
             prop_assert_eq!(Some(tree), checked_tree.as_ref());
             prop_assert!(runs.iter().all(|run| run.advisory || run.outcome.passed()));
+            let tested = rules.own_check == OwnCheck::AgentTest && agent_test.as_ref().is_some_and(|test| test.proves());
             prop_assert!(
-                runs.iter().any(|run| !run.advisory) || rules.unverified && *verdict == StoryVerdict::Unverified,
+                runs.iter().any(|run| !run.advisory) || tested || rules.unverified && *verdict == StoryVerdict::Unverified,
                 "what is advisory proves nothing"
             );
             prop_assert!(*changed > 0 || place.turn == 0);
@@ -326,11 +363,15 @@ proptest! {
     #[test]
     fn verified_needs_a_red_check_of_its_own(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
-        let mut last_red = Red::Absent;
+        let (mut last_red, mut tested) = (Red::Absent, false);
         for recorded in &journal {
             match &recorded.event {
                 Event::RedChecked { red, .. } => last_red = *red,
-                Event::Committed { verdict: StoryVerdict::Verified, .. } => prop_assert_eq!(last_red, Red::Red),
+                Event::Verified { agent_test, .. } => tested = agent_test.as_ref().is_some_and(|test| test.proves()),
+                Event::Committed { verdict: StoryVerdict::Verified, .. } => {
+                    let differs = rules.own_check == OwnCheck::AgentTest && last_red == Red::Absent && tested;
+                    prop_assert!(last_red == Red::Red || differs, "{:?}", last_red);
+                }
                 _ => {}
             }
         }
@@ -374,6 +415,32 @@ proptest! {
     }
 
     #[test]
+    fn complete_is_said_only_after_a_look_at_what_was_proven_and_no_story_is_opened_again_twice(
+        choices in prop::collection::vec(any::<u8>(), 1..64), every in 0_u32..3
+    ) {
+        let rules = Rules { regression: Regression { every, ..Regression::default() }, ..rules(RedPolicy::Flag, false) };
+        let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
+        let (mut since, mut opened) = (0, BTreeSet::new());
+        for recorded in &journal {
+            match &recorded.event {
+                Event::Committed { .. } => since += 1,
+                Event::RegressionChecked { .. } => since = 0,
+                Event::Regressed { story, again, .. } => {
+                    since += 1;
+                    prop_assert_eq!(*again, !opened.insert(story.clone()));
+                }
+                Event::StorySelected { .. } => {
+                    let before = &journal[..recorded.seq as usize];
+                    let twice = before.iter().any(|r| matches!(r.event, Event::Regressed { again: true, .. }));
+                    prop_assert!(!twice, "no work after that");
+                }
+                Event::RunStopping { finish: Finish::Complete, .. } => prop_assert_eq!(since, 0),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
     fn a_journal_cut_anywhere_tells_whether_changes_are_owed(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60) {
         let rules = Rules { allow_dirty: true, ..rules(RedPolicy::Flag, false) };
         let (state, journal) = play(&rules, World::new(choices, 4), steps, None);
@@ -386,11 +453,12 @@ proptest! {
     }
 
     #[test]
-    fn any_input_in_any_phase_is_answered(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60, kind in 0_u8..12, allow_dirty in any::<bool>()) {
+    fn any_input_in_any_phase_is_answered(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60, kind in 0_u8..14, allow_dirty in any::<bool>()) {
         let rules = Rules { allow_dirty, ..rules(RedPolicy::Flag, false) };
         let (state, _) = play(&rules, World::new(choices.clone(), 4), steps, None);
         let effects = [Effect::Prepare, Effect::Select, Effect::Checkpoint, Effect::RedCheck, Effect::Turn, Effect::Verify,
-            Effect::Commit, Effect::RollBack, Effect::Finish, Effect::KeepChanges, Effect::SetAside, Effect::PutBack];
+            Effect::Commit, Effect::RollBack, Effect::Finish, Effect::KeepChanges, Effect::SetAside, Effect::PutBack,
+            Effect::Regression, Effect::Reopen];
         let input = World::new(choices, 4).answer(&effects[usize::from(kind)], &state);
         let decision = decide(&state, &rules, Duration::ZERO, &input);
         // Only the start of the script `started` needs no event: the phase it belongs to has begun already.
@@ -417,6 +485,8 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             left_out: Vec::new(),
             refs_moved: Vec::new(),
             alarms: Vec::new(),
+            agent_test: None,
+            criteria: Vec::new(),
         })
     };
     let ended = || {
@@ -537,6 +607,8 @@ fn after_alarms(severities: &[Severity], settings: TamperSettings) -> Decision {
         left_out: Vec::new(),
         refs_moved: Vec::new(),
         alarms: severities.iter().map(alarm).collect(),
+        agent_test: None,
+        criteria: Vec::new(),
     };
     decide(&state, &rules, Duration::ZERO, &Input::Verified(verification))
 }

@@ -11,7 +11,7 @@ use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
 use crate::id::{Oid, StoryId};
-use crate::machine::stash_command;
+use crate::machine::{Feedback, stash_command};
 use crate::verdict::StoryVerdict;
 
 impl RunView {
@@ -92,6 +92,13 @@ impl RunView {
                 self.current = self.current.take().filter(|current| current.story != *story);
                 self.decide(story, Some(StoryVerdict::Failed));
             }
+            Event::RegressionStarted { .. } => self.enter(Phase::Regressing, at),
+            Event::RegressionChecked { not_checked, .. } => {
+                self.not_checked_again.clone_from(not_checked);
+                self.enter(Phase::Selecting, at);
+            }
+            Event::Regressed { story, runs, .. } => self.regress(story, runs),
+            Event::Reopened { .. } => self.enter(Phase::Selecting, at),
             Event::StopRequested { signal } => self.stop_signal = Some(*signal),
             Event::Asked { request } => match request {
                 Request::Pause => self.paused = true,
@@ -241,8 +248,20 @@ impl RunView {
     }
 
     fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, alarms } =
-            event
+        let Event::Verified {
+            place,
+            outcome,
+            tree,
+            changed,
+            runs,
+            reason,
+            restored,
+            debris,
+            left_out,
+            refs_moved,
+            alarms,
+            agent_test,
+        } = event
         else {
             return;
         };
@@ -278,6 +297,7 @@ impl RunView {
             left_out: left_out.clone(),
             refs_moved: refs_moved.clone(),
             alarms: alarms.clone(),
+            agent_test: agent_test.clone(),
             false_claim,
         });
         if false_claim {
@@ -305,7 +325,7 @@ impl RunView {
     }
 
     fn commit(&mut self, at: Timestamp, event: &Event) {
-        let Event::Committed { place, commit, verdict, base, files, evidence, noted, tree: _ } = event else { return };
+        let Event::Committed { place, commit, verdict, base, files, evidence, criteria, noted, tree: _ } = event else { return };
         let active_ms = self.active.ms();
         let attempt = self.attempt(place, at);
         attempt.commit = Some(commit.clone());
@@ -314,12 +334,23 @@ impl RunView {
         attempt.files = *files;
         attempt.evidence.clone_from(evidence);
         attempt.noted = *noted;
+        attempt.criteria.clone_from(criteria);
         attempt.end(at, active_ms);
         self.commits += 1;
         self.open = self.open.saturating_sub(1);
+        self.story_at(&place.story).reason = None;
         self.decide(&place.story, Some(*verdict));
         self.current = None;
         self.enter(Phase::Selecting, at);
+    }
+
+    /// It counts as not done again, whichever run had done it.
+    fn regress(&mut self, id: &StoryId, runs: &[CheckRun]) {
+        let story = self.story_at(id);
+        story.regressions += 1;
+        story.reason = Some(format!("later work broke it: {}", Feedback::from_runs(runs).reason));
+        self.decide(id, None);
+        self.open += 1;
     }
 
     fn leave(&mut self, at: Timestamp, place: &Place, kept: &Oid) {
@@ -409,6 +440,7 @@ impl RunView {
                 attempts: Vec::new(),
                 reason: None,
                 undone: false,
+                regressions: 0,
                 cost_usd: None,
                 tokens: None,
             });
@@ -446,6 +478,7 @@ impl RunView {
                 previous: None,
                 gates: None,
                 noted: false,
+                criteria: Vec::new(),
                 guard: None,
             });
             attempts.len() - 1

@@ -24,6 +24,8 @@ pub enum Phase {
     Verifying,
     Committing,
     RollingBack,
+    /// What was proven is checked once more.
+    Regressing,
     Stopping,
     Stopped,
 }
@@ -42,6 +44,7 @@ impl Phase {
             Self::Verifying => "checking",
             Self::Committing => "committing",
             Self::RollingBack => "rolling back",
+            Self::Regressing => "checking proven stories again",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
         }

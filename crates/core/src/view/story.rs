@@ -9,6 +9,7 @@ use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::event::{Checkpoint, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
+use crate::proof::{AgentTest, ProvenCriterion};
 use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
@@ -23,6 +24,8 @@ pub struct StoryView {
     pub attempts: Vec<AttemptView>,
     /// Why it failed, where it did.
     pub reason: Option<String>,
+    /// How often later work broke it in this run after it was done.
+    pub regressions: u32,
     /// Its commit was taken back by `undo`.
     pub undone: bool,
     pub cost_usd: Option<f64>,
@@ -67,6 +70,8 @@ pub struct AttemptView {
     pub gates: Option<String>,
     /// Whether the evidence note was written beside the commit.
     pub noted: bool,
+    /// Each criterion of the story with what proved it.
+    pub criteria: Vec<ProvenCriterion>,
     /// Faults of Verdone's own hooks during the attempt.
     pub guard: Option<GuardView>,
 }
@@ -110,6 +115,8 @@ pub struct VerificationView {
     pub refs_moved: Vec<String>,
     /// What was done to tests, gates and their settings.
     pub alarms: Vec<Alarm>,
+    /// The tests that the attempt brought along, where they are asked for.
+    pub agent_test: Option<Box<AgentTest>>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,
 }

@@ -54,12 +54,23 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
         left_out: Vec::new(),
         refs_moved: Vec::new(),
         alarms: Vec::new(),
+        agent_test: None,
     }
 }
 
 fn committed(story: &str, commit: &str, base: &str, verdict: StoryVerdict) -> Event {
     let (place, base) = (place(story, 1, 1), Some(oid(base)));
-    Event::Committed { place, commit: oid(commit), tree: oid("tree"), verdict, base, files: 1, evidence: None, noted: true }
+    Event::Committed {
+        place,
+        commit: oid(commit),
+        tree: oid("tree"),
+        verdict,
+        base,
+        files: 1,
+        evidence: None,
+        criteria: Vec::new(),
+        noted: true,
+    }
 }
 
 fn rolled_back(story: &str, attempt: u32) -> Event {
@@ -215,6 +226,7 @@ fn any_attempt() -> impl Strategy<Value = Vec<Event>> {
                 verdict: StoryVerdict::Verified,
                 gates: None,
                 previous: None,
+                criteria: Vec::new(),
             },
             5 => committed(story, "c1", "c0", if good { StoryVerdict::Verified } else { StoryVerdict::Unproven }),
             6 => rolled_back(story, attempt),

@@ -170,6 +170,7 @@ impl Journal {
                 left_out: Vec::new(),
                 refs_moved: Vec::new(),
                 alarms: Vec::new(),
+                agent_test: None,
             },
         )
     }
@@ -178,9 +179,15 @@ impl Journal {
         let (place, tree) = (self.place.clone(), oid('7'));
         let digest = |of: &str| Some(format!("sha256:{}", verdone_core::id::digest(of.as_bytes())));
         let (gates, previous, evidence) = (digest("gates"), digest("before"), digest(&commit.to_string()));
-        self.event(0, Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict, gates, previous });
+        self.event(
+            0,
+            Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict, gates, previous, criteria: Vec::new() },
+        );
         let (commit, base) = (oid(commit), Some(oid('0')));
-        self.event(0, Event::Committed { place, commit, tree, verdict, base, files: 2, evidence, noted: true })
+        self.event(
+            0,
+            Event::Committed { place, commit, tree, verdict, base, files: 2, evidence, criteria: Vec::new(), noted: true },
+        )
     }
 
     fn rejected(&mut self, kept: char, rejection: Rejection, reason: &str) -> &mut Self {
@@ -289,6 +296,7 @@ pub(crate) fn whole_run() -> Journal {
                 text: "without its manifest".to_owned(),
                 expected: false,
             }],
+            agent_test: None,
         },
     );
     j.committed('4', StoryVerdict::Unproven);

@@ -42,7 +42,7 @@ impl Memory {
 
 fn question(tree: &Oid, check: &Check) -> Option<(Oid, String)> {
     match check.origin {
-        CheckOrigin::Story => None,
+        CheckOrigin::Story | CheckOrigin::AgentTest => None,
         CheckOrigin::Gate(_) => Some((tree.clone(), digest(&serde_json::to_vec(check).unwrap_or_default()))),
     }
 }

@@ -22,6 +22,7 @@ const TABLE_REFS: &str = "this repository uses the reftable format\n";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeFile {
     pub(crate) path: RepoPath,
+    pub(crate) mode: String,
     pub(crate) id: Oid,
     /// Another repository's commit instead of content.
     pub(crate) submodule: bool,
@@ -33,6 +34,27 @@ impl Git {
         known(tree)?;
         let listed = self.plumbing("ls-tree").args(["-r", "-z", "--full-tree", tree.as_str()]).run()?;
         Ok(listed.split(|byte| *byte == 0).filter_map(read_record).collect())
+    }
+
+    /// A tree with these files on top of it; on top of nothing where there is none.
+    pub(crate) fn overlaid(&self, base: Option<&Oid>, files: &[TreeFile]) -> Result<Oid, GitError> {
+        let index = self.temp_index(None)?;
+        let call = |subcommand: &str| self.plumbing(subcommand).env("GIT_INDEX_FILE", index.path());
+        match base {
+            Some(base) => {
+                known(base)?;
+                call("read-tree").args([base.as_str()]).run()?
+            }
+            None => call("read-tree").args(["--empty"]).run()?,
+        };
+        let mut stdin = Vec::new();
+        for file in files {
+            stdin.extend(format!("{} {}\t", file.mode, file.id).into_bytes());
+            stdin.extend(file.path.as_path().as_os_str().as_encoded_bytes());
+            stdin.push(0);
+        }
+        call("update-index").args(["-z", "--index-info"]).stdin(stdin).run()?;
+        call("write-tree").line().map(Oid)
     }
 
     /// Writes a tree into the empty folder `top`, with `own` for git's files about it. Filters and a sparse checkout are respected.
@@ -105,6 +127,11 @@ fn line(path: &Path) -> Vec<u8> {
 fn read_record(record: &[u8]) -> Option<TreeFile> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let mut words = std::str::from_utf8(&record[..tab]).ok()?.split(' ');
-    let (_mode, kind, id) = (words.next()?, words.next()?, words.next()?);
-    Some(TreeFile { path: RepoPath::new(&record[tab + 1..]), id: Oid::from(id), submodule: kind == "commit" })
+    let (mode, kind, id) = (words.next()?, words.next()?, words.next()?);
+    Some(TreeFile {
+        path: RepoPath::new(&record[tab + 1..]),
+        mode: mode.to_owned(),
+        id: Oid::from(id),
+        submodule: kind == "commit",
+    })
 }

@@ -7,8 +7,10 @@ use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, Input, Phase, State};
 use verdone_core::plan::progress::StoryEntry;
+use verdone_core::proof::AgentTest;
 use verdone_core::update::{Reporter, Update};
 
+use super::agent_test::agent_test;
 use super::verify::put_back;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Commit, CommitError};
@@ -61,9 +63,12 @@ fn verify_again(
     let checks = site.checks_of(&attempt.place.story, &changed);
     let runs = site.run_checks_on(Some(&tree), &checks, reporter).map_err(io_error(RUNNING))?;
     put_back(site, attempt, "commit")?;
-    let clean = site.git.candidate(checkpoint, &site.candidate_rules())?.tree == tree;
+    let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
+    let clean = candidate.tree == tree;
+    let tested = agent_test(site, attempt, &tree, &candidate.changes, reporter)?;
+    let still = !attempt.agent_test.as_ref().is_some_and(AgentTest::proves) || tested.is_some_and(|tested| tested.tests.proves());
     let honest = site.plan.marks_are_ours()?;
-    if clean && honest && runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks) {
+    if clean && honest && still && runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks) {
         // The commit names the first evidence: the note keeps both.
         let evidence = Evidence::of(state, attempt, first.verdict, &tree, &runs).in_place_of(first);
         put_deleted_back(site, attempt, reporter);
@@ -97,6 +102,8 @@ fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u
         let text = format!("the evidence note could not be written (the journal has it): {error}");
         reporter.report(Update::Notice { text: &text });
     }
+    let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
+    site.green = Some((tree.clone(), green.collect()));
     let (run_dir, root) = (&site.run_dir, &site.root);
     let entry = entry(run_dir, root, evidence, &commit, &evidence.subject(&site.config.commit.subject));
     if let Err(error) = site.plan.record_story(&entry) {

@@ -9,8 +9,10 @@ use verdone_core::check::{CheckOutcome, CheckRun};
 use verdone_core::event::{Checkpoint, VerifyOutcome};
 use verdone_core::machine::{Attempt, Input, State, Verification};
 use verdone_core::plan::Status;
+use verdone_core::proof::criteria;
 use verdone_core::update::Reporter;
 
+use super::agent_test::agent_test;
 use super::brief::outside_scope;
 use super::done::hold_to_conditions;
 use super::{RUNNING, StepError, attempt_of, io_error};
@@ -135,6 +137,8 @@ fn look(
             left_out: left_out.clone(),
             refs_moved: Vec::new(),
             alarms: Vec::new(),
+            agent_test: None,
+            criteria: Vec::new(),
         };
         if let History::Moved { reason } = &candidate.history {
             return Ok(answer(VerifyOutcome::HistoryMoved, Some(reason.clone()), Vec::new(), site));
@@ -150,18 +154,26 @@ fn look(
         }
         let checks = site.checks_of(&attempt.place.story, &candidate.changes);
         runs = site.run_checks_on(Some(&candidate.tree), &checks, reporter).map_err(io_error(RUNNING))?;
+        let green = runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks);
+        let tested = if green { agent_test(site, attempt, &candidate.tree, &by_agent, reporter)? } else { None };
         // Checks run code that the agent wrote: it may not tick boxes or loosen settings either.
         restored.extend(put_back(site, attempt, &format!("checks-{round}"))?);
-        if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
+        let tests = || tested.iter().flat_map(|tested| tested.tests.before.iter().chain(&tested.tests.after));
+        if runs.iter().chain(tests()).any(|run| run.outcome == CheckOutcome::Interrupted) {
             return Ok(answer(VerifyOutcome::Interrupted, None, runs, site));
         }
         let drift = site.git.unchanged_since(&candidate)?;
         site.add_debris(drift.new_untracked.iter().cloned());
         if drift.is_none() {
             site.memory.note(&candidate.tree, &checks, &runs);
-            let green = runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks);
-            let outcome = if green { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
-            let verification = answer(outcome, None, runs, site);
+            let wrong = tested.as_ref().filter(|tested| tested.wrong);
+            runs.extend(wrong.iter().flat_map(|tested| tested.tests.after.iter().cloned()));
+            let outcome = if green && wrong.is_none() { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
+            let mut verification = answer(outcome, None, runs, site);
+            verification.agent_test = tested.map(|tested| tested.tests);
+            if let Some(story) = site.plan.plan().story(&attempt.place.story) {
+                verification.criteria = criteria(story, &verification.runs, verification.agent_test.as_ref());
+            }
             site.candidate = Some(candidate);
             return Ok(verification);
         }
@@ -182,6 +194,8 @@ fn look(
         left_out,
         refs_moved: Vec::new(),
         alarms: Vec::new(),
+        agent_test: None,
+        criteria: Vec::new(),
     })
 }
 

@@ -79,6 +79,7 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
             left_out: Vec::new(),
             refs_moved: Vec::new(),
             alarms: Vec::new(),
+            agent_test: None,
         },
         Event::CommitStarted {
             place: place.clone(),
@@ -86,8 +87,9 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
             verdict,
             gates: Some("sha256:gates".to_owned()),
             previous: Some(format!("sha256:before {story}")),
+            criteria: Vec::new(),
         },
-        Event::Committed { place, commit, tree, verdict, base, files: 1, evidence: None, noted: true },
+        Event::Committed { place, commit, tree, verdict, base, files: 1, evidence: None, criteria: Vec::new(), noted: true },
     ]
 }
 

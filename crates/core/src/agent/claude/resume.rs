@@ -52,6 +52,10 @@ pub fn left_session(events: &[Recorded]) -> Option<Option<Resumable>> {
         | Event::CommitRefused { .. }
         | Event::AttemptRejected { .. }
         | Event::StoryFailed { .. }
+        | Event::RegressionStarted { .. }
+        | Event::RegressionChecked { .. }
+        | Event::Regressed { .. }
+        | Event::Reopened { .. }
         | Event::IterationSkipped { .. }
         | Event::ScriptRan { .. }
         | Event::GuardFailed { .. }

@@ -12,6 +12,7 @@ use crate::check::{CheckOrigin, CheckRun};
 use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
 use crate::machine::{Attempt, Decision, Effect, Feedback, Input, Phase, Rules, State, TurnReport, Verification, apply};
+use crate::proof::{AgentTest, OwnCheck};
 use crate::tamper::Response;
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
@@ -43,6 +44,7 @@ pub(super) fn in_attempt(
                 base: attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone()),
                 files: *files,
                 evidence: evidence.clone(),
+                criteria: attempt.criteria.clone(),
                 noted: *noted,
             };
             end_iteration(state, rules, vec![event])
@@ -217,18 +219,20 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         left_out: verification.left_out.clone(),
         refs_moved: verification.refs_moved.clone(),
         alarms: verification.alarms.clone(),
+        agent_test: verification.agent_test.clone().map(Box::new),
     }];
     let told = why(rules, verification, &outcome);
     let reason = || told.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);
     match (outcome, &verification.tree) {
         (VerifyOutcome::Passed, Some(tree)) => {
-            let verdict = verdict(attempt, verification);
+            let verdict = verdict(rules, attempt, verification);
             events.push(Event::CommitStarted {
                 place: attempt.place.clone(),
                 tree: tree.clone(),
                 verdict,
                 gates: state.gates.clone(),
                 previous: state.evidence.clone(),
+                criteria: verification.criteria.clone(),
             });
             then(events, Effect::Commit)
         }
@@ -264,11 +268,14 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
 /// What the runs do not say.
 fn why(rules: &Rules, verification: &Verification, outcome: &VerifyOutcome) -> Option<String> {
     let tampering = || rules.tamper.refusal(&verification.alarms).filter(|_| *outcome == VerifyOutcome::Refused);
-    let no_proof = || (*outcome != verification.outcome).then(|| NO_PROOF.to_owned());
+    let no_proof = || (*outcome != verification.outcome).then(|| unproven(verification));
     verification.reason.clone().or_else(tampering).or_else(no_proof)
 }
 
-const NO_PROOF: &str = "no check ran, so nothing was proven";
+fn unproven(verification: &Verification) -> String {
+    let tests = verification.agent_test.as_ref().and_then(|tests| tests.unproven.clone());
+    tests.unwrap_or_else(|| "no check ran, so nothing was proven".to_owned())
+}
 
 /// The runtime reports what it saw; whether that is a pass is decided here, from the runs themselves.
 fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification) -> VerifyOutcome {
@@ -280,7 +287,8 @@ fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification)
     if verification.changed == 0 && !accepted_as_true {
         return VerifyOutcome::NothingChanged;
     }
-    let proven = verification.runs.iter().any(|run| !run.advisory) || rules.unverified;
+    let proven =
+        verification.runs.iter().any(|run| !run.advisory) || rules.unverified || tests_prove(rules, attempt, verification);
     let green = !verification.runs.iter().any(CheckRun::blocks);
     if !(proven && green && verification.tree.is_some()) {
         return VerifyOutcome::Failed;
@@ -291,13 +299,23 @@ fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification)
     }
 }
 
-fn verdict(attempt: &Attempt, verification: &Verification) -> StoryVerdict {
+/// Whether tests of the attempt's own count, and prove it.
+fn tests_prove(rules: &Rules, attempt: &Attempt, verification: &Verification) -> bool {
+    let asked = rules.own_check == OwnCheck::AgentTest && attempt.red == Some(Red::Absent);
+    asked && verification.agent_test.as_ref().is_some_and(AgentTest::proves)
+}
+
+fn verdict(rules: &Rules, attempt: &Attempt, verification: &Verification) -> StoryVerdict {
     let runs = &verification.runs;
     // What the checks saw and the commit does not have may be what made them green.
     let complete = verification.left_out.is_empty();
     let own = complete && runs.iter().any(|run| run.origin == CheckOrigin::Story);
     let nothing_counts = runs.iter().all(|run| run.advisory);
-    match (nothing_counts, own, attempt.red) {
+    let tested = tests_prove(rules, attempt, verification);
+    if complete && tested {
+        return StoryVerdict::Verified;
+    }
+    match (nothing_counts && !tested, own, attempt.red) {
         (true, _, _) => StoryVerdict::Unverified,
         (false, true, Some(Red::Red)) => StoryVerdict::Verified,
         (false, _, _) => StoryVerdict::Unproven,

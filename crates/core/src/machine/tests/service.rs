@@ -129,6 +129,8 @@ impl Bench {
             left_out: Vec::new(),
             refs_moved: Vec::new(),
             alarms: Vec::new(),
+            agent_test: None,
+            criteria: Vec::new(),
         }));
     }
 

@@ -1,0 +1,93 @@
+//! Stories without a check of their own: tests that the attempt brings along prove them only as a difference, in clean trees.
+
+use crate::world::{Settings, World, text};
+
+const PLAN: &str = "# Plan\n\n### US-001: Greet\n\n- [ ] The program greets\n";
+const BATS: &str = "#!/bin/sh\n# As much of bats as a test needs: each file is a script.\necho \"1..$#\"\nn=0 bad=0\n\
+                    for file in \"$@\"; do n=$((n + 1)); if sh \"$file\"; then echo \"ok $n $file\"; else echo \"not ok $n $file\"; bad=1; fi; done\n\
+                    exit $bad\n";
+
+fn world(script: &str, top: &str, tables: &str) -> World {
+    let tables = format!("[[gate]]\nname = \"unit\"\ncommand = \"true\"\n{tables}");
+    let settings = Settings { top, limits: "attempts = 1\nturns = 1", tables: &tables };
+    let world = World::folder(script, &settings);
+    world.sandbox.write("PLAN.md", PLAN);
+    world.sandbox.write(".gitignore", "secret.txt\n");
+    world.sandbox.write("tests/old.bats", "true\n");
+    world.sandbox.write_script("tools/bats", BATS);
+    world.sandbox.repo();
+    world
+}
+
+fn turn(steps: &str) -> String {
+    format!("[[turn]]\nsteps = [{steps}]\n")
+}
+
+const ASKED: &str = "own_check = \"agent-test\"";
+const RUNNER: &str = "[clean]\ntest = [\"tools/bats\", \"{files}\"]\n";
+
+#[test]
+fn a_test_that_is_red_without_the_work_and_green_with_it_verifies_the_story() {
+    let script =
+        turn("{ create = \"greet\", text = \"hello\" }, { create = \"tests/greet it.bats\", text = \"grep -q hello greet\" }");
+    let world = world(&script, ASKED, RUNNER);
+    let output = world.run(0);
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified", "{}", output.stdout);
+    let tests = &world.last("verified")["agent_test"];
+    assert_eq!(text(&tests["files"][0]), "tests/greet it.bats");
+    assert_eq!(tests["before"][0]["outcome"]["failed"]["code"], 1);
+    assert_eq!(text(&tests["after"][0]["outcome"]), "passed");
+    assert_eq!(text(&tests["after"][0]["origin"]), "agent_test");
+    assert_eq!(text(&world.last("committed")["criteria"][0]["prover"]), "agent-test: tests/greet it.bats");
+    let shown = world.verdone(&["show", "US-001"]).stdout;
+    assert!(shown.contains("red without its work, green with it"), "{shown}");
+    assert!(shown.contains("The program greets (agent-test: tests/greet it.bats)"), "{shown}");
+    assert!(world.prompt(1).contains("the tests that you add or change"), "{}", world.prompt(1));
+    world.assert_clean();
+    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+    let left = world.sandbox.home().join(".cache/verdone/clean").read_dir().unwrap().count();
+    assert_eq!(left, 0, "clean trees are gone");
+}
+
+#[test]
+fn what_is_no_difference_leaves_the_story_unproven_and_says_why() {
+    let greet = "{ create = \"greet\", text = \"hello\" }";
+    for (steps, said) in [
+        (greet.to_owned(), "added or changed no test"),
+        (format!("{greet}, {{ create = \"tests/greet.bats\", text = \"true\" }}"), "pass without the work"),
+        ("{ create = \"tests/old.bats\", text = \"true # better\" }".to_owned(), "pass without the work"),
+        (
+            format!("{greet}, {{ create = \"tests/x.bats\", text = \"test -f greet\" }}, {{ run = \"chmod -x tools/bats\" }}"),
+            "could not be run",
+        ),
+    ] {
+        let world = world(&turn(&steps), ASKED, RUNNER);
+        let output = world.run(0);
+        assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven", "{steps}");
+        assert!(output.stdout.contains(said), "{steps}: {}", output.stdout);
+        assert!(world.verdone(&["report"]).stdout.contains("**unproven**"), "{steps}");
+    }
+}
+
+#[test]
+fn a_test_that_only_an_ignored_file_makes_green_does_not_pass() {
+    let steps = "{ create = \"greet\" }, { create = \"secret.txt\", text = \"hello\" }, { create = \"tests/greet.bats\", text = \"grep -q hello secret.txt\" }";
+    let world = world(&turn(steps), ASKED, &RUNNER.replace("tools/bats", "bats"));
+    world.sandbox.write_script("../bin/bats", BATS);
+    world.run(4);
+    let tests = &world.last("verified")["agent_test"];
+    assert_eq!(tests["after"][0]["outcome"]["failed"]["code"], 1, "{tests}");
+    assert_eq!(world.subjects(), ["initial"]);
+}
+
+#[test]
+fn without_the_setting_such_tests_prove_nothing_and_require_refuses_the_plan() {
+    let script =
+        turn("{ create = \"greet\", text = \"hello\" }, { create = \"tests/greet.bats\", text = \"grep -q hello greet\" }");
+    let world = world(&script, "", RUNNER);
+    world.run(0);
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
+    let strict = self::world(&script, "own_check = \"require\"", "");
+    let output = strict.run(2);
+    assert!(output.stderr.contains("no check of their own: US-001"), "{}", output.stderr);
+}

@@ -1,0 +1,96 @@
+//! What was proven is looked at once more before a run is called complete.
+
+use crate::world::{HONEST, Settings, TWO, World, text};
+
+/// The second story breaks the first one, and the first is mended when it comes back.
+const BREAKING: &str = "[[turn]]\nstory = \"US-001\"\nattempt = 1\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
+                        [[turn]]\nstory = \"US-001\"\nattempt = 2\nsteps = [{ create = \"a\", text = \"again\\n\" }]\n\
+                        [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }, { delete = \"a\" }]\n";
+
+#[test]
+fn a_story_that_later_work_broke_is_opened_again_and_mended() {
+    let world = World::new(TWO, BREAKING);
+    let output = world.run(0);
+    let broken = world.all("regressed");
+    assert_eq!(broken.len(), 1);
+    assert_eq!((text(&broken[0]["story"]), broken[0]["again"].as_bool()), ("US-001".to_owned(), Some(false)));
+    assert!(output.stdout.contains("US-001 was done and is broken; it is open again"), "{}", output.stdout);
+    assert!(world.prompt(3).contains("This story was done, and later work broke it."), "{}", world.prompt(3));
+    assert_eq!(
+        world.subjects(),
+        ["feat(US-001): Write a", "chore: a done story is broken", "feat(US-002): Write b", "feat(US-001): Write a", "initial"]
+    );
+    assert!(world.git(&["show", "HEAD^:PLAN.md"]).contains("- [ ] Write the file a"));
+    assert!(
+        world.plan().contains("- [x] Write the file a") && world.plan().contains("- [x] Write the file b"),
+        "{}",
+        world.plan()
+    );
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    assert_eq!(world.finish(), "complete");
+    let looks = world.all("regression_checked");
+    assert_eq!(looks.len(), 2, "the mended tree was looked at as well");
+    assert_eq!(looks[1]["held"], 2);
+    world.assert_clean();
+}
+
+#[test]
+fn a_story_that_breaks_twice_stalls_the_run() {
+    let script = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }, { run = \"rm -f b\" }]\n\
+                  [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }, { run = \"rm -f a\" }]\n";
+    let world = World::new(TWO, script);
+    let output = world.run(4);
+    assert_eq!(world.finish(), "stalled", "{}", output.stdout);
+    let again: Vec<bool> = world.all("regressed").iter().map(|event| event["again"].as_bool().unwrap()).collect();
+    assert_eq!(again, [false, false, true], "{}", output.stdout);
+    assert!(text(&world.last("run_stopping")["reason"]).contains("US-001 was mended once and is broken again"));
+    assert!(world.plan().contains("- [ ] Write the file a"), "the plan does not call it done: {}", world.plan());
+    world.assert_clean();
+}
+
+#[test]
+fn what_does_not_fit_into_the_time_is_listed_and_breaks_nothing() {
+    let plan = TWO.replace("`test -f a`", "`test -f a && { test ! -f b || sleep 600; }`");
+    let settings = Settings { tables: "[regression]\ntime = \"300ms\"\n", ..Settings::default() };
+    let world = World::with(&plan, HONEST, &settings);
+    let output = world.run(0);
+    let look = world.last("regression_checked");
+    assert_eq!(look["not_checked"][0], "US-001", "{look}");
+    assert!(output.stdout.contains("Not checked again, for want of time: US-001"), "{}", output.stdout);
+    assert_eq!(world.all("regressed").len(), 0);
+}
+
+#[test]
+fn switched_off_nothing_is_looked_at_again() {
+    let settings = Settings { tables: "[regression]\nat_end = false\n", ..Settings::default() };
+    let world = World::with(TWO, BREAKING, &settings);
+    world.run(0);
+    assert_eq!(world.all("regression_started").len(), 0);
+}
+
+#[test]
+fn a_command_that_was_green_on_the_very_tree_is_not_run_again_and_traces_of_checks_are_removed() {
+    let plan = TWO.replace("`test -f a`", "`test -f a && { test ! -f b || echo trace >> README.md; }`");
+    let world = World::with(&plan, HONEST, &Settings::default());
+    world.sandbox.write("README.md", "text\n");
+    world.git(&["add", "README.md"]);
+    world.git(&["commit", "-qm", "readme"]);
+    world.run(0);
+    let look = world.last("regression_checked");
+    assert_eq!((look["runs"].as_array().unwrap().len(), &look["held"]), (1, &2.into()), "{look}");
+    assert_eq!(world.sandbox.read("README.md"), "text\n");
+    world.assert_clean();
+}
+
+#[test]
+fn stories_of_earlier_runs_are_looked_at_too() {
+    let world = World::new(TWO, HONEST);
+    world.run_with(&["--story", "US-001"], 0);
+    assert_eq!(world.all("regressed").len(), 0);
+    world.sandbox.write(".verdone/script.toml", BREAKING);
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "another script"]);
+    world.run(0);
+    assert_eq!(text(&world.last("regressed")["story"]), "US-001");
+    assert_eq!(world.finish(), "complete");
+}

@@ -1,0 +1,189 @@
+//! The differential proof: tests that the attempt added or changed, on the tree from before with nothing else of the attempt, and on
+//! its own tree. Both are clean, so that no other file can help.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use verdone_core::check::{Check, CheckOrigin, CheckRun, Terms};
+use verdone_core::id::Oid;
+use verdone_core::machine::Attempt;
+use verdone_core::proof::test_command::{self, Project, TestFile};
+use verdone_core::proof::test_file::{Role, role};
+use verdone_core::proof::{AgentTest, NO_TEST, Seen, Showed, broke_without_the_work, with_the_work, without_the_work};
+use verdone_core::update::{Reporter, Update};
+
+use super::{RUNNING, StepError, io_error};
+use crate::clean_tree::{CleanError, CleanTree};
+use crate::git::{Change, ChangedPath, TreeFile};
+use crate::regular::read_regular;
+use crate::site::Site;
+
+/// A test file that is larger is data.
+const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+
+/// What came of it.
+pub(super) struct Tested {
+    pub(super) tests: AgentTest,
+    /// The tests themselves fail on the attempt's own tree: it is not done.
+    pub(super) wrong: bool,
+}
+
+/// None where the story has checks of its own, or nobody asks for tests.
+pub(super) fn agent_test(
+    site: &mut Site,
+    attempt: &Attempt,
+    tree: &Oid,
+    changes: &[ChangedPath],
+    reporter: &mut dyn Reporter,
+) -> Result<Option<Tested>, StepError> {
+    if !site.asks_for_tests(&attempt.place.story) {
+        return Ok(None);
+    }
+    let Found { files, overlay, mixed } = find(site, tree, changes)?;
+    let mut tests = AgentTest { files: files.iter().map(|file| file.path.clone()).collect(), ..AgentTest::default() };
+    let checks = checks(site, &files);
+    if checks.is_empty() {
+        let mixed = mixed.map(|path| format!("{NO_TEST} in a file of its own; those in {path} cannot be run without its code"));
+        tests.unproven = Some(mixed.unwrap_or_else(|| NO_TEST.to_owned()));
+        return Ok(Some(Tested { tests, wrong: false }));
+    }
+    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref());
+    let before = site.git.overlaid(base, &overlay)?;
+    let wrong = match compare(site, &mut tests, &before, tree, &checks, reporter)? {
+        Showed::Right => false,
+        Showed::Wrong => true,
+        Showed::Nothing(why) => {
+            tests.unproven = Some(why);
+            false
+        }
+    };
+    Ok(Some(Tested { tests, wrong }))
+}
+
+fn compare(
+    site: &mut Site,
+    tests: &mut AgentTest,
+    before: &Oid,
+    after: &Oid,
+    checks: &[Check],
+    reporter: &mut dyn Reporter,
+) -> Result<Showed, StepError> {
+    let seen = match run(site, before, checks, reporter)? {
+        Ok(seen) => seen,
+        Err(error) => return Ok(Showed::Nothing(error.to_string())),
+    };
+    tests.before = runs(&seen);
+    let showed = without_the_work(&seen);
+    if showed != Showed::Right {
+        return Ok(showed);
+    }
+    tests.broken_before = broke_without_the_work(&seen);
+    let seen = match run(site, after, checks, reporter)? {
+        Ok(seen) => seen,
+        Err(error) => return Ok(Showed::Nothing(error.to_string())),
+    };
+    tests.after = runs(&seen);
+    Ok(with_the_work(&seen, site.config.clean.test.is_some()))
+}
+
+fn runs(seen: &[Seen]) -> Vec<CheckRun> {
+    seen.iter().map(|seen| seen.run.clone()).collect()
+}
+
+/// Runs the tests in a clean tree, where one can be made.
+fn run(
+    site: &mut Site,
+    tree: &Oid,
+    checks: &[Check],
+    reporter: &mut dyn Reporter,
+) -> Result<Result<Vec<Seen>, CleanError>, StepError> {
+    let clean = match CleanTree::make(&site.git, tree, &site.root, &site.config.clean, &site.signals) {
+        Ok(clean) => clean,
+        Err(error) => return Ok(Err(error)),
+    };
+    if !clean.submodules().is_empty() {
+        let text = format!("a clean tree has no submodules: {} empty there", clean.submodules().join(", "));
+        reporter.report(Update::Notice { text: &text });
+    }
+    let root = clean.root().to_owned();
+    let mut all = Vec::new();
+    // One by one: a red one says nothing about the next.
+    for check in checks {
+        for run in site.run_checks_in(&root, std::slice::from_ref(check), reporter).map_err(io_error(RUNNING))? {
+            let kept = run.output.as_ref().and_then(|file| read_regular(&site.run_dir.join(file), u64::MAX).ok());
+            let said = kept.map_or_else(|| run.tail.clone(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let tests = test_command::tests_seen(&check.command, &run.outcome, &said);
+            all.push(Seen { run, tests });
+        }
+    }
+    Ok(Ok(all))
+}
+
+struct Found {
+    files: Vec<TestFile>,
+    /// What goes on top of the tree from before: the tests and what they need.
+    overlay: Vec<TreeFile>,
+    /// A file with both code and tests.
+    mixed: Option<String>,
+}
+
+fn find(site: &Site, tree: &Oid, changes: &[ChangedPath]) -> Result<Found, StepError> {
+    let top = site.git.top().to_owned();
+    let inside = site.root.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
+    let (mut files, mut wanted, mut mixed) = (Vec::new(), BTreeSet::new(), None);
+    for change in changes.iter().filter(|change| change.change != Change::Deleted) {
+        let path = change.path.as_path();
+        let text = || {
+            let bytes = read_regular(&top.join(path), LARGEST_FILE).ok()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        // A name that is no text cannot be a word of a kept command.
+        let Some(name) = path.strip_prefix(&inside).ok().and_then(Path::to_str) else { continue };
+        match role(name, text) {
+            Role::Test(runner) => {
+                wanted.insert(change.path.clone());
+                files.push(TestFile { path: name.to_owned(), runner, text: text().unwrap_or_default() });
+            }
+            Role::Support => {
+                wanted.insert(change.path.clone());
+            }
+            Role::Mixed => mixed = mixed.or_else(|| Some(name.to_owned())),
+            Role::Work => {}
+        }
+    }
+    let overlay = if files.is_empty() { Vec::new() } else { site.git.files_of(tree)? };
+    let overlay = overlay.into_iter().filter(|file| wanted.contains(&file.path) && !file.submodule).collect();
+    Ok(Found { files, overlay, mixed })
+}
+
+fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
+    let check = |(name, command)| Check {
+        name,
+        origin: CheckOrigin::AgentTest,
+        command,
+        timeout: site.config.limits.check_time,
+        terms: Terms::default(),
+    };
+    if files.is_empty() {
+        return Vec::new();
+    }
+    if let Some(command) = &site.config.clean.test {
+        return vec![check(("tests of the attempt".to_owned(), test_command::configured(command, files)))];
+    }
+    test_command::usual(files, &project(&site.root, files)).into_iter().map(check).collect()
+}
+
+fn project(root: &Path, files: &[TestFile]) -> Project {
+    let has = |name: &str| root.join(name).is_file();
+    let folders = files.iter().filter_map(|file| file.path.rsplit_once("/tests/").map(|(folder, _)| folder.to_owned()));
+    let cargo_folders = folders.chain([String::new()]).filter(|folder| root.join(folder).join("Cargo.toml").is_file()).collect();
+    let package = read_regular(&root.join("package.json"), LARGEST_FILE).ok();
+    Project {
+        package_json: package.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        gemfile_lock: has("Gemfile.lock"),
+        uv_lock: has("uv.lock"),
+        poetry_lock: has("poetry.lock"),
+        bun_lock: has("bun.lock") || has("bun.lockb"),
+        cargo_folders,
+    }
+}

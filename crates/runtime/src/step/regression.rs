@@ -1,0 +1,163 @@
+//! What was proven, once more on the tree of now: each distinct command of done stories once, as far as the time goes. And the ticks
+//! of those that are broken, undone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use verdone_core::check::{Check, CheckOutcome, CheckRun};
+use verdone_core::id::{Oid, StoryId};
+use verdone_core::machine::{Input, Phase, RegressionReport, State};
+use verdone_core::plan::Status;
+use verdone_core::span::Span;
+use verdone_core::update::{Reporter, Update};
+use verdone_core::verdict::StoryVerdict;
+
+use super::{RUNNING, StepError, io_error};
+use crate::git::{Candidate, PathSet};
+use crate::signal::Stop;
+use crate::site::Site;
+use crate::store::{Store, proven};
+
+/// Stories of earlier runs that are looked at, the last ones of the plan.
+const MOST_EARLIER: usize = 500;
+
+pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let due = due(site, state);
+    if due.is_empty() {
+        return Ok(Input::Regressed(RegressionReport::default()));
+    }
+    let checkpoint = site.checkpoint("before proven stories are checked once more")?;
+    let candidate = site.git.candidate(&checkpoint, &site.candidate_rules())?;
+    let report = look(site, &due, &candidate.tree, reporter)?;
+    // Checks run code of the agent's, and may leave traces: the tree is what was committed, before and after.
+    put_ours_back(site)?;
+    if !site.git.unchanged_since(&candidate)?.is_none() {
+        site.keep().checkpoint_before_restore("after proven stories were checked once more", &site.plan.protected_paths())?;
+        site.keep().restore(&checkpoint)?;
+        site.plan.refresh()?;
+    }
+    Ok(Input::Regressed(report))
+}
+
+/// Undoes the ticks of broken stories, in a commit of its own where git knows the plan.
+pub fn reopen(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let Phase::Reopening { stories } = &state.phase else { return Err(StepError::NoAttempt("the reopening of stories")) };
+    for story in stories {
+        if site.plan.plan().story(story).is_some_and(|story| story.status == Status::Done) {
+            site.plan.mark(story, Status::Open)?;
+        }
+    }
+    let checkpoint = site.checkpoint("before ticks are undone")?;
+    let candidate = site.git.candidate(&checkpoint, &site.candidate_rules())?;
+    let commit = commit(site, &candidate, stories);
+    if commit.is_none() && !candidate.changes.is_empty() {
+        reporter.report(Update::Notice { text: "the plan's ticks were undone; the next commit takes that along" });
+    }
+    Ok(Input::Reopened { commit })
+}
+
+/// A refusal loses nothing: the plan stays as it is, and the next story's commit takes it along.
+fn commit(site: &Site, candidate: &Candidate, stories: &[StoryId]) -> Option<Oid> {
+    let ours: PathSet = site.plan_paths();
+    let only_ours = candidate.changes.iter().all(|change| ours.contains(&change.path));
+    if candidate.changes.is_empty() || !only_ours || !candidate.obstacles.is_empty() {
+        return None;
+    }
+    let subject = if stories.len() == 1 { "chore: a done story is broken" } else { "chore: done stories are broken" };
+    let message = format!("{subject}\n\nVerdone-Run: {}\n", site.run);
+    let insisted = || matches!(site.signals.stop(), Some(Stop::Insisted(_)));
+    let made = site.git.commit_unless(candidate, &message, site.config.commit.timeout.duration(), &insisted);
+    made.ok().map(|commit| commit.id)
+}
+
+/// A command with the stories that it proves.
+type Due = Vec<(Check, Vec<StoryId>)>;
+
+/// Stories that the plan calls done and that have evidence: of this run, and unless it is about one story, of earlier ones.
+fn due(site: &Site, state: &State) -> Due {
+    let earlier = match site.only {
+        Some(_) => BTreeMap::new(),
+        None => proven(&Store::of(&site.root), &site.plan_name()).unwrap_or_default(),
+    };
+    let evident = |verdict: Option<&StoryVerdict>| verdict.is_some_and(|verdict| *verdict > StoryVerdict::Unverified);
+    let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
+    let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
+        .into_iter()
+        .filter(|id| evident(state.verdicts.get(*id)) || evident(earlier.get(*id)))
+        .partition(|id| state.verdicts.contains_key(*id));
+    let before = before.iter().rev().take(MOST_EARLIER).copied();
+    let mut due: Due = Vec::new();
+    let mut places = BTreeMap::new();
+    for story in now.into_iter().chain(before) {
+        for check in site.own_checks(story) {
+            let place = *places.entry(check.command.display()).or_insert_with(|| {
+                due.push((check.clone(), Vec::new()));
+                due.len() - 1
+            });
+            due[place].1.push(story.clone());
+        }
+    }
+    due
+}
+
+fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
+    let (begun, time) = (site.clock.elapsed(), site.config.regression.time.limit());
+    let mut report = RegressionReport::default();
+    let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
+    let mut skipped = BTreeSet::new();
+    for (check, stories) in due {
+        // Green on this very tree, a moment ago in this run.
+        if site.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
+            continue;
+        }
+        let left = time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
+        let (check, cut) = within(check, left);
+        let run = match left {
+            Some(Duration::ZERO) => None,
+            Some(_) | None => site.run_checks(&[check], reporter).map_err(io_error(RUNNING))?.pop(),
+        };
+        let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
+            skipped.extend(stories.iter().cloned());
+            continue;
+        };
+        let interrupted = run.outcome == CheckOutcome::Interrupted;
+        if !run.outcome.passed() && !interrupted {
+            for story in stories {
+                broken.entry(story.clone()).or_default().push(run.clone());
+            }
+        }
+        report.runs.push(run);
+        if interrupted {
+            break;
+        }
+    }
+    let all: BTreeSet<&StoryId> = due.iter().flat_map(|(_, stories)| stories).collect();
+    report.held = all.iter().filter(|story| !broken.contains_key(**story) && !skipped.contains(**story)).count() as u32;
+    report.not_checked = skipped.into_iter().filter(|story| !broken.contains_key(story)).collect();
+    report.broken = broken.into_iter().collect();
+    Ok(report)
+}
+
+/// A check that may take no longer than what is left, and whether that is less than its own time.
+fn within(check: &Check, left: Option<Duration>) -> (Check, bool) {
+    let cut = left.filter(|left| check.timeout.limit().is_none_or(|own| *left < own));
+    match cut {
+        Some(left) => (Check { timeout: Span::from_millis(left.as_millis().max(1) as u64), ..check.clone() }, true),
+        None => (check.clone(), false),
+    }
+}
+
+/// What is not the agent's to write, and its code may have written all the same.
+fn put_ours_back(site: &mut Site) -> Result<(), StepError> {
+    site.mend_home().map_err(io_error("putting .verdone/ back"))?;
+    let aside = site.run_dir.join("undone").join(format!("checks-{}", site.checks_run));
+    site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
+    for (number, settings) in site.settings.iter().enumerate() {
+        let aside = aside.join(format!("settings-{number}"));
+        settings.put_back(&aside).map_err(io_error("putting settings back"))?;
+    }
+    let store = Store::of(&site.root);
+    store.put_back(&site.known_runs, &aside.join("runs")).map_err(io_error("putting .verdone/runs/ back"))?;
+    store.hide().map_err(io_error("hiding the runs from git"))?;
+    Ok(site.plan.put_back()?)
+}
