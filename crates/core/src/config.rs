@@ -22,6 +22,7 @@ use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
 use crate::span::Span;
+use crate::stop::StopSettings;
 use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
@@ -49,6 +50,7 @@ pub struct Config {
     pub prompt: Prompt,
     pub hooks: Hooks,
     pub policy: PolicyConfig,
+    pub stop: StopSettings,
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
     /// Checks that every story has to pass.

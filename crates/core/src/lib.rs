@@ -27,6 +27,7 @@ pub mod sanitise;
 pub mod scope;
 pub mod shell;
 pub mod span;
+pub mod stop;
 pub mod test_outcome;
 pub mod update;
 pub mod verdict;

@@ -19,7 +19,7 @@ mod transcript;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use verdone_core::hook::{HookInput, Response, Role, event_in};
+use verdone_core::hook::{HookEvent, HookInput, Response, Role, event_in};
 use verdone_core::policy::Mode;
 
 use crate::fault;
@@ -34,6 +34,7 @@ pub use attempt::{TurnOf, turn_tests};
 pub use facts::{Asked, facts};
 pub use guard::{Guard, Judgement};
 pub use home::{PolicyInForce, SESSIONS, policy_of};
+pub(crate) use session::make_sessions;
 pub use story::StoryFile;
 pub(crate) use story::tell;
 
@@ -63,6 +64,8 @@ enum Fault {
     Event { asked: String, given: String },
     #[error("the project was not found")]
     NoProject,
+    #[error("the Stop gate: {0}")]
+    Stop(#[from] crate::stop::StopError),
 }
 
 /// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it.
@@ -121,6 +124,11 @@ fn judge(
     speaker.is_about(Some(input.common.event_name.to_string()));
     if let Some(event) = event.filter(|event| Role::of(event) == Role::Guard && *event != input.common.event_name) {
         return Err(Fault::Event { asked: event.to_owned(), given: input.common.event_name.chars().take(64).collect() });
+    }
+    if mode == Mode::Interactive
+        && let HookEvent::Stop { active, .. } = input.event
+    {
+        speaker.gates(home, &input.common.session, active);
     }
     let panics = std::env::var_os(fault::VARIABLE).is_some_and(|fault| fault == PANIC);
     assert!(!panics, "asked for by a test");

@@ -34,6 +34,7 @@ pub mod sessions;
 pub mod signal;
 pub mod site;
 pub mod step;
+pub mod stop;
 pub mod store;
 pub mod template;
 pub mod undo;

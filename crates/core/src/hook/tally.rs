@@ -163,7 +163,13 @@ impl SessionTally {
             Record::Spent(spent) => self.spent = Some(spent),
             Record::Ended { reason } => self.ended = Some(reason),
             Record::Outside { files, .. } => files.into_iter().for_each(|file| self.touch(file)),
-            Record::EndsTurn { .. } | Record::AfterTool { .. } | Record::GitState { .. } | Record::Seen | Record::Failed(_) => {}
+            Record::EndsTurn { .. }
+            | Record::AfterTool { .. }
+            | Record::GitState { .. }
+            | Record::Stop(_)
+            | Record::Incomplete { .. }
+            | Record::Seen
+            | Record::Failed(_) => {}
         }
     }
 

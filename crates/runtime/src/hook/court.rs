@@ -2,7 +2,7 @@
 //! of the core, and what the session keeps of it.
 
 use verdone_core::config::Config;
-use verdone_core::hook::{HookEvent, HookInput, Record, Response, Situation, Target, respond, target};
+use verdone_core::hook::{Answer, HookEvent, HookInput, Record, Response, Situation, Target, respond, target};
 use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
 use super::facts::{Asked, facts};
@@ -11,6 +11,7 @@ use super::session::{Session, redactor};
 use super::story::StoryFile;
 use super::{Fault, after_tool, look, transcript};
 use crate::signal::Signals;
+use crate::stop::Gate;
 
 /// What events are judged by.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +33,15 @@ impl Court<'_> {
         let call = if is_guard(&input.event) { call? } else { call.unwrap_or_default() };
         let deciding = is_guard(&input.event);
         let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story };
-        let context = facts(home, config, &asked);
+        let mut context = facts(home, config, &asked);
+        // A run needs no such gate: its driver is one.
+        let gate = (mode == Mode::Interactive).then(|| Gate::of(&home.root, &home.top, config, &input.common.session));
+        if let (Some(gate), HookEvent::PreToolUse(_), Some(call)) = (&gate, &input.event, &call)
+            && let Some(command) = call.input.get("command").and_then(serde_json::Value::as_str)
+        {
+            gate.sees_command(command);
+            context.held = gate.holds();
+        }
         let session = Session::of(home, &input.common.session);
         let watch = look::look(home, config, input, &session, story);
         let target = match &call {
@@ -40,6 +49,10 @@ impl Court<'_> {
             Some(_) | None => None,
         };
         let briefing = matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, story)).flatten();
+        let briefing = match (&gate, &input.event) {
+            (Some(gate), HookEvent::SessionStart { source }) => joined(gate.begins(*source)?, briefing),
+            _ => briefing,
+        };
         if let Some(cause) = story.fault() {
             return Err(Fault::Story(cause.to_owned()));
         }
@@ -54,17 +67,33 @@ impl Court<'_> {
             watch: watch.as_ref(),
         };
         let mut response = respond(input, &situation);
+        let mut judged = Some(judged);
+        let mut judging = || judged.take().map_or_else(Signals::none, |judged| judged());
+        if let Some(said) = gate.map(|gate| gate.answer(input, &mut judging)).transpose()?.flatten() {
+            if said.answer != Answer::Silent {
+                response.answer = said.answer;
+            }
+            response.records.retain(|record| *record != Record::Seen);
+            response.records.extend(said.records);
+        }
         response.records.splice(0..0, transcript::spent(input));
         let lost = |source| Fault::Files { what: "the session's files", source };
         session.keep(input, &response).map_err(lost)?;
         if response.commands.is_empty() {
             return Ok(response);
         }
-        let signals = judged();
+        let signals = judging();
         let ends = after_tool::run(&response.commands, home, &redactor(), &signals);
         let records: Vec<Record> = response.commands.iter().zip(&ends).map(|(command, end)| command.record(end)).collect();
         session.append_records(input, &records).map_err(lost)?;
         Ok(response.after(&input.common.event_name, &ends))
+    }
+}
+
+fn joined(first: Option<String>, second: Option<String>) -> Option<String> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(format!("{first}\n\n{second}")),
+        (one, None) | (None, one) => one,
     }
 }
 

@@ -72,7 +72,9 @@ impl Guard {
             | Answer::ToolUse(_)
             | Answer::PermissionRequest(_)
             | Answer::Context { .. }
-            | Answer::Block { .. } => None,
+            | Answer::Block { .. }
+            | Answer::Refuse { .. }
+            | Answer::Tell { .. } => None,
         };
         Judgement { answer: response.answer, call, ends_turn }
     }

@@ -215,7 +215,7 @@ pub(super) fn append_fault(sessions: &Path, event: Option<&str>, records: &[Reco
 }
 
 /// The folder ignores itself, so that no commit takes it.
-fn make_sessions(sessions: &Path) -> io::Result<()> {
+pub(crate) fn make_sessions(sessions: &Path) -> io::Result<()> {
     no_link(sessions)?;
     let ignore = sessions.join(".gitignore");
     if fs::symlink_metadata(&ignore).is_ok() {
@@ -291,6 +291,8 @@ fn has_no_text(record: &Record) -> bool {
         | Record::AfterTool { .. }
         | Record::Settings { .. }
         | Record::TurnFailed { .. }
+        | Record::Stop(_)
+        | Record::Incomplete { .. }
         | Record::Failed(_) => false,
     }
 }
