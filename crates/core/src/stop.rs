@@ -15,7 +15,7 @@ mod words;
 
 pub use context::{Tail, tail_of, window_of};
 pub use debris::{Debris, debris_in};
-pub use loop_state::{Current, Frozen, Incomplete, LOOP_VERSION, LoopState, LoopStatusName, Marked, Same};
+pub use loop_state::{Base, Current, Frozen, Incomplete, LOOP_VERSION, LoopState, LoopStatusName, Marked, Same};
 pub use output::{meaningful, places};
 pub use record::{CauseTally, StopRecord, StopTally};
 pub use settings::{OnContext, StopMode, StopSettings};

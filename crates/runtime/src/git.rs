@@ -15,6 +15,7 @@ mod changes;
 mod checkpoint;
 mod command;
 mod commit;
+mod content;
 mod create;
 mod derived;
 mod error;

@@ -114,15 +114,22 @@ impl<'a> Gate<'a> {
             HookEvent::Stop { active, background_tasks, .. } => {
                 turn::judge(self, input, *active, background_tasks.map(serde_json::value::RawValue::get), judging)?
             }
-            HookEvent::SubagentStop { active } => others::subagent(self, input, *active, judging)?,
+            HookEvent::SubagentStop { active } => match others::subagent(self, input, *active, judging)? {
+                Some(judged) => judged,
+                None => return Ok(None),
+            },
             HookEvent::TaskCompleted { task, subject } => {
                 let judged = others::task(self, judging)?;
-                if matches!(judged.1, StopDecision::Yield { .. }) {
+                if !matches!(judged, Some((_, StopDecision::Block { .. }, _))) {
                     self.note_task(task, subject, false, agent)?;
                 }
+                let Some(judged) = judged else { return Ok(None) };
                 judged
             }
-            HookEvent::TeammateIdle { .. } => others::teammate(self, judging)?,
+            HookEvent::TeammateIdle { teammate } => match others::teammate(self, teammate, judging)? {
+                Some(judged) => judged,
+                None => return Ok(None),
+            },
             HookEvent::TaskCreated { task, subject } => {
                 self.note_task(task, subject, true, agent)?;
                 return Ok(None);
@@ -187,7 +194,7 @@ impl<'a> Gate<'a> {
     fn task_is_gone(&self, input: &str) -> Result<(), StopError> {
         let input: serde_json::Value = serde_json::from_str(input).unwrap_or_default();
         match (input["status"].as_str(), input["taskId"].as_str()) {
-            (Some("deleted" | "completed"), Some(task)) => self.note_task(task, "", false, None),
+            (Some("deleted"), Some(task)) => self.note_task(task, "", false, None),
             (Some(_) | None, _) => Ok(()),
         }
     }

@@ -46,7 +46,7 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         max_iterations: args.max_iterations,
         whose: whose.clone(),
     };
-    let armed = arm(request).map_err(refused)?;
+    let armed = arm(request).map_err(|error| refused(&error))?;
     if args.json {
         let session = if let Whose::Session(id) = &whose { Some(id.as_str()) } else { None };
         print_json(&shown(session, &armed.state))?;
@@ -87,8 +87,8 @@ fn own_session(context: &Context, project: &Project) -> Option<String> {
     variable(SESSION).cloned().or_else(|| Loops::of(&project.root).asking().filter(|_| inside))
 }
 
-fn refused(error: ArmError) -> CliError {
-    let hint = match &error {
+fn refused(error: &ArmError) -> CliError {
+    let hint = match error {
         ArmError::Already { .. } => "see `verdone loop status`; `verdone loop stop` in a terminal ends it",
         ArmError::NothingOpen { .. } => "name another plan, or a TASK that the gates decide about",
         ArmError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
@@ -154,7 +154,8 @@ fn lines(state: &LoopState) -> String {
 
 fn shown(session: Option<&str>, state: &LoopState) -> Value {
     let (verified, unproven) = state.counted();
-    let remaining: Vec<&str> = state.open.keys().filter(|id| !state.has_marked(id)).map(|id| id.as_str()).collect();
+    let remaining: Vec<&str> =
+        state.open.keys().filter(|id| !state.has_marked(id)).map(verdone_core::id::StoryId::as_str).collect();
     json!({
         "session": session,
         "status": state.status.name(),

@@ -69,6 +69,13 @@ pub(crate) fn stop_with(world: &World, session: &str, more: &Value) -> Said {
     }
 }
 
+fn name_the_author(world: &mut World) {
+    for name in ["AUTHOR", "COMMITTER"] {
+        world.set(&format!("GIT_{name}_NAME"), "dev");
+        world.set(&format!("GIT_{name}_EMAIL"), "dev@example.org");
+    }
+}
+
 #[track_caller]
 pub(crate) fn stop(world: &World) -> Said {
     stop_with(world, "s1", &json!({}))
@@ -355,10 +362,7 @@ fn a_broken_gate_holds_three_times_and_then_lets_go_and_says_so() {
 #[test]
 fn stories_are_committed_only_where_the_settings_say_so() {
     let mut world = world("[stop]\ncommit = true\n", &[("PLAN.md", PLAN)]);
-    for (name, value) in [("AUTHOR", "dev"), ("COMMITTER", "dev")] {
-        world.set(&format!("GIT_{name}_NAME"), value);
-        world.set(&format!("GIT_{name}_EMAIL"), "dev@example.org");
-    }
+    name_the_author(&mut world);
     world.write("mine.txt", "the user's own\n");
     arm(&world, &["--plan", "PLAN.md"]);
     stop(&world).blocked("test -f one");
@@ -370,6 +374,50 @@ fn stories_are_committed_only_where_the_settings_say_so() {
     world.write("two", "2\n");
     stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
     assert_eq!(world.read("mine.txt"), "the user's own\n");
+}
+
+#[test]
+fn a_commit_alone_is_no_work_and_what_was_red_is_run_again_for_a_new_prompt() {
+    let world = loops(&features(0));
+    arm(&world, &["--plan", "feature_list.json", "--max-iterations", "9"]);
+    world.write("done.txt", "1\n");
+    stop(&world).blocked("NEXT STORY (2)");
+    world.git(&["-c", "user.name=dev", "-c", "user.email=dev@example.org", "commit", "--quiet", "-am", "the agent's own"]);
+    stop(&world).blocked("nothing has changed since it became the story at work");
+    world.write("done.txt", "broken\n");
+    let again = json!({ "stop_hook_active": true });
+    stop(&world).blocked("The check `tests` failed");
+    stop_with(&world, "s1", &again).blocked("The check `tests` failed");
+    stop(&world).let_go("nothing has changed in 3 turns");
+    let verdicts: Vec<Value> = world.records("stop").iter().map(|record| record["verdict"].clone()).collect();
+    assert_eq!(verdicts[2..], [json!("ran"), json!("cached"), json!("ran")]);
+}
+
+#[test]
+fn a_full_context_hands_over_to_a_run_where_the_settings_say_so() {
+    let config = format!("[stop]\non_context = \"spawn\"\n[limits]\nmax_iterations = 1\n[agent.command]\nrun = \"true\"\n{GATE}");
+    let mut world = world(&config, &[("PLAN.md", PLAN)]);
+    name_the_author(&mut world);
+    arm(&world, &["--plan", "PLAN.md"]);
+    let message = json!({ "model": "claude-opus-5-5", "usage": { "input_tokens": 200_000 } });
+    let transcript = world.root.join("t.jsonl");
+    fs::write(&transcript, format!("{{\"type\":\"assistant\",\"message\":{message}}}\n")).unwrap();
+    let full = json!({ "transcript_path": transcript });
+    world.write("dirty.txt", "");
+    stop_with(&world, "s1", &full).let_go("`verdone run PLAN.md` goes on in a fresh session");
+    fs::remove_file(world.work.join("dirty.txt")).unwrap();
+    stop_with(&world, "s1", &full).let_go("`verdone run PLAN.md` starts in the background");
+    assert_eq!(stop_with(&world, "s1", &full), Said::Nothing);
+    let log = || world.read(".verdone/sessions/s1/run.log");
+    let journals = || {
+        let runs = fs::read_dir(world.work.join(".verdone/runs")).into_iter().flatten().flatten();
+        runs.map(|run| fs::read_to_string(run.path().join("journal.jsonl")).unwrap_or_default()).collect::<String>()
+    };
+    let began = std::time::Instant::now();
+    while !journals().contains("\"run_stopped\"") {
+        assert!(began.elapsed() < std::time::Duration::from_mins(1), "{}\n{}", log(), journals());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -114,8 +114,9 @@ fn has_sign(code: &str, sign: &str) -> bool {
     code.match_indices(sign).any(|(at, _)| {
         let before = code[..at].chars().next_back();
         let after = code[at + sign.len()..].chars().next();
-        !before.is_some_and(is_part)
-            && !(whole_word && after.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '=')))
+        let goes_on = after.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '='));
+        let is_whole = !whole_word || !goes_on;
+        is_whole && !before.is_some_and(is_part)
     })
 }
 

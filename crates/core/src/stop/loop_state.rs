@@ -27,10 +27,7 @@ pub struct LoopState {
     #[serde(default)]
     pub blocks: u32,
     /// The tree when the loop began.
-    pub base: String,
-    /// The commit that HEAD was then: lines added since are the session's.
-    #[serde(default)]
-    pub base_commit: Option<Oid>,
+    pub base: Base,
     /// The work tree when the loop began, where stories are committed.
     #[serde(default)]
     pub checkpoint: Option<Checkpoint>,
@@ -93,10 +90,20 @@ pub struct Marked {
 pub struct Current {
     pub story: StoryId,
     /// The tree when it became the one at work.
-    pub base: String,
+    pub base: Base,
     /// Its own checks were seen to fail since.
     #[serde(default)]
     pub was_red: bool,
+}
+
+/// A tree that later ones are compared with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    pub key: String,
+    /// The commit that HEAD was then: lines added since are the session's.
+    pub head: Option<Oid>,
+    /// The same before and after a commit.
+    pub content: String,
 }
 
 /// The last tree and reasons, and how often in a row.

@@ -74,7 +74,7 @@ mod tests {
         ] {
             assert_eq!(places(output), expected, "{output}");
         }
-        let many = (1..100).map(|n| format!("a.rs:{n} ")).collect::<String>();
+        let many = (1..100).map(|n| format!("a.rs:{n}")).collect::<Vec<_>>().join(" ");
         assert_eq!(places(&many).len(), MOST_PLACES);
     }
 

@@ -180,8 +180,7 @@ fn state(text: &str) -> LoopState {
         started_at: String::new(),
         max_blocks: 25,
         blocks: 0,
-        base: "t0".to_owned(),
-        base_commit: None,
+        base: Base::default(),
         checkpoint: None,
         open: frozen.collect(),
         marked: Vec::new(),
@@ -217,7 +216,7 @@ fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
     };
     state.marked.push(marked("US-002"));
     assert_eq!(look(ticked, &state), (Some("US-003".to_owned()), 1, 0));
-    state.current = Some(Current { story: "US-003".into(), base: "t".to_owned(), was_red: false });
+    state.current = Some(Current { story: "US-003".into(), base: Base::default(), was_red: false });
     assert_eq!(look("- [ ] US-000: new\n- [x] US-002: b\n- [ ] US-003: c\n", &state).0.as_deref(), Some("US-003"));
     state.marked.push(marked("US-003"));
     assert_eq!(look(ticked, &state), (None, 0, 0));

@@ -38,15 +38,15 @@ pub(super) fn block(held: &Held, open: &Open) -> String {
 
 fn head(held: &Held) -> String {
     let of = if held.max_blocks > 0 { format!(" of {}", held.max_blocks) } else { String::new() };
-    let mut head = if held.task.is_empty() && held.goes_on.is_empty() {
+    let mut first = if held.task.is_empty() && held.goes_on.is_empty() {
         "CONTINUATION: the work is not done yet.".to_owned()
     } else {
         format!("CONTINUATION: Verdone loop, iteration {}{of}.", held.blocks + 1)
     };
     if !held.task.trim().is_empty() {
-        head.push_str(&format!("\nThe task: {}", line(&held.task)));
+        first.push_str(&format!("\nThe task: {}", line(&held.task)));
     }
-    head
+    first
 }
 
 fn failed(run: &crate::check::CheckRun, room: usize) -> (String, usize) {
@@ -239,11 +239,9 @@ fn line(text: &str) -> String {
 
 /// At most so many characters.
 fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some(_) => {
-            let end = text.char_indices().nth(most - 1).map_or(0, |(at, _)| at);
-            format!("{}…", &text[..end])
-        }
+    if text.char_indices().nth(most).is_none() {
+        return text.to_owned();
     }
+    let end = text.char_indices().nth(most - 1).map_or(0, |(at, _)| at);
+    format!("{}…", &text[..end])
 }

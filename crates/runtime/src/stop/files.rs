@@ -26,7 +26,7 @@ const FAULTS: &str = "gate-faults";
 /// A plan of a hundred thousand stories fits.
 const LARGEST: u64 = 64 * 1024 * 1024;
 /// A command that a hook saw begin has begun.
-const ASKED_COUNTS: Duration = Duration::from_secs(60);
+const ASKED_COUNTS: Duration = Duration::from_mins(1);
 
 /// The sessions of a project, as the gate sees them.
 #[derive(Debug, Clone)]
@@ -139,6 +139,14 @@ impl SessionFiles {
         write(&self.dir.join(LOOP), state)
     }
 
+    /// The same where only counters changed: losing one in a crash holds nobody longer than the limit, and a sync costs more than all
+    /// the rest of an answer.
+    pub(super) fn put_counters(&self, state: &LoopState) -> Result<(), StopError> {
+        let path = self.dir.join(LOOP);
+        let text = serde_json::to_string(state).map_err(|source| StopError::Broken { path: path.clone(), source })?;
+        replace_for_readers(&path, text.as_bytes()).map_err(|source| file_error(&path, source))
+    }
+
     /// Counts a fault without anything that could be broken; says how many there were in a row.
     pub(crate) fn count_fault(&self, active: bool) -> u32 {
         let path = self.dir.join(FAULTS);
@@ -179,6 +187,7 @@ impl SessionFiles {
     pub(super) fn note_task(&self, task: &Task) -> Result<(), StopError> {
         let path = self.dir.join(TASKS);
         let line = serde_json::to_string(task).map_err(|source| StopError::Broken { path: path.clone(), source })?;
+        self.dir.parent().map_or(Ok(()), make)?;
         let append = || {
             fs::create_dir_all(&self.dir)?;
             open_regular(&path, OpenOptions::new().append(true).create(true))?.write_all(format!("{line}\n").as_bytes())

@@ -20,10 +20,10 @@ pub(super) fn subagent(
     input: &HookInput<'_>,
     active: bool,
     judging: impl FnOnce() -> Signals,
-) -> Result<Judged, StopError> {
+) -> Result<Option<Judged>, StopError> {
     let kind = input.common.agent_type.as_deref().unwrap_or_default();
     let agent = input.common.agent_id.as_deref().unwrap_or_default();
-    let Some(state) = state(gate)?.filter(|_| gate.config.stop.holds_subagent(kind)) else { return Ok(not_ours(active)) };
+    let Some(state) = state(gate)?.filter(|_| gate.config.stop.holds_subagent(kind)) else { return Ok(None) };
     let signals = judging();
     let mut open = Open { tasks: gate.files.open_tasks(Some(agent)), ..Open::default() };
     let debris: Vec<Debris> = debris(gate, &state)?.into_iter().filter(|debris| debris.blocking).collect();
@@ -41,7 +41,7 @@ pub(super) fn subagent(
     let mut work = None;
     if !quick.is_empty() {
         let ask = ask(gate, &tree, &quick, ours, None);
-        match verdict(&gate.files.agent_dir(agent)?, &ask, gate.config.stop.wait.duration(), &signals)? {
+        match verdict(&gate.files.agent_dir(agent)?, &ask, !active, gate.config.stop.wait.duration(), &signals)? {
             Seen::Ended { verdict, cached } => {
                 trace.verdict = Some(source(cached));
                 open.failed = verdict.runs.into_iter().filter(|run| !run.outcome.passed()).collect();
@@ -64,30 +64,43 @@ pub(super) fn subagent(
     let held = Held { same, goes_on: "verdone".to_owned(), ..Held::default() };
     let facts = StopFacts { active, work, ..facts(Holder::Loop(held)) };
     let decision = decide(&facts, &gate.config.stop);
-    Ok((facts, decision, trace))
+    Ok(Some((facts, decision, trace)))
 }
 
 /// A task is not complete while what was added for it is not finished.
-pub(super) fn task(gate: &Gate<'_>, judging: impl FnOnce() -> Signals) -> Result<Judged, StopError> {
-    refuse(gate, judging, |debris| debris.blocking)
+pub(super) fn task(gate: &Gate<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<Judged>, StopError> {
+    refuse(gate, judging, None, |debris| debris.blocking)
 }
 
 /// A teammate does not idle while what it used to find a fault is still there.
-pub(super) fn teammate(gate: &Gate<'_>, judging: impl FnOnce() -> Signals) -> Result<Judged, StopError> {
-    refuse(gate, judging, |debris| debris.blocking && debris.debugging)
+pub(super) fn teammate(gate: &Gate<'_>, name: &str, judging: impl FnOnce() -> Signals) -> Result<Option<Judged>, StopError> {
+    refuse(gate, judging, Some(name), |debris| debris.blocking && debris.debugging)
 }
 
-fn refuse(gate: &Gate<'_>, judging: impl FnOnce() -> Signals, counts: fn(&Debris) -> bool) -> Result<Judged, StopError> {
-    let Some(state) = state(gate)? else { return Ok(not_ours(false)) };
+/// `teammate` is held only so often: nobody else would let it idle.
+fn refuse(
+    gate: &Gate<'_>,
+    judging: impl FnOnce() -> Signals,
+    teammate: Option<&str>,
+    counts: fn(&Debris) -> bool,
+) -> Result<Option<Judged>, StopError> {
+    let Some(state) = state(gate)? else { return Ok(None) };
     judging();
     let found: Vec<Debris> = debris(gate, &state)?.into_iter().filter(counts).collect();
     let facts = facts(Holder::Loop(Held::default()));
+    let times = match teammate.filter(|_| !found.is_empty()) {
+        Some(name) => gate.files.count_agent(&format!("teammate {name}"))?,
+        None => 0,
+    };
+    let most = gate.config.stop.same_limit;
     let decision = if found.is_empty() {
         StopDecision::Yield { why: Yield::Complete { verified: 0, unproven: 0 } }
+    } else if most > 0 && times >= most {
+        StopDecision::Yield { why: Yield::Same { times, reason: "debugging is left in the code".to_owned() } }
     } else {
         StopDecision::Block { cause: BlockCause::Debris, reason: debris_words(&found) }
     };
-    Ok((facts, decision, Trace::default()))
+    Ok(Some((facts, decision, Trace::default())))
 }
 
 fn state(gate: &Gate<'_>) -> Result<Option<LoopState>, StopError> {
@@ -96,7 +109,7 @@ fn state(gate: &Gate<'_>) -> Result<Option<LoopState>, StopError> {
 }
 
 fn debris(gate: &Gate<'_>, state: &LoopState) -> Result<Vec<Debris>, StopError> {
-    let added = tree::git(gate.top)?.added_lines(state.base_commit.as_ref())?;
+    let added = tree::git(gate.top)?.added_lines(state.base.head.as_ref())?;
     let own = state.plan.as_ref().and_then(|plan| std::path::Path::new(plan).strip_prefix(gate.top).ok().map(ToOwned::to_owned));
     let theirs = added.iter().filter(|file| own.as_deref() != Some(std::path::Path::new(&file.path)));
     let found = theirs.flat_map(|file| debris_in(&file.path, file.lines.iter().map(|(line, text)| (*line, text.as_str()))));
@@ -113,8 +126,4 @@ fn facts(holder: Holder) -> StopFacts {
         context: None,
         work: Work::Unknown,
     }
-}
-
-fn not_ours(active: bool) -> Judged {
-    (StopFacts { active, ..facts(Holder::Nobody) }, StopDecision::Yield { why: Yield::NotOurs }, Trace::default())
 }

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::id::{Oid, digest};
+use verdone_core::stop::Base;
 
-use crate::git::{Git, GitError, PathSet};
+use crate::git::{Git, GitError, PathSet, Status};
 use crate::project::{GitDirs, HOME};
 use crate::regular::read_regular;
 
@@ -20,13 +21,17 @@ use super::StopError;
 const GIT_DEADLINE: Duration = Duration::from_secs(30);
 /// The content of larger files is not read: their size and times stand for it.
 const LARGEST: u64 = 4 * 1024 * 1024;
+/// The client writes and hides these by itself when a session begins.
+const CLIENTS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Tree {
     pub(super) key: String,
     pub(super) head: Option<Oid>,
     /// Nothing differs from HEAD but what is ours.
     pub(super) clean: bool,
+    status: Status,
+    own: PathSet,
 }
 
 pub(super) fn git(top: &Path) -> Result<Git, StopError> {
@@ -38,7 +43,9 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
 pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
     let status = git.status()?;
-    let own: PathSet = ours.iter().cloned().chain([root.join(HOME)]).filter_map(|path| git.repo_path(&path)).collect();
+    let theirs = CLIENTS.iter().flat_map(|name| [root.join(name), top.join(name)]);
+    let own: PathSet =
+        ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect();
     let mut text = format!("{:?}\n", status.head).into_bytes();
     let mut clean = true;
     for entry in status.entries.iter().filter(|entry| !own.contains(&entry.path)) {
@@ -48,7 +55,23 @@ pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, St
         text.extend_from_slice(&content(&top.join(entry.path.as_path())));
         text.push(b'\n');
     }
-    Ok(Tree { key: digest(&text)[..32].to_owned(), head: status.head, clean })
+    Ok(Tree { key: digest(&text)[..32].to_owned(), head: status.head.clone(), clean, status, own })
+}
+
+impl Tree {
+    /// The tree to compare later ones with.
+    pub(super) fn base(&self, top: &Path) -> Result<Base, StopError> {
+        let content = git(top)?.content(&self.status, &self.own)?;
+        Ok(Base { key: self.key.clone(), head: self.head.clone(), content })
+    }
+
+    /// Whether files differ. A commit alone changes the key and no file.
+    pub(super) fn differs(&self, base: &Base, top: &Path) -> Result<bool, StopError> {
+        if self.key == base.key {
+            return Ok(false);
+        }
+        Ok(self.head == base.head || git(top)?.content(&self.status, &self.own)? != base.content)
+    }
 }
 
 fn content(path: &Path) -> Vec<u8> {

@@ -59,7 +59,7 @@ pub(super) fn judge(
     if let Some(why) = early(&facts, settings) {
         if let Some(mut state) = state.filter(|_| !matches!(why, Yield::Background { .. })) {
             state.let_go = Some(why.words());
-            gate.files.put(&state)?;
+            gate.files.put_counters(&state)?;
         }
         return Ok((facts, StopDecision::Yield { why }, Trace::default()));
     }
@@ -70,7 +70,9 @@ pub(super) fn judge(
         let decision = decide(&facts, settings);
         return Ok((facts, decision, Trace::default()));
     };
-    let looked = Looker { gate, state: &mut state, other: other.iter().map(missing).collect(), signals: &signals }.look()?;
+    let looked =
+        Looker { gate, state: &mut state, other: other.iter().map(missing).collect(), renew: !active, signals: &signals };
+    let looked = looked.look()?;
     facts.work = looked.work;
     if let (Work::Open(open), Holder::Loop(held)) = (&facts.work, &mut facts.holder) {
         held.same = state.count_same(&looked.tree.key, &reasons_of(open));
@@ -91,6 +93,7 @@ fn keep(
     plan: Option<PlanFile>,
 ) -> Result<(), StopError> {
     let mut progress = ProgressState::InProgress;
+    let marked = if let Work::Open(open) = &facts.work { open.marked.is_some() } else { true };
     match decision {
         StopDecision::Block { cause: BlockCause::Verifying, .. } => state.waits += 1,
         StopDecision::Block { .. } => {
@@ -133,7 +136,7 @@ fn keep(
         gate.loops.forget_incomplete()?;
         state.incomplete = None;
     }
-    gate.files.put(state)
+    if marked || !state.is_active() { gate.files.put(state) } else { gate.files.put_counters(state) }
 }
 
 /// A run of its own goes on with the plan, in the background.
@@ -184,6 +187,8 @@ struct Looker<'a> {
     state: &'a mut LoopState,
     /// What other tools say.
     other: Vec<(BlockCause, String)>,
+    /// What was red is run again: the user may have put something right outside the tree.
+    renew: bool,
     signals: &'a Signals,
 }
 
@@ -200,27 +205,27 @@ impl Looker<'_> {
         let ours = plan.as_ref().map(PlanFile::protected_paths).unwrap_or_default();
         let tree = tree::look(self.gate.root, self.gate.top, &ours)?;
         match plan {
-            None => self.by_gates(tree),
+            None => self.by_gates(&tree),
             Some(plan) => self.by_plan(plan, tree, ours),
         }
     }
 
     /// Without a plan the gates alone say whether the task is done.
-    fn by_gates(&mut self, tree: Tree) -> Result<Looked, StopError> {
+    fn by_gates(&mut self, tree: &Tree) -> Result<Looked, StopError> {
         let looked = |work, verdict| Looked { work, tree: tree.clone(), verdict, plan: None };
         let checks = gates(self.gate.config);
         if checks.is_empty() {
             return Ok(looked(Work::Nothing { why: "there is no plan and no gate".to_owned() }, None));
         }
-        let seen = self.verify(&tree, &checks, Vec::new(), None)?;
+        let seen = self.verify(tree, &checks, Vec::new(), None)?;
         let (verdict, source) = match seen {
             Seen::Running { seconds } => return Ok(looked(self.verifying(&checks, seconds), Some("running"))),
             Seen::Ended { verdict, cached } => (verdict, source(cached)),
         };
         let mut open = self.open();
         if verdict.green {
-            let changed = tree.key != self.state.base || self.state.gates_were_red;
-            self.follow(&tree, &verdict);
+            let changed = self.state.gates_were_red || tree.differs(&self.state.base, self.gate.top)?;
+            self.follow(tree, &verdict);
             if changed && open.missing.is_empty() && open.tasks.is_empty() {
                 return Ok(looked(Work::Complete { verified: 0, unproven: 0 }, Some(source)));
             }
@@ -231,7 +236,7 @@ impl Looker<'_> {
             }
         } else {
             self.state.gates_were_red = true;
-            self.follow(&tree, &verdict);
+            self.follow(tree, &verdict);
             self.add_failures(&mut open, &verdict);
         }
         Ok(looked(Work::Open(open), Some(source)))
@@ -247,7 +252,7 @@ impl Looker<'_> {
         let story = view.stories[index].clone();
         let mut current = match &self.state.current {
             Some(current) if current.story == story.id => current.clone(),
-            Some(_) | None => Current { story: story.id.clone(), base: tree.key.clone(), was_red: false },
+            Some(_) | None => Current { story: story.id.clone(), base: tree.base(self.gate.top)?, was_red: false },
         };
         let own = self.own_checks(&story);
         let has_own = !own.is_empty();
@@ -259,9 +264,9 @@ impl Looker<'_> {
         }
         // Work for a story with checks of its own may have been done together with an earlier one.
         let changed = if has_own {
-            tree.key != self.state.base || current.was_red || self.gate.config.red_check == RedPolicy::Accept
+            current.was_red || self.gate.config.red_check == RedPolicy::Accept || tree.differs(&self.state.base, self.gate.top)?
         } else {
-            tree.key != current.base
+            tree.differs(&current.base, self.gate.top)?
         };
         let commit = if changed { self.commit_ask(&story, plan.path()) } else { None };
         let (verdict, source) = match self.verify(&tree, &checks, ours, commit)? {
@@ -271,8 +276,8 @@ impl Looker<'_> {
             }
             Seen::Ended { verdict, cached } => (verdict, source(cached)),
         };
-        if current.base == tree.key {
-            current.base.clone_from(&verdict.tree);
+        if current.base.key == tree.key {
+            current.base.key.clone_from(&verdict.tree);
         }
         self.follow(&tree, &verdict);
         let mut open = self.open();
@@ -336,7 +341,7 @@ impl Looker<'_> {
             verdict: worth,
             tree: verdict.tree.clone(),
             at: jiff::Timestamp::now().to_string(),
-            commit: commit.clone(),
+            commit,
         });
         self.state.current = None;
         let mut view = plan.plan().clone();
@@ -349,11 +354,8 @@ impl Looker<'_> {
             };
             return Ok(Looked { work, tree, verdict: Some(source), plan: Some(plan) });
         };
-        // After a commit the same files are another tree.
-        let base = match commit {
-            Some(_) => tree::look(self.gate.root, self.gate.top, &plan.protected_paths())?.key,
-            None => verdict.tree.clone(),
-        };
+        // Checks may have made files, and a commit is another tree of the same ones.
+        let base = tree::look(self.gate.root, self.gate.top, &plan.protected_paths())?.base(self.gate.top)?;
         let next = view.stories[index].clone();
         self.state.current = Some(Current { story: next.id.clone(), base, was_red: false });
         open.marked = Some((story.id.clone(), worth));
@@ -400,7 +402,7 @@ impl Looker<'_> {
     fn verify(&self, tree: &Tree, checks: &[Check], ours: Vec<PathBuf>, commit: Option<CommitAsk>) -> Result<Seen, StopError> {
         let config = self.gate.config;
         let ask = ask(self.gate, tree, checks, ours, commit);
-        verdict(&self.gate.files.dir, &ask, config.stop.wait.duration(), self.signals)
+        verdict(&self.gate.files.dir, &ask, self.renew, config.stop.wait.duration(), self.signals)
     }
 
     fn commit_ask(&self, story: &Story, plan: &Path) -> Option<CommitAsk> {
@@ -423,8 +425,8 @@ impl Looker<'_> {
 
     /// Files that the checks themselves made are no work of the agent's.
     fn follow(&mut self, tree: &Tree, verdict: &Verdict) {
-        if self.state.base == tree.key {
-            self.state.base.clone_from(&verdict.tree);
+        if self.state.base.key == tree.key {
+            self.state.base.key.clone_from(&verdict.tree);
         }
     }
 

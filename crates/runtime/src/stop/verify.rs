@@ -78,11 +78,15 @@ pub(super) enum Seen {
     Running { seconds: u64 },
 }
 
-/// The verdict on this tree; runs what has to be run, and waits for it.
-pub(super) fn verdict(dir: &Path, ask: &Ask, wait: Duration, signals: &Signals) -> Result<Seen, StopError> {
+/// The verdict on this tree; runs what has to be run, and waits for it. With `renew` a verdict that is not green is not good enough.
+pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signals: &Signals) -> Result<Seen, StopError> {
     let id = ask.id();
     if let Some(verdict) = answered(dir, &id)? {
-        return Ok(Seen::Ended { verdict, cached: true });
+        if verdict.green || !renew {
+            return Ok(Seen::Ended { verdict, cached: true });
+        }
+        let old = dir.join(VERDICT);
+        fs::remove_file(&old).map_err(|source| file_error(&old, source))?;
     }
     fs::create_dir_all(dir).map_err(|source| file_error(dir, source))?;
     let began = Instant::now();

@@ -12,7 +12,9 @@ pub(super) fn run(json: bool, context: &Context) -> Outcome {
     let project = context.project()?;
     let found = stops(&own_sessions(&project.root))?;
     let mut tally = StopTally::default();
-    found.iter().for_each(|stop| tally.add(&stop.record));
+    for stop in &found {
+        tally.add(&stop.record);
+    }
     if json {
         let listed: Vec<_> = found
             .iter()
