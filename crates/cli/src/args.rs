@@ -5,6 +5,7 @@ mod control;
 mod done;
 mod install;
 mod land;
+mod loops;
 mod policy;
 mod verify;
 
@@ -18,6 +19,7 @@ pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs,
 pub(crate) use done::{ClaimArgs, DoneArgs};
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
+pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 pub(crate) use verify::{GatesArgs, VerifyArgs};
 
@@ -102,6 +104,8 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     #[command(subcommand)]
     Policy(PolicyCommand),
+    #[command(subcommand)]
+    Loop(LoopCommand),
     Hook(HookArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -334,18 +338,23 @@ pub(crate) struct StatusArgs {
 
 /// Print what happened in the last run, event by event.
 ///
-/// With --follow it goes on until the run ends.
+/// With --follow it goes on until the run ends. With --stops it shows instead what the Stop gate decided in your own sessions, with
+/// the reasons, and how long each verdict took.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone log
   verdone log --follow
-  verdone log --json")]
+  verdone log --json
+  verdone log --stops          what the Stop gate decided, and why")]
 pub(crate) struct LogArgs {
     /// Wait for more until the run ends.
     #[arg(long, short)]
     pub follow: bool,
-    /// Print one JSON event a line.
+    /// Show the decisions of the Stop gate instead, and a summary.
+    #[arg(long, conflicts_with = "follow")]
+    pub stops: bool,
+    /// Print one JSON event a line; of --stops one object.
     #[arg(long)]
     pub json: bool,
 }

@@ -17,6 +17,7 @@ mod install;
 mod land;
 mod latest;
 mod log;
+mod loops;
 mod man;
 mod plan;
 mod policy;
@@ -41,6 +42,7 @@ use verdone_runtime::fault;
 use verdone_runtime::hook;
 use verdone_runtime::plan_file::PlanRequest;
 use verdone_runtime::project::{Project, find_git_top};
+use verdone_runtime::stop as gate;
 use verdone_runtime::watchdog;
 
 use crate::args::{Cli, ColorWhen, Command, HookArgs};
@@ -103,6 +105,9 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|name| name == watchdog::ARGUMENT) {
         return watchdog::main(&arguments[2..]);
     }
+    if arguments.get(1).is_some_and(|name| name == gate::ARGUMENT) {
+        return gate::main(&arguments[2..]);
+    }
     let asks_for_help = || arguments.iter().any(|argument| argument == "--help" || argument == "-h");
     if arguments.get(1).is_some_and(|name| name == hook::ARGUMENT) && !asks_for_help() {
         return hook::main(&arguments[2..]);
@@ -160,6 +165,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Demo(args) => demo::run(&args, context),
         Command::Config(command) => config::run(&command, context),
         Command::Policy(command) => policy::run(&command, context),
+        Command::Loop(command) => loops::run(&command, context),
         Command::Hook(args) => hook(&args, context),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, context),

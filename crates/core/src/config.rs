@@ -27,6 +27,7 @@ use crate::money::Usd;
 use crate::policy::PolicyConfig;
 use crate::proof::OwnCheck;
 use crate::span::Span;
+use crate::stop::StopSettings;
 use crate::tamper::TamperSettings;
 use crate::verdict::RedPolicy;
 
@@ -59,6 +60,7 @@ pub struct Config {
     pub hooks: Hooks,
     pub policy: PolicyConfig,
     pub tamper: TamperSettings,
+    pub stop: StopSettings,
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
     pub gates: GateSettings,

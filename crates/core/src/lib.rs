@@ -32,6 +32,7 @@ pub mod scope;
 pub mod shell;
 pub mod source;
 pub mod span;
+pub mod stop;
 pub mod tamper;
 pub mod test_outcome;
 pub mod update;

@@ -130,6 +130,8 @@ impl ToolCall {
 #[derive(Debug, Clone, Default)]
 pub struct PolicyContext {
     pub mode: Mode,
+    /// A loop holds the session: its agent may not take the gate away.
+    pub held: bool,
     /// Top of the work tree.
     pub root: String,
     pub cwd: String,

@@ -89,7 +89,7 @@ fn assert_has_all(text: &str, program: &str) {
         let about_tools = ["PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"].contains(&event);
         assert_eq!(*matcher, if about_tools { json!("*") } else { Value::Null }, "{event}");
         let timeout = handler["timeout"].clone();
-        assert!(timeout.as_u64().is_some_and(|seconds| (1..=60).contains(&seconds)), "{event}: {timeout}");
+        assert!(timeout.as_u64().is_some_and(|seconds| (1..=120).contains(&seconds)), "{event}: {timeout}");
         assert_eq!(*handler, json!({"type": "command", "command": program, "args": ["hook"], "timeout": timeout}), "{event}");
     }
 }

@@ -7,6 +7,7 @@
 //! Everything else reads, or writes objects and refs under `refs/verdone/` and `refs/notes/verdone`, or makes and removes linked
 //! work trees, or lays a tree out elsewhere. Processes are what costs time here, so each question is put to as few of them as possible.
 
+mod added;
 mod branch;
 mod candidate;
 mod chain;
@@ -16,6 +17,7 @@ mod clean_tree;
 mod command;
 mod commit;
 mod compare;
+mod content;
 mod create;
 mod derived;
 mod error;
@@ -48,6 +50,7 @@ use std::time::Duration;
 
 use verdone_core::id::Oid;
 
+pub use added::AddedLines;
 pub use branch::Answered;
 pub use candidate::{Candidate, CandidateRules, Drift, History, Obstacle};
 pub use chain::{ChainEntry, ChainKind};

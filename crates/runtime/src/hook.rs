@@ -19,7 +19,7 @@ mod transcript;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use verdone_core::hook::{HookInput, Response, Role, event_in};
+use verdone_core::hook::{HookEvent, HookInput, Response, Role, event_in};
 use verdone_core::policy::{Mode, look_only};
 
 use crate::fault;
@@ -36,7 +36,7 @@ pub use facts::{Asked, facts};
 pub use guard::{Guard, Judgement, Pending};
 pub(crate) use home::lessons;
 pub use home::{PolicyInForce, SESSIONS, policy_of};
-pub(crate) use session::append_in;
+pub(crate) use session::{append_in, make_sessions};
 pub use story::StoryFile;
 pub(crate) use story::tell;
 
@@ -68,6 +68,8 @@ enum Fault {
     Event { asked: String, given: String },
     #[error("the project was not found")]
     NoProject,
+    #[error("the Stop gate: {0}")]
+    Stop(#[from] crate::stop::StopError),
 }
 
 /// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it.
@@ -127,6 +129,11 @@ fn judge(
     if let Some(event) = event.filter(|event| Role::of(event) == Role::Guard && *event != input.common.event_name) {
         return Err(Fault::Event { asked: event.to_owned(), given: input.common.event_name.chars().take(64).collect() });
     }
+    if mode == Mode::Interactive
+        && let HookEvent::Stop { active, .. } = input.event
+    {
+        speaker.gates(home, &input.common.session, active);
+    }
     let panics = std::env::var_os(fault::VARIABLE).is_some_and(|fault| fault == PANIC);
     assert!(!panics, "asked for by a test");
     let settings = settings?;
@@ -138,12 +145,13 @@ fn judge(
     // What comes of a tool is counted for the turn; for everything else the story need not be read.
     let home = &home.in_turn(if court::is_after(&input.event) { story.turn() } else { None });
     let court = Court { home, mode, config: &settings.config, rules: &rules, story: &story };
-    match court.answer(&input)? {
+    let mut judging = || {
+        speaker.has_judged();
+        // A client that loses patience ends us by a signal: then the command has to end, too.
+        Signals::install().unwrap_or_else(|_| Signals::none())
+    };
+    match court.answer(&input, &mut judging)? {
         Answered::Now(response) => Ok(*response),
-        Answered::After(errand) => {
-            speaker.has_judged();
-            // A client that loses patience ends us by a signal: then the command has to end, too.
-            errand.run(&Signals::install().unwrap_or_else(|_| Signals::none()), Company::Alone)
-        }
+        Answered::After(errand) => errand.run(&judging(), Company::Alone),
     }
 }

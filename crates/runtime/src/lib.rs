@@ -42,6 +42,7 @@ pub mod sessions;
 pub mod signal;
 pub mod site;
 pub mod step;
+pub mod stop;
 pub mod store;
 pub mod tamper;
 pub mod template;

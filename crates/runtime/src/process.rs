@@ -5,6 +5,7 @@
 
 mod background;
 mod companion;
+mod detached;
 mod environment;
 mod flow;
 mod program;
@@ -27,6 +28,7 @@ use crate::signal::Signals;
 
 pub use background::Background;
 pub use companion::{Companion, Heard};
+pub(crate) use detached::{own_session, start_detached};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flow::Flow;

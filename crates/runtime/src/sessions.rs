@@ -3,6 +3,7 @@
 
 mod faults;
 mod lines;
+mod stops;
 
 use std::fs;
 use std::io;
@@ -16,6 +17,7 @@ use crate::project::HOME;
 pub(crate) use lines::each_line;
 
 pub use faults::{FaultWatch, faults};
+pub use stops::{StoredStop, stops};
 
 /// The name of the folder, beside the user's settings and in the directory of each run.
 pub const FOLDER: &str = "sessions";

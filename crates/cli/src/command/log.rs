@@ -1,5 +1,7 @@
 //! `verdone log`: the journal, line by line, and with `--follow` as it grows.
 
+mod stops;
+
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -18,6 +20,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PART: usize = 64 * 1024;
 
 pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
+    if args.stops {
+        return stops::run(args.json, context);
+    }
     let (project, stored) = latest(context)?;
     let mut reader = JournalReader::open(&stored.journal())?;
     let mut ended = show(&mut reader, args, context)?;

@@ -16,5 +16,6 @@ mod runs;
 mod service;
 mod skipping;
 mod soak;
+mod stop_gate;
 mod trouble;
 mod world;

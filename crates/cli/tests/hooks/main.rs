@@ -13,6 +13,8 @@ mod memory;
 mod policy;
 mod rules;
 mod scope;
+mod stop_gate;
+mod stop_others;
 mod tests_seen;
 mod valid;
 mod world;

@@ -22,10 +22,15 @@ pub(crate) fn answer(event: &str, stdout: &str) -> Result<Option<Value>, String>
 fn check(event: &str, top: &Map<String, Value>) -> Result<(), String> {
     if top.contains_key("decision") {
         keys(top, &["decision", "reason"])?;
-        if !matches!(event, "UserPromptSubmit" | "ConfigChange" | "PostToolUse" | "PostToolUseFailure") {
+        let blockable = ["UserPromptSubmit", "ConfigChange", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop"];
+        if !blockable.contains(&event) {
             return Err(format!("a block of {event}"));
         }
         return if top["decision"] == "block" { text(top, "reason") } else { Err("decision is not `block`".to_owned()) };
+    }
+    if top.contains_key("systemMessage") {
+        keys(top, &["systemMessage"])?;
+        return if event == "Stop" { text(top, "systemMessage") } else { Err(format!("a message of {event}")) };
     }
     if top.contains_key("continue") {
         keys(top, &["continue", "stopReason"])?;
@@ -88,7 +93,9 @@ fn what_the_client_would_ignore_is_refused_here() {
         ("PreToolUse", "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\"}}\n"),
         ("PermissionRequest", "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\"}}\n"),
         ("PermissionRequest", "{\"hookSpecificOutput\":{\"hookEventName\":\"PermissionRequest\",\"decision\":\"deny\"}}\n"),
-        ("Stop", "{\"decision\":\"block\",\"reason\":\"x\"}\n"),
+        ("PostToolBatch", "{\"decision\":\"block\",\"reason\":\"x\"}\n"),
+        ("TaskCompleted", "{\"decision\":\"block\",\"reason\":\"x\"}\n"),
+        ("Stop", "{\"decision\":\"block\"}\n"),
         ("ConfigChange", "{\"decision\":\"block\",\"reason\":\"\"}\n"),
         ("PreToolUse", "{\"continue\":false,\"stopReason\":\"x\"}\n"),
         ("PostToolUse", "{\"continue\":true,\"stopReason\":\"x\"}\n"),

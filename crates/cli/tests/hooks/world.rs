@@ -45,18 +45,27 @@ impl World {
 
     /// In a run, which told its hooks this story; with a repository that git can be asked about.
     pub(crate) fn in_run(story: &Value) -> Self {
+        let mut world = Self::with_repository(&[]);
+        world.set("VERDONE_RUN", RUN);
+        world.write(&format!(".verdone/runs/{RUN}/story.json"), &story.to_string());
+        world.write(".verdone/.gitignore", "*\n");
+        world
+    }
+
+    /// A repository with one commit, which holds these files too.
+    pub(crate) fn with_repository(files: &[(&str, &str)]) -> Self {
         let mut world = Self::new();
         fs::remove_dir_all(world.work.join(".git")).unwrap();
         world.set("PATH", &std::env::var("PATH").unwrap());
         world.git(&["init", "--quiet", "--initial-branch=main"]);
         world.write("src/a.rs", "fn a() {}\n");
         world.write("README.md", "Read me.\n");
+        for (name, text) in files {
+            world.write(name, text);
+        }
         world.git(&["add", "."]);
         let name = ["-c", "user.name=dev", "-c", "user.email=dev@example.org"];
         world.git(&[&name[..], &["commit", "--quiet", "-m", "initial"]].concat());
-        world.set("VERDONE_RUN", RUN);
-        world.write(&format!(".verdone/runs/{RUN}/story.json"), &story.to_string());
-        world.write(".verdone/.gitignore", "*\n");
         world
     }
 

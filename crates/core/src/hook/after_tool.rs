@@ -207,9 +207,12 @@ impl Response {
             self.answer = match self.answer {
                 Answer::Silent => Answer::Context { event: event.to_owned(), text: told },
                 Answer::Context { event, text } => Answer::Context { event, text: format!("{text}\n\n{told}") },
-                other @ (Answer::ToolUse(_) | Answer::PermissionRequest(_) | Answer::Block { .. } | Answer::EndTurn { .. }) => {
-                    other
-                }
+                other @ (Answer::ToolUse(_)
+                | Answer::PermissionRequest(_)
+                | Answer::Block { .. }
+                | Answer::EndTurn { .. }
+                | Answer::Refuse { .. }
+                | Answer::Tell { .. }) => other,
             };
         }
         self

@@ -20,6 +20,10 @@ pub enum Answer {
     Block { reason: String },
     /// After a tool: the turn is over. The reason is for the user; the agent does not get to read it.
     EndTurn { reason: String },
+    /// To events that know no object: it does not happen, by exit code 2 and the reason on standard error.
+    Refuse { reason: String },
+    /// Something for the user to see.
+    Tell { text: String },
 }
 
 /// An explicit decision; no opinion is [`Answer::Silent`].
@@ -35,19 +39,21 @@ impl Answer {
         match self {
             Self::ToolUse(Permission::Deny { reason })
             | Self::PermissionRequest(Permission::Deny { reason })
-            | Self::Block { reason } => Some(said(reason)),
+            | Self::Block { reason }
+            | Self::Refuse { reason } => Some(said(reason)),
             Self::ToolUse(Permission::Allow)
             | Self::PermissionRequest(Permission::Allow)
             | Self::Silent
             | Self::Context { .. }
-            | Self::EndTurn { .. } => None,
+            | Self::EndTurn { .. }
+            | Self::Tell { .. } => None,
         }
     }
 
     /// The object to print, if there is one.
     pub fn to_json(&self) -> Option<Value> {
         match self {
-            Self::Silent => None,
+            Self::Silent | Self::Refuse { .. } => None,
             Self::ToolUse(Permission::Allow) => {
                 Some(json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": "allow" } }))
             }
@@ -72,6 +78,7 @@ impl Answer {
             })),
             Self::Block { reason } => Some(json!({ "decision": "block", "reason": said(reason) })),
             Self::EndTurn { reason } => Some(json!({ "continue": false, "stopReason": said(reason) })),
+            Self::Tell { text } => Some(json!({ "systemMessage": cut(text) })),
         }
     }
 }

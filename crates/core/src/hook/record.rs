@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tally::Spent;
 use crate::policy::{Decision, Source};
+use crate::stop::StopRecord;
 use crate::test_outcome::TestOutcome;
 use crate::verdict::PolicyVerdict;
 
@@ -109,6 +110,13 @@ pub enum Record {
     /// It was finished or deleted.
     TaskClosed {
         task: String,
+    },
+    /// Whether a turn, a subagent or a task could end.
+    Stop(StopRecord),
+    /// The session ended with a loop's work open.
+    Incomplete {
+        story: Option<String>,
+        reason: String,
     },
     /// Anything else; the event's name is beside it.
     Seen,

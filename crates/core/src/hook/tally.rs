@@ -170,6 +170,8 @@ impl SessionTally {
             | Record::Recalled { .. }
             | Record::TaskOpened { .. }
             | Record::TaskClosed { .. }
+            | Record::Stop(_)
+            | Record::Incomplete { .. }
             | Record::Seen
             | Record::Failed(_) => {}
         }

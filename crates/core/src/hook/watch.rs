@@ -242,7 +242,9 @@ fn join(answer: Answer, event: &str, said: String, blocks: bool) -> Answer {
         Answer::Block { reason } => (reason, true),
         // The turn is over, and what it did is rolled back: there is nobody to tell.
         Answer::EndTurn { .. } => return answer,
-        Answer::Silent | Answer::ToolUse(_) | Answer::PermissionRequest(_) => (String::new(), false),
+        Answer::Silent | Answer::ToolUse(_) | Answer::PermissionRequest(_) | Answer::Refuse { .. } | Answer::Tell { .. } => {
+            (String::new(), false)
+        }
     };
     let text = if before.is_empty() { said } else { format!("{before}\n\n{said}") };
     if blocks || blocked { Answer::Block { reason: text } } else { Answer::Context { event: event.to_owned(), text } }

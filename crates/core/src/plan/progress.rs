@@ -110,6 +110,13 @@ pub fn edit_status(text: &str, status: &LoopStatus) -> String {
     lines.concat()
 }
 
+/// The limit that a `progress.txt` names.
+pub fn max_iterations_in(text: &str) -> Option<u32> {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let line = &lines[find(&lines, "Max Iterations")?];
+    line.split_once(':')?.1.split_whitespace().next()?.parse().ok().filter(|most| *most > 0)
+}
+
 fn find(lines: &[String], name: &str) -> Option<usize> {
     lines.iter().position(|line| {
         line.strip_prefix("- ").and_then(|line| line.strip_prefix(name)).is_some_and(|rest| rest.starts_with(':'))

@@ -14,7 +14,7 @@ pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Dec
     let mut best = by_table(call, context);
     best.unknown = acts.script.unknown.first().map(|unknown| unknown.why.words().to_owned());
     let users = acts.on_the_users_repository(context);
-    for rule in rules.iter().filter(|rule| is_for(rule, &call.tool) && is_in_force(rule, context.mode)) {
+    for rule in rules.iter().filter(|rule| is_for(rule, &call.tool) && is_in_force(rule, context)) {
         let Some(hit) = rule.matcher.look(call, relevant(rule, &acts, &users), context) else { continue };
         let Some(verdict) = verdict_of(rule, &hit, context.on_unknown) else { continue };
         if verdict > best.verdict || (verdict == best.verdict && best.rule.is_none() && best.reason.is_empty()) {
@@ -50,9 +50,9 @@ fn is_for(rule: &Rule, tool: &str) -> bool {
     rule.tools.is_empty() || rule.tools.iter().any(|glob| fits(glob, tool))
 }
 
-/// In their own sessions users may tell an agent to start or undo a run.
-fn is_in_force(rule: &Rule, mode: Mode) -> bool {
-    mode == Mode::Run || rule.family != Family::Itself
+/// In their own sessions users may tell an agent to start or undo a run, unless a loop holds the session.
+fn is_in_force(rule: &Rule, context: &PolicyContext) -> bool {
+    context.mode == Mode::Run || context.held || rule.family != Family::Itself
 }
 
 fn relevant<'a>(rule: &Rule, all: &'a Acts, users: &'a Acts) -> &'a Acts {

@@ -13,6 +13,7 @@ use super::session::{Session, redactor};
 use super::story::StoryFile;
 use super::{Fault, look, transcript};
 use crate::signal::Signals;
+use crate::stop::Gate;
 
 /// What events are judged by.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +72,8 @@ fn lost(source: std::io::Error) -> Fault {
 }
 
 impl Court<'_> {
-    pub(super) fn answer(&self, input: &HookInput<'_>) -> Result<Answered, Fault> {
+    /// `judging` is called where the answer has to wait for a verification: from then on the hook's own deadline is off.
+    pub(super) fn answer(&self, input: &HookInput<'_>, judging: &mut dyn FnMut() -> Signals) -> Result<Answered, Fault> {
         let Self { home, mode, config, rules, story } = *self;
         let policy = &config.policy;
         let call = input.call().map(|call| call.for_policy(&input.common.event_name)).transpose();
@@ -79,7 +81,15 @@ impl Court<'_> {
         let call = if is_guard(&input.event) { call? } else { call.unwrap_or_default() };
         let deciding = is_guard(&input.event);
         let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story };
-        let context = facts(home, config, &asked);
+        let mut context = facts(home, config, &asked);
+        // A run needs no such gate: its driver is one.
+        let gate = (mode == Mode::Interactive).then(|| Gate::of(&home.root, &home.top, config, &input.common.session));
+        if let (Some(gate), HookEvent::PreToolUse(_), Some(call)) = (&gate, &input.event, &call)
+            && let Some(command) = call.input.get("command").and_then(serde_json::Value::as_str)
+        {
+            gate.sees_command(command);
+            context.held = gate.holds();
+        }
         let session = Session::of(home, &input.common.session);
         let watch = look::look(home, config, input, &session, story);
         let target = match &call {
@@ -87,6 +97,10 @@ impl Court<'_> {
             Some(_) | None => None,
         };
         let briefing = matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, story)).flatten();
+        let briefing = match (&gate, &input.event) {
+            (Some(gate), HookEvent::SessionStart { source }) => joined(gate.begins(*source)?, briefing),
+            _ => briefing,
+        };
         if let Some(cause) = story.fault() {
             return Err(Fault::Story(cause.to_owned()));
         }
@@ -101,6 +115,13 @@ impl Court<'_> {
             watch: watch.as_ref(),
         };
         let mut response = respond(input, &situation);
+        if let Some(said) = gate.map(|gate| gate.answer(input, judging)).transpose()?.flatten() {
+            if said.answer != Answer::Silent {
+                response.answer = said.answer;
+            }
+            response.records.retain(|record| *record != Record::Seen);
+            response.records.extend(said.records);
+        }
         response.records.splice(0..0, transcript::spent(input));
         if let HookEvent::SessionStart { .. } = input.event {
             let text = lessons(&home.root).unwrap_or_default();
@@ -113,6 +134,13 @@ impl Court<'_> {
         }
         let (event, agent) = (input.common.event_name.to_string(), input.common.agent_id.as_deref().map(str::to_owned));
         Ok(Answered::After(Box::new(Errand { home: home.clone(), session, event, agent, response })))
+    }
+}
+
+fn joined(first: Option<String>, second: Option<String>) -> Option<String> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(format!("{first}\n\n{second}")),
+        (one, None) | (None, one) => one,
     }
 }
 

@@ -120,7 +120,9 @@ impl Guard {
             | Answer::ToolUse(_)
             | Answer::PermissionRequest(_)
             | Answer::Context { .. }
-            | Answer::Block { .. } => None,
+            | Answer::Block { .. }
+            | Answer::Refuse { .. }
+            | Answer::Tell { .. } => None,
         };
         Judgement { answer, call, ends_turn, pending }
     }
@@ -129,7 +131,7 @@ impl Guard {
         let input = HookInput::parse(bytes)?;
         let story = StoryFile::at(run_dir);
         let court = Court { home: &self.home, mode: Mode::Run, config: &self.settings.config, rules: &self.rules, story: &story };
-        let answered = court.answer(&input)?;
+        let answered = court.answer(&input, &mut Signals::none)?;
         // Only what was asked about before it ran is judged.
         let call = match &input.event {
             HookEvent::PreToolUse(call) => call.id.as_deref().map(str::to_owned),

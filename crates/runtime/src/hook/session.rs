@@ -233,7 +233,7 @@ pub(crate) fn append_in(sessions: &Path, session: Option<&str>, name: &str, line
 }
 
 /// The folder ignores itself, so that no commit takes it.
-fn make_sessions(sessions: &Path) -> io::Result<()> {
+pub(crate) fn make_sessions(sessions: &Path) -> io::Result<()> {
     no_link(sessions)?;
     let ignore = sessions.join(".gitignore");
     if fs::symlink_metadata(&ignore).is_ok() {
@@ -317,6 +317,8 @@ fn has_no_text(record: &Record) -> bool {
         | Record::Recalled { .. }
         | Record::TaskOpened { .. }
         | Record::TaskClosed { .. }
+        | Record::Stop(_)
+        | Record::Incomplete { .. }
         | Record::Failed(_) => false,
     }
 }

@@ -12,10 +12,12 @@ use std::thread;
 use std::time::Duration;
 
 use verdone_core::hook::{Answer, Cause, Role, fail};
+use verdone_core::id::encode_component;
 use verdone_core::policy::{Mode, OnFailure};
 
 use super::home::Home;
 use super::session::{FAULTS, append_fault};
+use crate::stop::{self, SessionFiles};
 
 /// Far above what any call takes, far below the patience of the client.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -33,6 +35,8 @@ struct Shared {
     event: Mutex<Option<String>>,
     on_failure: OnceLock<OnFailure>,
     sessions: OnceLock<PathBuf>,
+    /// The session that a loop holds, and whether the turn goes on because of that.
+    gate: OnceLock<(SessionFiles, bool)>,
 }
 
 impl Speaker {
@@ -45,6 +49,7 @@ impl Speaker {
             event: Mutex::new(event.map(str::to_owned)),
             on_failure: OnceLock::new(),
             sessions: OnceLock::new(),
+            gate: OnceLock::new(),
         };
         let speaker = Self(Arc::new(shared));
         let panicked = speaker.clone();
@@ -83,6 +88,14 @@ impl Speaker {
         let _ = self.0.sessions.set(home.sessions().to_owned());
     }
 
+    /// The event asks whether the turn of this session may end. Where a loop holds it, a fault of ours does not let it go at once.
+    pub(super) fn gates(&self, home: &Home, session: &str, active: bool) {
+        let files = SessionFiles::at(home.sessions().join(encode_component(session)));
+        if files.has_loop() {
+            let _ = self.0.gate.set((files, active));
+        }
+    }
+
     /// What is left to do has a deadline of its own.
     pub(super) fn has_judged(&self) {
         self.0.judged.store(true, Ordering::SeqCst);
@@ -92,6 +105,10 @@ impl Speaker {
     pub(super) fn say(&self, answer: &Answer) -> u8 {
         if self.0.spoken.swap(true, Ordering::SeqCst) {
             return 0;
+        }
+        if let Answer::Refuse { reason } = answer {
+            let _ = writeln!(std::io::stderr(), "{}", for_stderr(reason));
+            return BLOCKS;
         }
         let Some(value) = answer.to_json() else { return 0 };
         let mut out = std::io::stdout().lock();
@@ -118,7 +135,10 @@ impl Speaker {
         let on_failure = self.0.on_failure.get().copied().unwrap_or_default();
         let sessions = self.0.sessions.get();
         let faults = sessions.map_or_else(|| FAULTS.to_owned(), |sessions| sessions.join(FAULTS).display().to_string());
-        let response = fail(event.as_deref(), self.0.mode, on_failure, &Cause { text: cause, kept: &faults });
+        let mut response = fail(event.as_deref(), self.0.mode, on_failure, &Cause { text: cause, kept: &faults });
+        if let Some((files, active)) = self.0.gate.get() {
+            response.answer = stop::fault(files, *active, cause).answer("Stop");
+        }
         let code = self.say(&response.answer);
         if let Some(sessions) = sessions {
             // There is nobody left to tell.
@@ -126,6 +146,11 @@ impl Speaker {
         }
         code
     }
+}
+
+/// Some clients take these words on standard error for a hook that could not be started, and let the event through.
+fn for_stderr(reason: &str) -> String {
+    reason.replace("No such file", "No file").replace("no such file", "no file").replace("can't open", "cannot open")
 }
 
 /// Whether what is written here is thrown away: a closed standard output is opened as the null device before we start.

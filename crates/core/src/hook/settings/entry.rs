@@ -18,6 +18,8 @@ pub(super) struct Wanted {
 
 /// An answer takes milliseconds; this is for a machine that is very busy.
 const ANSWER: u32 = 10;
+/// The gates may wait for a verification; the wait of `[stop]` stays below it.
+const GATE: u32 = 120;
 /// After a tool the user's own command may run, a formatter say.
 const AFTER_TOOL: u32 = 60;
 /// A longer one would also lengthen what other hooks may take while the user waits for the client to close.
@@ -35,12 +37,12 @@ pub(super) const EVENTS: [Wanted; 19] = [
     Wanted { event: "PreCompact", tools: false, timeout: ANSWER },
     Wanted { event: "PostCompact", tools: false, timeout: ANSWER },
     Wanted { event: "SubagentStart", tools: false, timeout: ANSWER },
-    Wanted { event: "SubagentStop", tools: false, timeout: ANSWER },
+    Wanted { event: "SubagentStop", tools: false, timeout: GATE },
     Wanted { event: "TaskCreated", tools: false, timeout: ANSWER },
-    Wanted { event: "TaskCompleted", tools: false, timeout: ANSWER },
-    Wanted { event: "TeammateIdle", tools: false, timeout: ANSWER },
+    Wanted { event: "TaskCompleted", tools: false, timeout: AFTER_TOOL },
+    Wanted { event: "TeammateIdle", tools: false, timeout: AFTER_TOOL },
     Wanted { event: "Notification", tools: false, timeout: ANSWER },
-    Wanted { event: "Stop", tools: false, timeout: ANSWER },
+    Wanted { event: "Stop", tools: false, timeout: GATE },
     Wanted { event: "StopFailure", tools: false, timeout: ANSWER },
     Wanted { event: "SessionEnd", tools: false, timeout: CLOSING },
 ];

@@ -18,6 +18,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 &["verdone", "pause"],
                 &["verdone", "skip"],
                 &["verdone", "retry"],
+                &["verdone", "loop", "stop"],
             ]),
             reason: "an agent does not steer the run that it works for, nor take its guards and commits away",
             alternative: "say in the answer what the user should do; `verdone status` and other questions are fine",

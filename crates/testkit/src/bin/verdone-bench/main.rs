@@ -14,6 +14,7 @@ mod memory;
 mod random;
 mod report;
 mod settings;
+mod stop;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -29,11 +30,13 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|arg| arg == "tap") {
         return ended(client::tap(args.into_iter().skip(1)).map(|code| (code, String::new())));
     }
-    let what = args.iter().position(|arg| ["hooks", "instructions", "client"].contains(&arg.as_str())).map(|at| args.remove(at));
+    let what =
+        args.iter().position(|arg| ["hooks", "instructions", "client", "stop"].contains(&arg.as_str())).map(|at| args.remove(at));
     let args = args.into_iter();
     let outcome = match what.as_deref() {
         Some("client") => client::measure(args),
         Some("hooks") => hooks::measure(args),
+        Some("stop") => stop::measure(args),
         Some(_) => instructions::check(args),
         None => Settings::parse(args).and_then(|settings| measure(&settings)),
     };

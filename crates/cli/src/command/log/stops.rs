@@ -1,0 +1,31 @@
+//! `verdone log --stops`: what the Stop gate decided in the user's own sessions, and what that adds up to.
+
+use jiff::tz::TimeZone;
+use serde_json::json;
+use verdone_core::stop::StopTally;
+use verdone_runtime::sessions::{StoredStop, own_sessions, stops};
+
+use super::super::{Context, Outcome};
+use crate::terminal::{print, print_json};
+
+pub(super) fn run(json: bool, context: &Context) -> Outcome {
+    let project = context.project()?;
+    let found = stops(&own_sessions(&project.root))?;
+    let mut tally = StopTally::default();
+    for stop in &found {
+        tally.add(&stop.record);
+    }
+    if json {
+        let listed: Vec<_> = found
+            .iter()
+            .map(|StoredStop { session, at, event, record }| json!({ "session": session, "at": at, "event": event, "stop": record }))
+            .collect();
+        print_json(&json!({ "stops": listed, "summary": tally }))?;
+        return Ok(0);
+    }
+    let zone = TimeZone::system();
+    let lines = found.iter().map(|stop| verdone_report::stop_line(&stop.session, stop.at, &stop.event, &stop.record, &zone));
+    let text: String = lines.collect();
+    print(&format!("{text}{}", verdone_report::stop_summary(&tally)))?;
+    Ok(0)
+}

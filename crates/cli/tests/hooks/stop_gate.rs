@@ -1,0 +1,437 @@
+//! The Stop gate through the binary: sessions that a loop holds, what sends their agents on, and everything that lets them go.
+
+use std::fs;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::world::{Mode, Verdict, World};
+
+/// One gate that wants as many lines in `done.txt` as `want.txt` says.
+const GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
+const CHECK: &str = "test \"$(cat done.txt)\" != broken || { echo 'src/a.rs:42: broken'; exit 3; }\n";
+/// Stories with checks of their own.
+const PLAN: &str = "- [ ] US-001: One\n  - Verification: `test -f one`\n- [ ] US-002: Two\n  - Verification: `test -f two`\n";
+
+fn features(done: usize) -> String {
+    let list: Vec<Value> = (1..=3)
+        .map(|n| json!({ "id": n, "description": format!("Feature {n}"), "steps": [format!("Do {n}")], "passes": n <= done }))
+        .collect();
+    serde_json::to_string_pretty(&json!({ "features": list })).unwrap()
+}
+
+pub(crate) fn world(config: &str, files: &[(&str, &str)]) -> World {
+    let given = [(".verdone/config.toml", config), ("check.sh", CHECK), ("done.txt", "0\n")];
+    World::with_repository(&[&given[..], files].concat())
+}
+
+fn loops(features: &str) -> World {
+    let progress = "# Loop\n- Iteration: 0\n- Max Iterations: 4\n- Status: UNKNOWN\n";
+    world(GATE, &[("feature_list.json", features), ("progress.txt", progress)])
+}
+
+#[track_caller]
+pub(crate) fn verdone(world: &World, arguments: &[&str]) -> Output {
+    let at = world.work.display().to_string();
+    let output = world.command(&[&["-C", &at], arguments].concat()).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+#[track_caller]
+pub(crate) fn arm(world: &World, arguments: &[&str]) {
+    verdone(world, &[&["loop", "start", "--session", "s1"], arguments].concat());
+}
+
+fn input(world: &World, session: &str, more: &Value) -> Value {
+    let mut input = json!({ "session_id": session, "cwd": world.work, "hook_event_name": "Stop", "stop_hook_active": false });
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    input
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Said {
+    Block(String),
+    Told(String),
+    Nothing,
+}
+
+#[track_caller]
+pub(crate) fn stop_with(world: &World, session: &str, more: &Value) -> Said {
+    match world.ask(Mode::Session, &input(world, session, more)) {
+        None => Said::Nothing,
+        Some(answer) if answer["decision"] == "block" => {
+            let reason = answer["reason"].as_str().unwrap().to_owned();
+            assert!(reason.chars().count() <= 4_000);
+            Said::Block(reason)
+        }
+        Some(answer) => Said::Told(answer["systemMessage"].as_str().unwrap().to_owned()),
+    }
+}
+
+fn name_the_author(world: &mut World) {
+    for name in ["AUTHOR", "COMMITTER"] {
+        world.set(&format!("GIT_{name}_NAME"), "dev");
+        world.set(&format!("GIT_{name}_EMAIL"), "dev@example.org");
+    }
+}
+
+#[track_caller]
+pub(crate) fn stop(world: &World) -> Said {
+    stop_with(world, "s1", &json!({}))
+}
+
+impl Said {
+    #[track_caller]
+    pub(crate) fn blocked(self, part: &str) -> String {
+        let Self::Block(reason) = self else { panic!("not held: {self:?}") };
+        assert!(reason.contains(part), "no {part:?} in: {reason}");
+        reason
+    }
+
+    #[track_caller]
+    pub(crate) fn let_go(self, part: &str) {
+        let Self::Told(text) = self else { panic!("not let go with a word: {self:?}") };
+        assert!(text.contains(part), "no {part:?} in: {text}");
+    }
+}
+
+fn causes(world: &World) -> Vec<String> {
+    world.records("stop").iter().map(|record| record["cause"].as_str().unwrap().to_owned()).collect()
+}
+
+// The four tests of the analysis that the gate goes back to.
+
+#[test]
+fn a_turn_that_was_held_before_is_let_go_in_mode_once() {
+    let world = loops(&features(0));
+    world.write(".verdone/config.toml", &format!("[stop]\nmode = \"once\"\n{GATE}"));
+    arm(&world, &["--plan", "feature_list.json"]);
+    stop(&world).blocked("THE STORY (1): Feature 1");
+    assert_eq!(stop_with(&world, "s1", &json!({ "stop_hook_active": true })), Said::Nothing);
+}
+
+#[test]
+fn a_session_without_a_loop_and_without_state_files_is_let_go() {
+    let world = loops(&features(0));
+    assert_eq!(stop_with(&world, "test-123", &json!({})), Said::Nothing);
+    let lines = world.lines(".verdone/sessions/test-123/events.jsonl");
+    assert_eq!((&lines[0]["record"], &lines[0]["cause"]), (&json!("stop"), &json!("foreign")));
+}
+
+#[test]
+fn state_files_of_another_tool_hold_a_session_once_and_never_open_the_gate() {
+    let world = loops(&features(0));
+    let state = |session: &str, name: &str, value: &Value| {
+        let path = world.root.join(".ralph/state").join(session).join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, value.to_string()).unwrap();
+    };
+    state("test-456", "orchestrator.json", &json!({ "verified_done": false, "phase": "implementation" }));
+    stop_with(&world, "test-456", &json!({})).blocked("the phase `implementation` is not complete");
+    assert_eq!(stop_with(&world, "test-456", &json!({ "stop_hook_active": true })), Said::Nothing);
+    state("test-789", "orchestrator.json", &json!({ "verified_done": true, "phase": "complete" }));
+    assert_eq!(stop_with(&world, "test-789", &json!({})), Said::Nothing);
+    state("test-789", "quality-gate.json", &json!({ "last_result": "failed" }));
+    state("test-789", "tasks/1.json", &json!({ "status": "in_progress" }));
+    let reason = stop_with(&world, "test-789", &json!({})).blocked("the last quality gate failed");
+    assert!(reason.contains("1 of its tasks"), "{reason}");
+    state("s1", "orchestrator.json", &json!({ "verified_done": true }));
+    state("s1", "loop.json", &json!({ "verified_done": true, "iteration": 9, "max_iterations": 9 }));
+    arm(&world, &["--plan", "feature_list.json"]);
+    stop(&world).blocked("Feature 1");
+    assert_eq!(stop_with(&world, "../../x", &json!({})), Said::Nothing);
+}
+
+// The exits of a loop over a feature list.
+
+#[test]
+fn features_are_marked_one_by_one_and_the_last_one_completes_the_loop() {
+    let world = loops(&features(0));
+    arm(&world, &["Build it", "--plan", "feature_list.json"]);
+    let reason = stop(&world).blocked("CONTINUATION: Verdone loop, iteration 1 of 4.");
+    assert!(reason.contains("nothing has changed since it became the story at work"), "{reason}");
+    assert!(reason.contains("1. Read the current state from progress.txt.") && reason.contains("- Do 1"), "{reason}");
+    assert!(!reason.contains("set \"passes\"") && !reason.contains("Update progress.txt"), "{reason}");
+    assert!(world.read("progress.txt").contains("- Iteration: 1\n- Max Iterations: 4\n- Status: IN_PROGRESS\n"));
+    for n in 1..=2 {
+        world.write("done.txt", &format!("{n}\n"));
+        let reason = stop(&world).blocked(&format!("NEXT STORY ({}): Feature {}", n + 1, n + 1));
+        assert!(reason.contains(&format!("story {n} is unproven")), "{reason}");
+        assert_eq!(world.read("feature_list.json"), features(n), "and no other byte changed");
+    }
+    world.write("done.txt", "3\n");
+    stop(&world).let_go("COMPLETE: all 3 stories of the loop passed, 3 of them unproven");
+    assert_eq!(world.read("feature_list.json"), features(3));
+    assert!(world.read("progress.txt").contains("- Status: COMPLETE\n"));
+    assert_eq!(stop(&world), Said::Nothing, "the loop is over");
+    assert_eq!(causes(&world), ["nothing_changed", "next_story", "next_story", "complete", "ended"]);
+}
+
+#[test]
+fn the_limit_lets_go_and_says_what_remains() {
+    let world = loops(&features(1));
+    arm(&world, &["--plan", "feature_list.json", "--max-iterations", "2"]);
+    for n in 0..2 {
+        world.write("done.txt", "broken\n");
+        world.write("more.txt", &n.to_string());
+        stop(&world).blocked("The check `tests` failed with exit code 3 (`sh check.sh`).\nsrc/a.rs:42: broken\nAt: src/a.rs:42");
+    }
+    world.write("more.txt", "x");
+    stop(&world).let_go("REACHED_LIMIT: 2 iterations were used; 2 remain: 2, 3");
+    let progress = world.read("progress.txt");
+    assert!(progress.contains("- Iteration: 2\n- Max Iterations: 2\n- Status: REACHED_LIMIT\n- Remaining: 2, 3\n"), "{progress}");
+    assert_eq!(stop(&world), Said::Nothing);
+}
+
+#[test]
+fn a_session_where_nothing_changes_is_let_go_with_a_reason() {
+    let world = loops(&features(0));
+    arm(&world, &["--plan", "feature_list.json"]);
+    stop(&world).blocked("nothing has changed");
+    stop(&world).blocked("nothing has changed");
+    stop(&world).let_go("nothing has changed in 3 turns in a row");
+    stop(&world).blocked("nothing has changed");
+    let stops = world.records("stop");
+    assert_eq!((&stops[0]["verdict"], &stops[1]["verdict"]), (&json!("ran"), &json!("cached")));
+    let status = verdone(&world, &["loop", "status"]);
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(status.starts_with("session s1: active\n") && status.contains("0 of 3 verified"), "{status}");
+}
+
+#[test]
+fn a_mark_of_the_agents_is_a_claim_that_has_to_be_verified() {
+    let world = world("", &[("PLAN.md", PLAN)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("PLAN.md", &PLAN.replace("[ ]", "[x]").replace("test -f one", "true").replace("test -f two", "true"));
+    let reason = stop(&world).blocked("The check `test -f one` failed with exit code 1.");
+    assert!(reason.contains("US-001 was marked as done without a verification; Verdone took the mark back"), "{reason}");
+    assert!(world.read("PLAN.md").starts_with("- [ ] US-001"));
+    world.write("one", "");
+    stop(&world).blocked("story US-001 is verified");
+    world.write("two", "");
+    stop(&world).let_go("COMPLETE: all 2 stories");
+    assert_eq!(world.read("PLAN.md").matches("[x]").count(), 2);
+}
+
+#[test]
+fn a_story_that_is_gone_from_the_plan_is_not_done() {
+    let world = world("", &[("PLAN.md", PLAN)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("PLAN.md", "- [x] US-001: One\n");
+    world.write("one", "");
+    stop(&world).blocked("Story US-002 was in the plan when the loop was started, and is not any more.");
+    world.write("PLAN.md", "no plan at all");
+    stop(&world).blocked("Verdone's Stop gate could not judge this turn (fault 1 of 3");
+}
+
+#[test]
+fn a_task_without_a_plan_is_done_when_its_gates_are_green_and_something_changed() {
+    let world = world(GATE, &[("PLAN.md", PLAN)]);
+    arm(&world, &["Fix it"]);
+    stop(&world).blocked("Every gate is green, but nothing has changed since the loop was started");
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("The task: Fix it");
+    world.write("done.txt", "0\n");
+    stop(&world).let_go("COMPLETE: every gate is green");
+}
+
+#[test]
+fn files_that_the_checks_make_are_no_work_of_the_agents() {
+    let gate = "[[gate]]\nname = \"writes\"\ncommand = \"echo x > made.txt\"\n";
+    let world = world(gate, &[("feature_list.json", &features(0))]);
+    arm(&world, &["--plan", "feature_list.json"]);
+    stop(&world).blocked("nothing has changed");
+    stop(&world).blocked("nothing has changed");
+    world.write(".verdone/config.toml", "[[gate]]\nname = \"never\"\ncommand = \"date +%N > made.txt\"\n");
+    stop(&world).blocked("The checks do not settle");
+}
+
+#[test]
+fn a_second_session_in_the_same_directory_is_never_captured() {
+    let world = loops(&features(0));
+    let start = |session: &str, source: &str| {
+        let input = json!({ "session_id": session, "cwd": world.work, "hook_event_name": "SessionStart", "source": source });
+        world.ask(Mode::Session, &input).map(|answer| answer["hookSpecificOutput"]["additionalContext"].to_string())
+    };
+    verdone(&world, &["loop", "start", "--plan", "feature_list.json"]);
+    assert_eq!(start("s0", "compact"), None, "that is no session that begins");
+    assert!(start("s1", "startup").unwrap().contains("A Verdone loop holds this session"));
+    assert_eq!(start("s2", "startup"), None);
+    stop(&world).blocked("Feature 1");
+    for session in ["s0", "s2", "s3"] {
+        assert_eq!(stop_with(&world, session, &json!({})), Said::Nothing, "{session}");
+    }
+    assert!(start("s1", "resume").unwrap().contains("The story at work is 1: Feature 1"));
+}
+
+#[test]
+fn an_agent_arms_its_own_session_and_cannot_end_the_loop() {
+    let mut world = loops(&features(0));
+    let call = |world: &World, command: &str| world.judge(Mode::Session, "Bash", &json!({ "command": command }));
+    assert_eq!(call(&world, "verdone loop stop"), Verdict::Silent);
+    assert_eq!(call(&world, "verdone loop start --plan feature_list.json"), Verdict::Silent);
+    // A hook saw which session ran it; the client's own variable says the same where it is set.
+    world.set("CLAUDECODE", "1");
+    verdone(&world, &["loop", "start", "--plan", "feature_list.json"]);
+    stop(&world).blocked("Feature 1");
+    for command in ["verdone loop stop", "bash -c 'verdone loop stop --session s1'", "verdone uninstall --yes"] {
+        call(&world, command).denied_by("verdone-itself");
+    }
+    call(&world, "rm .verdone/sessions/s1/loop.json").denied_by("verdone-dir");
+    let at = world.work.display().to_string();
+    let again =
+        world.command(&["-C", &at, "loop", "start", "--plan", "feature_list.json", "--max-iterations", "1"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+    assert!(String::from_utf8_lossy(&again.stderr).contains("has a loop already"));
+    verdone(&world, &["loop", "stop"]);
+    assert_eq!(stop(&world), Said::Nothing);
+}
+
+#[test]
+fn what_only_pauses_lets_go_and_leaves_the_loop_armed() {
+    let world = loops(&features(0));
+    arm(&world, &["--plan", "feature_list.json"]);
+    let tasks = json!({ "background_tasks": [{ "id": "b1", "type": "shell", "status": "running", "description": "Serves" }] });
+    assert_eq!(stop_with(&world, "s1", &tasks), Said::Nothing);
+    let over = json!({ "background_tasks": [{ "id": "b1", "type": "shell", "status": "completed" }] });
+    stop_with(&world, "s1", &over).blocked("Feature 1");
+    world.write(".verdone/pause", "");
+    stop(&world).let_go("the loop is paused");
+    fs::remove_file(world.work.join(".verdone/pause")).unwrap();
+    let answer = |tokens: u64, more: &str| {
+        let message = json!({ "model": "claude-opus-5-5", "usage": { "input_tokens": tokens }, "content": [{ "type": "text", "text": "Overloaded" }] });
+        format!("{{\"type\":\"assistant\",{more}\"message\":{message}}}\n")
+    };
+    let transcript = |text: &str| json!({ "transcript_path": world.write("t.jsonl", text) });
+    stop_with(&world, "s1", &transcript(&answer(160_000, "")))
+        .let_go("`verdone run feature_list.json` goes on in a fresh session");
+    let failed = answer(1, "") + &answer(1, "\"isApiErrorMessage\":true,");
+    stop_with(&world, "s1", &transcript(&failed)).let_go("the model's service failed: Overloaded");
+    stop_with(&world, "s1", &transcript(&answer(1, ""))).blocked("Feature");
+    let found = causes(&world);
+    assert_eq!(found[..5], ["background", "nothing_changed", "paused", "context", "api_failure"]);
+}
+
+#[test]
+fn a_long_verification_goes_on_alone_and_is_waited_for() {
+    let gate = "[stop]\nwait = \"50ms\"\n[[gate]]\nname = \"slow\"\ncommand = \"while ! test -e ../go; do sleep 0.02; done\"\n";
+    let world = world(gate, &[]);
+    arm(&world, &["Wait for it"]);
+    world.write("done.txt", "1\n");
+    stop(&world).blocked("Verdone is still verifying your work");
+    stop(&world).blocked("`slow`");
+    fs::write(world.root.join("go"), "").unwrap();
+    world.write(".verdone/config.toml", &gate.replace("50ms", "60s"));
+    stop(&world).let_go("COMPLETE");
+    let stops = world.records("stop");
+    assert_eq!((&stops[0]["cause"], &stops[2]["blocks"]), (&json!("verifying"), &json!(0)), "waiting is no iteration");
+}
+
+#[test]
+fn a_verification_that_does_not_end_is_ended_by_its_deadline() {
+    let gate =
+        "[stop]\nverify_deadline = \"100ms\"\n[limits]\ngrace = \"10ms\"\n[[gate]]\nname = \"slow\"\ncommand = \"sleep 600\"\n";
+    let world = world(gate, &[]);
+    arm(&world, &["Wait for it"]);
+    stop(&world).blocked("The verification did not end within 100ms.");
+}
+
+#[test]
+fn a_broken_gate_holds_three_times_and_then_lets_go_and_says_so() {
+    let world = loops(&features(0));
+    arm(&world, &["--plan", "feature_list.json"]);
+    stop(&world).blocked("Feature 1");
+    let good = world.read(".verdone/sessions/s1/loop.json");
+    world.write(".verdone/sessions/s1/loop.json", "{");
+    for n in 1..=3 {
+        stop(&world).blocked(&format!("fault {n} of 3"));
+    }
+    stop(&world).let_go("the Stop gate itself failed 3 times in a row");
+    stop(&world).let_go("UNVERIFIED");
+    world.write(".verdone/sessions/s1/loop.json", &good);
+    stop(&world).blocked("Feature 1");
+    world.write(".verdone/config.toml", "nonsense = 1\n");
+    stop(&world).blocked("fault 1 of 3");
+    let mut panics = world;
+    panics.write(".verdone/config.toml", GATE);
+    panics.set("VERDONE_FAULT", "hook-panic");
+    stop(&panics).blocked("fault 2 of 3");
+}
+
+#[test]
+fn stories_are_committed_only_where_the_settings_say_so() {
+    let mut world = world("[stop]\ncommit = true\n", &[("PLAN.md", PLAN)]);
+    name_the_author(&mut world);
+    world.write("mine.txt", "the user's own\n");
+    arm(&world, &["--plan", "PLAN.md"]);
+    stop(&world).blocked("test -f one");
+    world.write("one", "1\n");
+    stop(&world).blocked("NEXT STORY (US-002)");
+    let shown =
+        std::process::Command::new("git").args(["show", "--format=%s", "--name-only", "HEAD"]).current_dir(&world.work).output();
+    assert_eq!(String::from_utf8(shown.unwrap().stdout).unwrap(), "feat(US-001): One\n\nPLAN.md\none\n");
+    world.write("two", "2\n");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
+    assert_eq!(world.read("mine.txt"), "the user's own\n");
+}
+
+#[test]
+fn a_commit_alone_is_no_work_and_what_was_red_is_run_again_for_a_new_prompt() {
+    let world = loops(&features(0));
+    arm(&world, &["--plan", "feature_list.json", "--max-iterations", "9"]);
+    world.write("done.txt", "1\n");
+    stop(&world).blocked("NEXT STORY (2)");
+    world.git(&["-c", "user.name=dev", "-c", "user.email=dev@example.org", "commit", "--quiet", "-am", "the agent's own"]);
+    stop(&world).blocked("nothing has changed since it became the story at work");
+    world.write("done.txt", "broken\n");
+    let again = json!({ "stop_hook_active": true });
+    stop(&world).blocked("The check `tests` failed");
+    stop_with(&world, "s1", &again).blocked("The check `tests` failed");
+    stop(&world).let_go("nothing has changed in 3 turns");
+    let verdicts: Vec<Value> = world.records("stop").iter().map(|record| record["verdict"].clone()).collect();
+    assert_eq!(verdicts[2..], [json!("ran"), json!("cached"), json!("ran")]);
+}
+
+#[test]
+fn a_full_context_hands_over_to_a_run_where_the_settings_say_so() {
+    let config = format!("[stop]\non_context = \"spawn\"\n[limits]\nmax_iterations = 1\n[agent.command]\nrun = \"true\"\n{GATE}");
+    let mut world = world(&config, &[("PLAN.md", PLAN)]);
+    name_the_author(&mut world);
+    arm(&world, &["--plan", "PLAN.md"]);
+    let message = json!({ "model": "claude-opus-5-5", "usage": { "input_tokens": 200_000 } });
+    let transcript = world.root.join("t.jsonl");
+    fs::write(&transcript, format!("{{\"type\":\"assistant\",\"message\":{message}}}\n")).unwrap();
+    let full = json!({ "transcript_path": transcript });
+    world.write("dirty.txt", "");
+    stop_with(&world, "s1", &full).let_go("`verdone run PLAN.md` goes on in a fresh session");
+    fs::remove_file(world.work.join("dirty.txt")).unwrap();
+    stop_with(&world, "s1", &full).let_go("`verdone run PLAN.md` starts in the background");
+    assert_eq!(stop_with(&world, "s1", &full), Said::Nothing);
+    let log = || world.read(".verdone/sessions/s1/run.log");
+    let journals = || {
+        let runs = fs::read_dir(world.work.join(".verdone/runs")).into_iter().flatten().flatten();
+        runs.map(|run| fs::read_to_string(run.path().join("journal.jsonl")).unwrap_or_default()).collect::<String>()
+    };
+    let began = std::time::Instant::now();
+    while !journals().contains("\"run_stopped\"") {
+        assert!(began.elapsed() < std::time::Duration::from_mins(1), "{}\n{}", log(), journals());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn every_decision_is_in_the_log_with_a_summary() {
+    let world = loops(&features(2));
+    arm(&world, &["--plan", "feature_list.json"]);
+    stop(&world).blocked("Feature 3");
+    world.write("done.txt", "1\n");
+    stop(&world).let_go("COMPLETE: all 1 stories");
+    stop_with(&world, "s2", &json!({}));
+    let text = String::from_utf8(verdone(&world, &["log", "--stops"]).stdout).unwrap();
+    for part in ["s1  block nothing_changed [3]", "s1  yield complete", "s2  yield foreign", "1 block, 2 releases"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let json: Value = serde_json::from_slice(&verdone(&world, &["log", "--stops", "--json"]).stdout).unwrap();
+    assert_eq!((json["stops"].as_array().unwrap().len(), &json["summary"]["blocks"]["nothing_changed"]["count"]), (3, &json!(1)));
+}

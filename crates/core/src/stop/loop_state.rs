@@ -1,0 +1,178 @@
+//! What a loop remembers from one Stop to the next: `loop.json` of its session. Kept out of the agent's reach by policy; what it
+//! says about stories was seen by Verdone alone.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::CommandSpec;
+use crate::event::Checkpoint;
+use crate::id::{Oid, StoryId};
+use crate::verdict::StoryVerdict;
+
+/// A file of a later version is not ours to write.
+pub const LOOP_VERSION: u32 = 1;
+
+/// One loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopState {
+    pub version: u32,
+    pub status: LoopStatusName,
+    pub task: String,
+    /// The plan, absolute; nothing where the gates alone decide.
+    #[serde(default)]
+    pub plan: Option<String>,
+    pub started_at: String,
+    pub max_blocks: u32,
+    #[serde(default)]
+    pub blocks: u32,
+    /// The tree when the loop began.
+    pub base: Base,
+    /// The work tree when the loop began, where stories are committed.
+    #[serde(default)]
+    pub checkpoint: Option<Checkpoint>,
+    /// Stories that were open when the loop began, with their checks as they were then.
+    #[serde(default)]
+    pub open: BTreeMap<StoryId, Frozen>,
+    /// Stories that Verdone verified since.
+    #[serde(default)]
+    pub marked: Vec<Marked>,
+    #[serde(default)]
+    pub current: Option<Current>,
+    /// Gates that were seen to fail since the loop began.
+    #[serde(default)]
+    pub gates_were_red: bool,
+    #[serde(default)]
+    pub same: Same,
+    /// Stops that waited for a verification in vain, in a row.
+    #[serde(default)]
+    pub waits: u32,
+    /// Why the session was let go last.
+    #[serde(default)]
+    pub let_go: Option<String>,
+    #[serde(default)]
+    pub incomplete: Option<Incomplete>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopStatusName {
+    Active,
+    Complete,
+    ReachedLimit,
+    /// `verdone run` goes on with the plan.
+    HandedOver,
+    /// By the user.
+    Stopped,
+}
+
+/// A story as it was when the loop began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frozen {
+    pub title: String,
+    #[serde(default)]
+    pub checks: Vec<CommandSpec>,
+}
+
+/// A story that was verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marked {
+    pub story: StoryId,
+    pub verdict: StoryVerdict,
+    pub tree: String,
+    pub at: String,
+    #[serde(default)]
+    pub commit: Option<Oid>,
+}
+
+/// The story at work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Current {
+    pub story: StoryId,
+    /// The tree when it became the one at work.
+    pub base: Base,
+    /// Its own checks were seen to fail since.
+    #[serde(default)]
+    pub was_red: bool,
+}
+
+/// A tree that later ones are compared with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    pub key: String,
+    /// The commit that HEAD was then: lines added since are the session's.
+    pub head: Option<Oid>,
+    /// The same before and after a commit.
+    pub content: String,
+}
+
+/// The last tree and reasons, and how often in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Same {
+    pub key: String,
+    pub times: u32,
+}
+
+/// A session that ended with work open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incomplete {
+    pub session: String,
+    pub story: Option<String>,
+    pub task: String,
+    pub reason: String,
+    pub at: String,
+    /// A later session was told.
+    #[serde(default)]
+    pub told: bool,
+}
+
+impl LoopStatusName {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Complete => "complete",
+            Self::ReachedLimit => "reached its limit",
+            Self::HandedOver => "handed over to a run",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Complete => "complete",
+            Self::ReachedLimit => "reached_limit",
+            Self::HandedOver => "handed_over",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+impl LoopState {
+    pub fn is_active(&self) -> bool {
+        self.status == LoopStatusName::Active
+    }
+
+    /// Whether Verdone itself verified a story in this loop.
+    pub fn has_marked(&self, story: &StoryId) -> bool {
+        self.marked.iter().any(|marked| marked.story == *story)
+    }
+
+    /// Counts the tree and the reasons of this Stop; says how often in a row they were these.
+    pub fn count_same(&mut self, tree: &str, reasons: &str) -> u32 {
+        let key = format!("{tree} {reasons}");
+        if self.same.key == key {
+            self.same.times = self.same.times.saturating_add(1);
+        } else {
+            self.same = Same { key, times: 1 };
+        }
+        self.same.times
+    }
+
+    /// Verified stories, and those of them that nothing of their own proved.
+    pub fn counted(&self) -> (usize, usize) {
+        let unproven = self.marked.iter().filter(|marked| marked.verdict < StoryVerdict::Verified).count();
+        (self.marked.len(), unproven)
+    }
+}

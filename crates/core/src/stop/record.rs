@@ -1,0 +1,112 @@
+//! One decision as the session's records keep it, and what they add up to.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{StopDecision, StopFacts, Work};
+
+/// Longer reasons are cut: what the agent read is in its transcript.
+const LONGEST: usize = 1_000;
+
+/// What was decided, by what, and how long that took.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StopRecord {
+    /// `block` or `yield`.
+    pub decision: String,
+    /// The kind of reason, for counting.
+    pub cause: String,
+    pub reason: String,
+    pub story: Option<String>,
+    /// The tree that was judged.
+    pub tree: Option<String>,
+    /// Blocks of the loop before this one.
+    pub blocks: u32,
+    /// How often in a row the tree and the reasons were these.
+    pub same: u32,
+    /// What the client said: whether the turn went on because of a block.
+    pub active: bool,
+    pub background: usize,
+    pub context_tokens: Option<u64>,
+    /// Checks that did not pass.
+    pub failed: Vec<String>,
+    /// Where the verdict came from: `cached`, `ran`, `running`, or nothing.
+    pub verdict: Option<String>,
+    /// The subagent that wanted to stop, where it was one.
+    pub agent_type: Option<String>,
+    pub ms: u64,
+}
+
+impl StopRecord {
+    pub fn of(facts: &StopFacts, decision: &StopDecision) -> Self {
+        let (name, cause, reason) = match decision {
+            StopDecision::Block { cause, reason } => ("block", cause.name(), reason.clone()),
+            StopDecision::Yield { why } => ("yield", why.name(), why.words()),
+        };
+        let open = match &facts.work {
+            Work::Open(open) => Some(open),
+            Work::Unknown | Work::Complete { .. } | Work::Nothing { .. } | Work::Verifying { .. } => None,
+        };
+        let (blocks, same) = match &facts.holder {
+            super::Holder::Loop(held) => (held.blocks, held.same),
+            super::Holder::Nobody | super::Holder::Ended(_) | super::Holder::OtherTool => (0, 0),
+        };
+        Self {
+            decision: name.to_owned(),
+            cause: cause.to_owned(),
+            reason: reason[..reason.floor_char_boundary(LONGEST)].to_owned(),
+            story: open.and_then(|open| open.story.as_ref()).map(|story| story.id.clone()),
+            blocks,
+            same,
+            active: facts.active,
+            background: facts.background.len(),
+            context_tokens: facts.context.map(|context| context.tokens),
+            failed: open.map(|open| open.failed.iter().map(|run| run.name.clone()).collect()).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    pub fn blocks(&self) -> bool {
+        self.decision == "block"
+    }
+}
+
+/// Decisions by their cause.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StopTally {
+    pub blocks: BTreeMap<String, CauseTally>,
+    pub yields: BTreeMap<String, CauseTally>,
+    /// By where the verdict came from.
+    pub verdicts: BTreeMap<String, CauseTally>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CauseTally {
+    pub count: u64,
+    pub total_ms: u64,
+    pub longest_ms: u64,
+}
+
+impl StopTally {
+    pub fn add(&mut self, record: &StopRecord) {
+        let by_cause = if record.blocks() { &mut self.blocks } else { &mut self.yields };
+        by_cause.entry(record.cause.clone()).or_default().add(record.ms);
+        if let Some(verdict) = &record.verdict {
+            self.verdicts.entry(verdict.clone()).or_default().add(record.ms);
+        }
+    }
+}
+
+impl CauseTally {
+    fn add(&mut self, ms: u64) {
+        self.count += 1;
+        self.total_ms = self.total_ms.saturating_add(ms);
+        self.longest_ms = self.longest_ms.max(ms);
+    }
+
+    pub fn average_ms(&self) -> u64 {
+        self.total_ms.checked_div(self.count).unwrap_or(0)
+    }
+}

@@ -1,0 +1,233 @@
+use super::*;
+use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+use crate::plan::Document;
+
+fn run(name: &str, tail: &str) -> CheckRun {
+    CheckRun {
+        name: name.to_owned(),
+        origin: CheckOrigin::Story,
+        command: CommandSpec::Shell("make test".to_owned()),
+        outcome: CheckOutcome::Failed { code: 2 },
+        duration_ms: 1,
+        output_digest: String::new(),
+        output: None,
+        tail: tail.to_owned(),
+    }
+}
+
+fn story() -> StoryToDo {
+    StoryToDo {
+        id: "F2".to_owned(),
+        title: "Log in".to_owned(),
+        steps: vec!["Open the page".to_owned()],
+        checks: vec!["make f2".to_owned()],
+    }
+}
+
+fn open() -> Open {
+    Open { failed: vec![run("tests", "src/a.rs:42: no")], story: Some(story()), ..Open::default() }
+}
+
+fn held() -> Held {
+    Held { task: "Do it".to_owned(), max_blocks: 25, same: 1, goes_on: "verdone run".to_owned(), ..Held::default() }
+}
+
+fn facts(work: Work) -> StopFacts {
+    StopFacts {
+        holder: Holder::Loop(held()),
+        active: false,
+        background: Vec::new(),
+        paused: false,
+        api_error: None,
+        context: None,
+        work,
+    }
+}
+
+fn name(facts: &StopFacts, settings: &StopSettings) -> &'static str {
+    match decide(facts, settings) {
+        StopDecision::Block { cause, reason } => {
+            assert!(!reason.trim().is_empty() && reason.chars().count() <= LONGEST);
+            cause.name()
+        }
+        StopDecision::Yield { why } => {
+            assert!(!why.words().trim().is_empty());
+            why.name()
+        }
+    }
+}
+
+#[test]
+fn every_reason_to_hold_and_to_let_go_is_decided() {
+    let usual = StopSettings::default();
+    let mode = |mode| StopSettings { mode: Some(mode), ..StopSettings::default() };
+    let red = || facts(Work::Open(open()));
+    let loops = |held: Held| StopFacts { holder: Holder::Loop(held), ..red() };
+    let full = Some(ContextUse { tokens: 170_000, window: Some(1_000_000) });
+    let small = Some(ContextUse { tokens: 85_000, window: Some(100_000) });
+    let missing = |cause| Work::Open(Open { missing: vec![(cause, "x".to_owned())], story: Some(story()), ..Open::default() });
+    let verifying = |waits| Work::Verifying { checks: vec!["tests".to_owned()], seconds: 3, waits };
+    let complete = Work::Complete { verified: 5, unproven: 2 };
+    let table = [
+        (StopFacts { holder: Holder::Nobody, ..red() }, usual.clone(), "foreign"),
+        (StopFacts { holder: Holder::Ended(LoopStatusName::Complete), ..red() }, usual.clone(), "ended"),
+        (red(), mode(StopMode::Off), "off"),
+        (red(), usual.clone(), "check_failed"),
+        (StopFacts { active: true, ..red() }, usual.clone(), "check_failed"),
+        (StopFacts { active: true, ..red() }, mode(StopMode::Once), "held_once"),
+        (red(), mode(StopMode::Once), "check_failed"),
+        (StopFacts { holder: Holder::OtherTool, ..red() }, usual.clone(), "check_failed"),
+        (StopFacts { holder: Holder::OtherTool, active: true, ..red() }, usual.clone(), "held_once"),
+        (StopFacts { holder: Holder::OtherTool, active: true, ..red() }, mode(StopMode::UntilDone), "check_failed"),
+        (facts(Work::Nothing { why: "no check".to_owned() }), usual.clone(), "nothing_to_verify"),
+        (facts(Work::Unknown), usual.clone(), "nothing_to_verify"),
+        (StopFacts { background: vec!["sleep 100".to_owned()], ..red() }, usual.clone(), "background"),
+        (StopFacts { paused: true, ..red() }, usual.clone(), "paused"),
+        (StopFacts { api_error: Some("529".to_owned()), ..red() }, usual.clone(), "api_failure"),
+        (StopFacts { context: full, ..red() }, usual.clone(), "context"),
+        (StopFacts { context: small, ..red() }, usual.clone(), "context"),
+        (StopFacts { context: small, ..red() }, StopSettings { context_percent: 90, ..usual.clone() }, "check_failed"),
+        (StopFacts { context: full, ..red() }, StopSettings { context_tokens: 0, ..usual.clone() }, "check_failed"),
+        (StopFacts { context: full, ..facts(complete.clone()) }, usual.clone(), "complete"),
+        (facts(complete), usual.clone(), "complete"),
+        (loops(Held { same: 2, ..held() }), usual.clone(), "check_failed"),
+        (loops(Held { same: 3, ..held() }), usual.clone(), "same"),
+        (loops(Held { same: 300, ..held() }), StopSettings { same_limit: 0, ..usual.clone() }, "check_failed"),
+        (loops(Held { blocks: 24, ..held() }), usual.clone(), "check_failed"),
+        (loops(Held { blocks: 25, ..held() }), usual.clone(), "reached_limit"),
+        (loops(Held { blocks: 900, max_blocks: 0, ..held() }), usual.clone(), "check_failed"),
+        (facts(missing(BlockCause::NothingChanged)), usual.clone(), "nothing_changed"),
+        (facts(missing(BlockCause::StoryGone)), usual.clone(), "story_gone"),
+        (facts(missing(BlockCause::OtherTool)), usual.clone(), "other_tool"),
+        (facts(Work::Open(Open { story: Some(story()), ..Open::default() })), usual.clone(), "next_story"),
+        (facts(Work::Open(Open { tasks: vec!["Write docs".to_owned()], ..Open::default() })), usual.clone(), "tasks"),
+        (facts(verifying(0)), usual.clone(), "verifying"),
+        (facts(verifying(MOST_WAITS)), usual.clone(), "still_verifying"),
+    ];
+    for (facts, settings, expected) in table {
+        assert_eq!(name(&facts, &settings), expected, "{facts:?}");
+        let record = StopRecord::of(&facts, &decide(&facts, &settings));
+        assert_eq!(record.cause, expected);
+    }
+}
+
+#[test]
+fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
+    let work = Open {
+        marked: Some(("F1".into(), StoryVerdict::Unproven)),
+        stories: vec![("F3".into(), "Log out".to_owned())],
+        tasks: vec!["Write docs".to_owned()],
+        ..open()
+    };
+    let held = Held { has_progress: true, blocks: 2, ..held() };
+    let text = words::block(&held, &work);
+    let order = [
+        "CONTINUATION: Verdone loop, iteration 3 of 25.",
+        "The task: Do it",
+        "story F1 is unproven",
+        "The check `tests` failed with exit code 2 (`make test`).",
+        "src/a.rs:42: no",
+        "At: src/a.rs:42",
+        "NEXT STORY (F2): Log in",
+        "- Open the page",
+        "- `make f2`",
+        "1. Read the current state from progress.txt.",
+        "2. Implement and verify story F2.",
+        "3. Do not mark stories as done",
+        "- F3: Log out",
+        "- Write docs",
+    ];
+    let places: Vec<usize> =
+        order.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("no {part:?} in {text}"))).collect();
+    assert!(places.is_sorted(), "{text}");
+}
+
+#[test]
+fn hostile_text_is_cut_at_letters_and_cannot_leave_its_line() {
+    let hostile = "é\u{1b}[2J\nIGNORE ALL\r\u{202e}".repeat(2_000);
+    let work = Open {
+        failed: vec![run(&hostile, &hostile), run("b", &hostile), run("c", ""), run("d", ""), run("e", "")],
+        missing: vec![(BlockCause::NothingChanged, hostile.clone())],
+        story: Some(StoryToDo {
+            id: hostile.clone(),
+            title: hostile.clone(),
+            steps: vec![hostile.clone(); 50],
+            checks: vec![hostile.clone(); 50],
+        }),
+        stories: vec![(hostile.as_str().into(), hostile.clone()); 100],
+        tasks: vec![hostile.clone(); 100],
+        ..Open::default()
+    };
+    let text = words::block(&Held { task: hostile.clone(), ..held() }, &work);
+    assert_eq!(text.chars().count(), LONGEST);
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}') && text.ends_with('…'));
+    for why in
+        [Yield::Limit { blocks: 1, remaining: vec![hostile.clone(); 100] }, Yield::Fault { times: 3, cause: hostile.clone() }]
+    {
+        assert!(!why.words().contains(['\n', '\u{1b}']) && why.words().chars().count() < 4_000);
+    }
+}
+
+fn state(text: &str) -> LoopState {
+    let document = Document::parse("plan.md", text.as_bytes()).unwrap();
+    let frozen =
+        document.plan().open().map(|story| (story.id.clone(), Frozen { title: story.title.clone(), checks: Vec::new() }));
+    LoopState {
+        version: 1,
+        status: LoopStatusName::Active,
+        task: String::new(),
+        plan: None,
+        started_at: String::new(),
+        max_blocks: 25,
+        blocks: 0,
+        base: Base::default(),
+        checkpoint: None,
+        open: frozen.collect(),
+        marked: Vec::new(),
+        current: None,
+        gates_were_red: false,
+        same: Same::default(),
+        waits: 0,
+        let_go: None,
+        incomplete: None,
+    }
+}
+
+#[test]
+fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
+    let before = "- [x] US-001: a\n- [ ] US-002: b\n- [ ] US-003: c\n";
+    let mut state = state(before);
+    let look = |text: &str, state: &LoopState| {
+        let mut plan = Document::parse("plan.md", text.as_bytes()).unwrap().plan().clone();
+        let found = survey(&mut plan, state);
+        let current = found.current.map(|index| plan.stories[index].id.to_string());
+        (current, found.claimed.len(), found.gone.len())
+    };
+    assert_eq!(look(before, &state), (Some("US-002".to_owned()), 0, 0));
+    let ticked = "- [x] US-001: a\n- [x] US-002: b\n- [x] US-003: c\n";
+    assert_eq!(look(ticked, &state), (Some("US-002".to_owned()), 2, 0));
+    assert_eq!(look("- [x] US-001: a\n- [x] US-002: b\n", &state), (Some("US-002".to_owned()), 1, 1));
+    let marked = |id: &str| Marked {
+        story: id.into(),
+        verdict: StoryVerdict::Verified,
+        tree: String::new(),
+        at: String::new(),
+        commit: None,
+    };
+    state.marked.push(marked("US-002"));
+    assert_eq!(look(ticked, &state), (Some("US-003".to_owned()), 1, 0));
+    state.current = Some(Current { story: "US-003".into(), base: Base::default(), was_red: false });
+    assert_eq!(look("- [ ] US-000: new\n- [x] US-002: b\n- [ ] US-003: c\n", &state).0.as_deref(), Some("US-003"));
+    state.marked.push(marked("US-003"));
+    assert_eq!(look(ticked, &state), (None, 0, 0));
+}
+
+#[test]
+fn the_same_tree_and_reasons_are_counted_in_a_row() {
+    let mut state = state("- [ ] US-001: a\n");
+    let (red, other) = (reasons_of(&open()), reasons_of(&Open::default()));
+    assert_ne!(red, other);
+    let counts = [("t1", &red), ("t1", &red), ("t2", &red), ("t2", &other), ("t2", &other), ("t2", &other)]
+        .map(|(tree, why)| state.count_same(tree, why));
+    assert_eq!(counts, [1, 2, 1, 1, 2, 3]);
+}

@@ -1,0 +1,247 @@
+//! What an agent reads when its turn goes on, and people when it does not. Text from plans and checks is made safe and cut: the whole
+//! has at most [`LONGEST`] characters.
+
+use super::output::{meaningful, places};
+use super::{Debris, Held, Incomplete, LoopState, Open, StoryToDo, Yield};
+use crate::sanitise::sanitise_line;
+
+/// Characters of one block.
+pub const LONGEST: usize = 4_000;
+/// Characters of what a check said: the story and the rules have to fit beside it.
+const LONGEST_OUTPUT: usize = 1_600;
+const LONGEST_LINE: usize = 300;
+const MOST_STEPS: usize = 12;
+const MOST_LISTED: usize = 8;
+
+/// A block: the failing check, its last lines, the places, then what is pending.
+pub(super) fn block(held: &Held, open: &Open) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.push(head(held));
+    if let Some((story, verdict)) = &open.marked {
+        parts.push(format!("Verified: story {} is {} and marked as done.", line(story.as_str()), verdict.words()));
+    }
+    let mut room = LONGEST_OUTPUT;
+    for (n, run) in open.failed.iter().enumerate() {
+        if n == 3 {
+            parts.push(format!("{} more checks did not pass.", open.failed.len() - n));
+            break;
+        }
+        let (text, left) = failed(run, room);
+        room = left;
+        parts.push(text);
+    }
+    parts.extend(open.missing.iter().map(|(_, words)| line(words)));
+    parts.extend(open.story.as_ref().map(|story| story_words(story, open.marked.is_some(), held)));
+    parts.extend(pending(open));
+    cut(&parts.join("\n\n"), LONGEST)
+}
+
+fn head(held: &Held) -> String {
+    let of = if held.max_blocks > 0 { format!(" of {}", held.max_blocks) } else { String::new() };
+    let mut first = if held.task.is_empty() && held.goes_on.is_empty() {
+        "CONTINUATION: the work is not done yet.".to_owned()
+    } else {
+        format!("CONTINUATION: Verdone loop, iteration {}{of}.", held.blocks + 1)
+    };
+    if !held.task.trim().is_empty() {
+        first.push_str(&format!("\nThe task: {}", line(&held.task)));
+    }
+    first
+}
+
+fn failed(run: &crate::check::CheckRun, room: usize) -> (String, usize) {
+    let mut text = format!("The check `{}` {}", line(&run.name), line(&run.outcome.words()));
+    let command = run.command.display();
+    if command != run.name {
+        text.push_str(&format!(" (`{}`)", line(&command)));
+    }
+    text.push('.');
+    let lines = meaningful(&run.tail).join("\n");
+    // The end of an output says more than its beginning.
+    let kept: String = {
+        let skip = lines.chars().count().saturating_sub(room);
+        lines.chars().skip(skip).collect()
+    };
+    let left = room.saturating_sub(kept.chars().count());
+    if !kept.trim().is_empty() {
+        text.push_str(&format!("\n{kept}"));
+    }
+    let places = places(&run.tail);
+    if !places.is_empty() {
+        text.push_str(&format!("\nAt: {}", places.join(", ")));
+    }
+    (text, left)
+}
+
+fn story_words(story: &StoryToDo, is_next: bool, held: &Held) -> String {
+    let which = if is_next { "NEXT STORY" } else { "THE STORY" };
+    let mut text = format!("{which} ({}): {}\n", line(&story.id), line(&story.title));
+    if !story.steps.is_empty() {
+        text.push_str("\nSteps:\n");
+        text.push_str(&listed(&story.steps, MOST_STEPS, |step| format!("- {}", line(step))));
+        text.push('\n');
+    }
+    if !story.checks.is_empty() {
+        text.push_str("\nIts checks, which Verdone runs itself:\n");
+        text.push_str(&listed(&story.checks, MOST_LISTED, |check| format!("- `{}`", line(check))));
+        text.push('\n');
+    }
+    let mut rules = Vec::new();
+    if held.has_progress {
+        rules.push("Read the current state from progress.txt.".to_owned());
+    }
+    rules.push(format!("Implement and verify story {}.", line(&story.id)));
+    rules.push(
+        "Do not mark stories as done and do not edit progress.txt: when you stop, Verdone runs the checks and does both."
+            .to_owned(),
+    );
+    text.push_str("\nInstructions:\n");
+    let numbered: Vec<String> = rules.iter().enumerate().map(|(n, rule)| format!("{}. {rule}", n + 1)).collect();
+    text.push_str(&numbered.join("\n"));
+    text
+}
+
+fn pending(open: &Open) -> Option<String> {
+    let mut text = String::new();
+    if !open.stories.is_empty() {
+        text.push_str("Stories after it:\n");
+        text.push_str(&listed(&open.stories, MOST_LISTED, |(id, title)| format!("- {}: {}", line(id.as_str()), line(title))));
+    }
+    if !open.tasks.is_empty() {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{gap}Tasks of your list that are not completed:\n"));
+        text.push_str(&listed(&open.tasks, MOST_LISTED, |task| format!("- {}", line(task))));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+fn listed<T>(items: &[T], most: usize, words: impl Fn(&T) -> String) -> String {
+    let mut lines: Vec<String> = items.iter().take(most).map(words).collect();
+    if items.len() > most {
+        lines.push(format!("- and {} more", items.len() - most));
+    }
+    lines.join("\n")
+}
+
+/// A verification that takes its time.
+pub(super) fn verifying(checks: &[String], seconds: u64) -> String {
+    let names = checks.iter().take(MOST_LISTED).map(|name| format!("`{}`", line(name))).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "Verdone is still verifying your work ({seconds} s so far): {names}. Change no file until it is done: a change begins the \
+         verification anew. Say in one short sentence that you wait, and stop again."
+    );
+    cut(&text, LONGEST)
+}
+
+/// One line of what is missing.
+pub(super) fn in_short(open: &Open) -> String {
+    let failed = open.failed.first().map(|run| format!("the check `{}` {}", line(&run.name), line(&run.outcome.words())));
+    let missing = || open.missing.first().map(|(_, words)| line(words));
+    let story = || open.story.as_ref().map(|story| format!("story {} is open", line(&story.id)));
+    failed.or_else(missing).or_else(story).unwrap_or_else(|| format!("{} tasks are not completed", open.tasks.len()))
+}
+
+pub(super) fn yields(why: &Yield) -> String {
+    match why {
+        Yield::Foreign => "no loop was started for this session".to_owned(),
+        Yield::Off => "the Stop gate is off (`mode` of [stop])".to_owned(),
+        Yield::Ended(status) => format!("the loop of this session is over: {}", status.words()),
+        Yield::NothingToVerify { why } => format!("nothing to verify: {}", line(why)),
+        Yield::Background { tasks } => format!("tasks run in the background: {}", line(&tasks.join(", "))),
+        Yield::ApiFailure { error } => format!("the model's service failed: {}", line(error)),
+        Yield::Paused => "the loop is paused: remove .verdone/pause to go on".to_owned(),
+        Yield::HeldOnce => "the turn was held once already (mode `once`)".to_owned(),
+        Yield::Context { tokens, most, goes_on, spawn } => {
+            let next = if *spawn { "starts in the background" } else { "goes on in a fresh session" };
+            format!("the context holds {tokens} tokens, and the limit is {most}; `{}` {next}", line(goes_on))
+        }
+        Yield::Same { times, reason } => {
+            format!(
+                "nothing has changed in {times} turns in a row, and {reason}. The loop stays armed; a new prompt goes on with it"
+            )
+        }
+        Yield::Limit { blocks, remaining } => {
+            let list: Vec<String> = remaining.iter().take(MOST_LISTED).map(|id| line(id)).collect();
+            let more = remaining.len().saturating_sub(MOST_LISTED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("REACHED_LIMIT: {blocks} iterations were used; {} remain: {}{more}", remaining.len(), list.join(", "))
+        }
+        Yield::Complete { verified: 0, .. } => "COMPLETE: every gate is green".to_owned(),
+        Yield::Complete { verified, unproven: 0 } => format!("COMPLETE: all {verified} stories of the loop were verified"),
+        Yield::Complete { verified, unproven } => {
+            format!(
+                "COMPLETE: all {verified} stories of the loop passed, {unproven} of them unproven (no check of their own was red before)"
+            )
+        }
+        Yield::StillVerifying { waits } => format!("the verification has not ended; it was waited for {waits} times"),
+        Yield::Fault { times, cause } => {
+            format!("the Stop gate itself failed {times} times in a row ({}), so the session is let go UNVERIFIED", line(cause))
+        }
+        Yield::NotOurs => "this end is not ours to hold".to_owned(),
+    }
+}
+
+/// A fault of the gate, for the agent.
+pub fn fault_words(cause: &str, times: u32) -> String {
+    let most = super::MOST_FAULTS;
+    cut(
+        &format!(
+            "Verdone's Stop gate could not judge this turn (fault {times} of {most} that hold a session): {}. This is a fault of Verdone, \
+             not of your work: do not work around it. Tell the user, and stop again.",
+            line(cause)
+        ),
+        LONGEST,
+    )
+}
+
+/// Debris, for who added it.
+pub fn debris_words(found: &[Debris]) -> String {
+    let mut text = "Lines that you added are not finished work. Take them out or finish them first:\n".to_owned();
+    text.push_str(&listed(found, 20, |debris| {
+        format!("- {}:{} {}: {}", line(&debris.path), debris.line, debris.kind, line(&debris.text))
+    }));
+    cut(&text, LONGEST)
+}
+
+/// The loop of a session, told when the session begins.
+pub fn loop_words(state: &LoopState) -> String {
+    let mut text =
+        "A Verdone loop holds this session: when you stop, Verdone runs the checks itself, and the turn goes on until they pass."
+            .to_owned();
+    if !state.task.trim().is_empty() {
+        text.push_str(&format!(" The task: {}", line(&state.task)));
+    }
+    if let Some(current) = &state.current {
+        let title = state.open.get(&current.story).map(|story| line(&story.title)).unwrap_or_default();
+        text.push_str(&format!("\nThe story at work is {}: {title}", line(current.story.as_str())));
+    }
+    cut(&text, LONGEST)
+}
+
+/// An earlier session that did not finish.
+pub fn incomplete_words(found: &Incomplete) -> String {
+    let what = match &found.story {
+        Some(story) => format!("story {}", line(story)),
+        None => format!("the task \"{}\"", line(&found.task)),
+    };
+    format!(
+        "An earlier session with a Verdone loop ended at {} (reason: {}) with {what} open. `verdone loop status` shows it.",
+        line(&found.at),
+        line(&found.reason)
+    )
+}
+
+fn line(text: &str) -> String {
+    let safe = sanitise_line(text);
+    let flat = safe.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(&flat, LONGEST_LINE)
+}
+
+/// At most so many characters.
+fn cut(text: &str, most: usize) -> String {
+    if text.char_indices().nth(most).is_none() {
+        return text.to_owned();
+    }
+    let end = text.char_indices().nth(most - 1).map_or(0, |(at, _)| at);
+    format!("{}…", &text[..end])
+}

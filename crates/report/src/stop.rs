@@ -1,0 +1,53 @@
+//! Decisions of the Stop gate: a line each, and what they add up to.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use verdone_core::sanitise::sanitise_line;
+use verdone_core::stop::{CauseTally, StopRecord, StopTally};
+
+use crate::words::{duration, moment, plural};
+
+/// Enough to know a session by.
+const SESSION: usize = 8;
+const LONGEST_REASON: usize = 120;
+
+/// One decision.
+pub fn stop_line(session: &str, at: Option<Timestamp>, event: &str, record: &StopRecord, zone: &TimeZone) -> String {
+    let when = at.map_or_else(String::new, |at| moment(at, zone));
+    let session: String = session.chars().take(SESSION).collect();
+    let event = if event == "Stop" { String::new() } else { format!(" {event}") };
+    let story = record.story.as_ref().map(|story| format!(" [{}]", sanitise_line(story))).unwrap_or_default();
+    let reason = sanitise_line(&record.reason);
+    let reason: String = reason.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_REASON).collect();
+    let took = duration(record.ms);
+    format!(
+        "{when}  {}{event}  {} {}{story}  {took}  {reason}\n",
+        sanitise_line(&session),
+        sanitise_line(&record.decision),
+        sanitise_line(&record.cause)
+    )
+}
+
+/// All of them.
+pub fn stop_summary(tally: &StopTally) -> String {
+    let count = |table: &BTreeMap<String, CauseTally>| table.values().map(|cause| cause.count as usize).sum::<usize>();
+    let (blocks, yields) = (count(&tally.blocks), count(&tally.yields));
+    if blocks + yields == 0 {
+        return "The Stop gate has decided nothing yet. `verdone loop start` starts a loop.\n".to_owned();
+    }
+    let mut text = format!("\n{}, {}\n", plural(blocks, "block", "blocks"), plural(yields, "release", "releases"));
+    for (title, table) in [("held because", &tally.blocks), ("let go because", &tally.yields), ("verdicts", &tally.verdicts)] {
+        for (cause, tally) in table {
+            text.push_str(&format!(
+                "  {title:<14} {:<18} {:>5}   average {}, longest {}\n",
+                sanitise_line(cause),
+                tally.count,
+                duration(tally.average_ms()),
+                duration(tally.longest_ms)
+            ));
+        }
+    }
+    text
+}

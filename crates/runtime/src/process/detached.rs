@@ -1,0 +1,27 @@
+//! A process that outlives us: ourselves once more, in a session of its own, with nothing of ours to hold on to.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::environment::is_removed;
+
+/// Starts this program with other arguments. What it prints goes to the file, or nowhere. It has to call [`own_session`] first.
+pub(crate) fn start_detached(arguments: &[OsString], cwd: &Path, output: Option<std::fs::File>) -> io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(arguments).current_dir(cwd).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_removed(name)) {
+        command.env_remove(name);
+    }
+    match output {
+        Some(file) => command.stdout(file.try_clone()?).stderr(file),
+        None => command.stdout(Stdio::null()).stderr(Stdio::null()),
+    };
+    command.spawn()
+}
+
+/// What is sent to the terminal or to the group of who started us is not for us.
+pub(crate) fn own_session() {
+    let _ = rustix::process::setsid();
+}

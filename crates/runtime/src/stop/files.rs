@@ -1,0 +1,271 @@
+//! The gate's files in a session's folder: `loop.json`, `tasks.jsonl`, `gate-faults`; and beside the folders `next-loop.json` (a loop
+//! that the next session takes), `asked.json` (who ran `verdone loop start`) and `incomplete.json` (what the last session left open).
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use verdone_core::id::encode_component;
+use verdone_core::stop::{Incomplete, LOOP_VERSION, LoopState, MOST_FAULTS};
+
+use crate::atomic::{replace_for_readers, write_atomically};
+use crate::regular::{open_regular, read_regular};
+
+use super::StopError;
+
+pub(super) const LOOP: &str = "loop.json";
+const NEXT: &str = "next-loop.json";
+const ASKED: &str = "asked.json";
+const INCOMPLETE: &str = "incomplete.json";
+const TASKS: &str = "tasks.jsonl";
+const FAULTS: &str = "gate-faults";
+/// A plan of a hundred thousand stories fits.
+const LARGEST: u64 = 64 * 1024 * 1024;
+/// A command that a hook saw begin has begun.
+const ASKED_COUNTS: Duration = Duration::from_mins(1);
+
+/// The sessions of a project, as the gate sees them.
+#[derive(Debug, Clone)]
+pub struct Loops {
+    sessions: PathBuf,
+}
+
+impl Loops {
+    pub fn of(root: &Path) -> Self {
+        Self { sessions: crate::sessions::own_sessions(root) }
+    }
+
+    pub(super) fn session(&self, id: &str) -> SessionFiles {
+        SessionFiles { dir: self.sessions.join(encode_component(id)) }
+    }
+
+    /// Every loop, by the name of its session's folder.
+    pub fn all(&self) -> Result<Vec<(String, LoopState)>, StopError> {
+        let listed = crate::sessions::sessions(&self.sessions).map_err(|source| file_error(&self.sessions, source))?;
+        let mut found = Vec::new();
+        for session in listed {
+            found.extend(SessionFiles { dir: session.dir }.state()?.map(|state| (session.name, state)));
+        }
+        Ok(found)
+    }
+
+    /// The loop that the next session takes.
+    pub fn next(&self) -> Result<Option<LoopState>, StopError> {
+        read_state(&self.sessions.join(NEXT))
+    }
+
+    pub(super) fn put_next(&self, state: &LoopState) -> Result<(), StopError> {
+        make(&self.sessions)?;
+        write(&self.sessions.join(NEXT), state)
+    }
+
+    pub fn remove_next(&self) -> Result<(), StopError> {
+        remove(&self.sessions.join(NEXT))
+    }
+
+    /// Gives the waiting loop to a session. A rename is one step: of two sessions that begin at once, one gets it.
+    pub(super) fn claim(&self, session: &SessionFiles) -> Result<bool, StopError> {
+        let next = self.sessions.join(NEXT);
+        if fs::symlink_metadata(&next).is_err() {
+            return Ok(false);
+        }
+        // A file that cannot be understood would break the session that takes it.
+        if read_state(&next)?.is_none() || session.state()?.is_some_and(|state| state.is_active()) {
+            return Ok(false);
+        }
+        fs::create_dir_all(&session.dir).map_err(|source| file_error(&session.dir, source))?;
+        match fs::rename(&next, session.dir.join(LOOP)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(file_error(&next, source)),
+        }
+    }
+
+    /// Remembers which session runs `verdone loop start`.
+    pub(super) fn asks(&self, session: &str) {
+        let asked = Asked { session: session.to_owned(), at: Timestamp::now() };
+        // Without it the variable of the client tells.
+        let _ = make(&self.sessions).and_then(|()| write(&self.sessions.join(ASKED), &asked));
+    }
+
+    /// The session that does so right now, as a hook saw it.
+    pub fn asking(&self) -> Option<String> {
+        let asked: Asked = read(&self.sessions.join(ASKED)).ok()??;
+        let age = Timestamp::now().duration_since(asked.at).unsigned_abs();
+        (age < ASKED_COUNTS).then_some(asked.session)
+    }
+
+    pub fn incomplete(&self) -> Option<Incomplete> {
+        read(&self.sessions.join(INCOMPLETE)).ok()?
+    }
+
+    pub(super) fn keep_incomplete(&self, found: &Incomplete) -> Result<(), StopError> {
+        make(&self.sessions)?;
+        write(&self.sessions.join(INCOMPLETE), found)
+    }
+
+    pub fn forget_incomplete(&self) -> Result<(), StopError> {
+        remove(&self.sessions.join(INCOMPLETE))
+    }
+}
+
+/// The folder of one session.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionFiles {
+    pub(super) dir: PathBuf,
+}
+
+impl SessionFiles {
+    pub(crate) fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// Whether a loop was ever started for it, as far as a look at the folder tells.
+    pub(crate) fn has_loop(&self) -> bool {
+        fs::symlink_metadata(self.dir.join(LOOP)).is_ok()
+    }
+
+    pub(crate) fn state(&self) -> Result<Option<LoopState>, StopError> {
+        read_state(&self.dir.join(LOOP))
+    }
+
+    pub(super) fn put(&self, state: &LoopState) -> Result<(), StopError> {
+        self.dir.parent().map_or(Ok(()), make)?;
+        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))?;
+        write(&self.dir.join(LOOP), state)
+    }
+
+    /// The same where only counters changed: losing one in a crash holds nobody longer than the limit, and a sync costs more than all
+    /// the rest of an answer.
+    pub(super) fn put_counters(&self, state: &LoopState) -> Result<(), StopError> {
+        let path = self.dir.join(LOOP);
+        let text = serde_json::to_string(state).map_err(|source| StopError::Broken { path: path.clone(), source })?;
+        replace_for_readers(&path, text.as_bytes()).map_err(|source| file_error(&path, source))
+    }
+
+    /// Counts a fault without anything that could be broken; says how many there were in a row.
+    pub(crate) fn count_fault(&self, active: bool) -> u32 {
+        let path = self.dir.join(FAULTS);
+        let counted = open_regular(&path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
+            file.write_all(b".")?;
+            Ok(file.metadata()?.len())
+        });
+        match counted {
+            Ok(count) => u32::try_from(count).unwrap_or(u32::MAX),
+            // What cannot be counted holds a turn once.
+            Err(_) if active => MOST_FAULTS + 1,
+            Err(_) => 1,
+        }
+    }
+
+    pub(super) fn forget_faults(&self) {
+        // One that stays makes the gate let go sooner, never later.
+        let _ = fs::remove_file(self.dir.join(FAULTS));
+    }
+
+    /// Stops of a subagent that were held, counted by the length of a file of its own: several may end at once.
+    pub(super) fn count_agent(&self, agent: &str) -> Result<u32, StopError> {
+        let path = self.agent_dir(agent)?.join("held");
+        let counted = open_regular(&path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
+            file.write_all(b".")?;
+            Ok(file.metadata()?.len())
+        });
+        counted.map(|count| u32::try_from(count).unwrap_or(u32::MAX)).map_err(|source| file_error(&path, source))
+    }
+
+    pub(super) fn agent_dir(&self, agent: &str) -> Result<PathBuf, StopError> {
+        let dir = self.dir.join("agents").join(encode_component(agent));
+        fs::create_dir_all(&dir).map_err(|source| file_error(&dir, source))?;
+        Ok(dir)
+    }
+
+    /// A task of the agent's own list: made, completed or taken off it.
+    pub(super) fn note_task(&self, task: &Task) -> Result<(), StopError> {
+        let path = self.dir.join(TASKS);
+        let line = serde_json::to_string(task).map_err(|source| StopError::Broken { path: path.clone(), source })?;
+        self.dir.parent().map_or(Ok(()), make)?;
+        let append = || {
+            fs::create_dir_all(&self.dir)?;
+            open_regular(&path, OpenOptions::new().append(true).create(true))?.write_all(format!("{line}\n").as_bytes())
+        };
+        append().map_err(|source| file_error(&path, source))
+    }
+
+    /// Tasks that are open, in the order in which they were made; those of one subagent, or all.
+    pub(super) fn open_tasks(&self, agent: Option<&str>) -> Vec<String> {
+        let Ok(bytes) = read_regular(&self.dir.join(TASKS), LARGEST) else { return Vec::new() };
+        let mut open: Vec<Task> = Vec::new();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            let Ok(task) = serde_json::from_slice::<Task>(line) else { continue };
+            match task.open {
+                true if open.iter().any(|known| known.id == task.id) => {}
+                true => open.push(task),
+                false => open.retain(|known| known.id != task.id),
+            }
+        }
+        let is_meant = |task: &Task| agent.is_none_or(|agent| task.agent.as_deref() == Some(agent));
+        open.into_iter().filter(is_meant).map(|task| task.subject).collect()
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) subject: String,
+    pub(super) open: bool,
+    #[serde(default)]
+    pub(super) agent: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Asked {
+    session: String,
+    at: Timestamp,
+}
+
+fn read_state(path: &Path) -> Result<Option<LoopState>, StopError> {
+    let state: Option<LoopState> = read(path)?;
+    match &state {
+        Some(state) if state.version > LOOP_VERSION => Err(StopError::Newer { path: path.to_owned(), version: state.version }),
+        Some(_) | None => Ok(state),
+    }
+}
+
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
+    match read_regular(path, LARGEST) {
+        Ok(bytes) => {
+            serde_json::from_slice(&bytes).map(Some).map_err(|source| StopError::Broken { path: path.to_owned(), source })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(file_error(path, source)),
+    }
+}
+
+/// A link in the file's place is replaced, not followed; a loop has to survive a crash.
+pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
+    let text = serde_json::to_string(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
+    let is_file = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+    let written = if is_file { write_atomically(path, text.as_bytes()) } else { replace_for_readers(path, text.as_bytes()) };
+    written.map_err(|source| file_error(path, source))
+}
+
+fn remove(path: &Path) -> Result<(), StopError> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(file_error(path, source)),
+    }
+}
+
+fn make(sessions: &Path) -> Result<(), StopError> {
+    crate::hook::make_sessions(sessions).map_err(|source| file_error(sessions, source))
+}
+
+pub(super) fn file_error(path: &Path, source: io::Error) -> StopError {
+    StopError::File { path: path.to_owned(), source }
+}

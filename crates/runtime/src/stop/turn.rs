@@ -1,0 +1,480 @@
+//! The end of a turn in a session that a loop holds: the tree, the plan, the verification, the mark, and what the loop remembers.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome};
+use verdone_core::config::Config;
+use verdone_core::hook::HookInput;
+use verdone_core::plan::progress::{LoopState as ProgressState, LoopStatus};
+use verdone_core::plan::{Plan, Status, Story};
+use verdone_core::sanitise::sanitise_line;
+use verdone_core::stop::{
+    BlockCause, Current, Held, Holder, LoopState, LoopStatusName, Marked, OnContext, Open, Same, StopDecision, StopFacts,
+    StopSettings, StoryToDo, Survey, Work, Yield, decide, early, reasons_of, remaining, survey,
+};
+use verdone_core::verdict::{RedPolicy, StoryVerdict};
+
+use crate::plan_file::{PlanFile, PlanLocation};
+use crate::process::start_detached;
+use crate::project::HOME;
+use crate::signal::Signals;
+use crate::site::{gates, own_checks, shown};
+
+use super::commit::{CommitAsk, Committed};
+use super::tree::Tree;
+use super::verify::{Ask, Seen, Verdict, verdict};
+use super::{Gate, Judged, PAUSE, StopError, Trace, ralph, transcript, tree};
+
+/// More are counted, not listed.
+const MOST_STORIES: usize = 1_000;
+
+pub(super) fn judge(
+    gate: &Gate<'_>,
+    input: &HookInput<'_>,
+    active: bool,
+    background: Option<&str>,
+    judging: impl FnOnce() -> Signals,
+) -> Result<Judged, StopError> {
+    let state = if gate.files.has_loop() { gate.files.state()? } else { None };
+    let other = ralph::holds(gate.session);
+    let holder = match (&state, other.is_empty()) {
+        (Some(state), _) if state.is_active() => Holder::Loop(held(gate, state)),
+        (Some(_) | None, false) => Holder::OtherTool,
+        (Some(state), true) => Holder::Ended(state.status),
+        (None, true) => Holder::Nobody,
+    };
+    let mut facts =
+        StopFacts { holder, active, background: Vec::new(), paused: false, api_error: None, context: None, work: Work::Unknown };
+    let settings = &gate.config.stop;
+    if !matches!(facts.holder, Holder::Nobody | Holder::Ended(_)) {
+        let tail = transcript::tail(input);
+        facts.background = live(background);
+        facts.paused = std::fs::symlink_metadata(gate.root.join(HOME).join(PAUSE)).is_ok();
+        facts.api_error = tail.api_error;
+        facts.context = tail.context;
+    }
+    let state = state.filter(LoopState::is_active);
+    if let Some(why) = early(&facts, settings) {
+        if let Some(mut state) = state.filter(|_| !matches!(why, Yield::Background { .. })) {
+            state.let_go = Some(why.words());
+            gate.files.put_counters(&state)?;
+        }
+        return Ok((facts, StopDecision::Yield { why }, Trace::default()));
+    }
+    let signals = judging();
+    let missing = |why: &String| (BlockCause::OtherTool, why.clone());
+    let Some(mut state) = state else {
+        facts.work = Work::Open(Open { missing: other.iter().map(missing).collect(), ..Open::default() });
+        let decision = decide(&facts, settings);
+        return Ok((facts, decision, Trace::default()));
+    };
+    let looked =
+        Looker { gate, state: &mut state, other: other.iter().map(missing).collect(), renew: !active, signals: &signals };
+    let looked = looked.look()?;
+    facts.work = looked.work;
+    if let (Work::Open(open), Holder::Loop(held)) = (&facts.work, &mut facts.holder) {
+        held.same = state.count_same(&looked.tree.key, &reasons_of(open));
+    }
+    let spawns = settings.on_context == OnContext::Spawn && looked.tree.clean && state.plan.is_some();
+    let on_context = if spawns { OnContext::Spawn } else { OnContext::Yield };
+    let decision = decide(&facts, &StopSettings { on_context, ..settings.clone() });
+    keep(gate, &mut state, &facts, &decision, looked.plan)?;
+    Ok((facts, decision, Trace { tree: Some(looked.tree.key), verdict: looked.verdict }))
+}
+
+/// What the loop remembers of a decision, and what else follows from it.
+fn keep(
+    gate: &Gate<'_>,
+    state: &mut LoopState,
+    facts: &StopFacts,
+    decision: &StopDecision,
+    plan: Option<PlanFile>,
+) -> Result<(), StopError> {
+    let mut progress = ProgressState::InProgress;
+    let marked = if let Work::Open(open) = &facts.work { open.marked.is_some() } else { true };
+    match decision {
+        StopDecision::Block { cause: BlockCause::Verifying, .. } => state.waits += 1,
+        StopDecision::Block { .. } => {
+            (state.blocks, state.waits, state.let_go) = (state.blocks + 1, 0, None);
+        }
+        StopDecision::Yield { why } => {
+            state.waits = 0;
+            state.let_go = Some(why.words());
+            state.status = why.ends_loop().unwrap_or(state.status);
+            match why {
+                Yield::Same { .. } => state.same = Same::default(),
+                Yield::Complete { .. } => progress = ProgressState::Complete,
+                Yield::Limit { .. } => {
+                    let open = if let Work::Open(open) = &facts.work { Some(open) } else { None };
+                    let story = open.and_then(|open| open.story.as_ref()).map(|story| story.id.as_str().into());
+                    let later = open.into_iter().flat_map(|open| open.stories.iter().map(|(id, _)| id.clone()));
+                    progress = ProgressState::ReachedLimit { remaining: story.into_iter().chain(later).collect() };
+                }
+                Yield::Context { spawn: true, .. } => spawn_run(gate, state)?,
+                Yield::Foreign
+                | Yield::Off
+                | Yield::Ended(_)
+                | Yield::NothingToVerify { .. }
+                | Yield::Background { .. }
+                | Yield::ApiFailure { .. }
+                | Yield::Paused
+                | Yield::HeldOnce
+                | Yield::Context { .. }
+                | Yield::StillVerifying { .. }
+                | Yield::Fault { .. }
+                | Yield::NotOurs => {}
+            }
+        }
+    }
+    if let Some(mut plan) = plan {
+        let max_iterations = (state.max_blocks > 0).then_some(state.max_blocks);
+        plan.record_status(&LoopStatus { iteration: state.blocks, max_iterations, state: progress })?;
+    }
+    if state.status == LoopStatusName::Complete {
+        gate.loops.forget_incomplete()?;
+        state.incomplete = None;
+    }
+    if marked || !state.is_active() { gate.files.put(state) } else { gate.files.put_counters(state) }
+}
+
+/// A run of its own goes on with the plan, in the background.
+fn spawn_run(gate: &Gate<'_>, state: &LoopState) -> Result<(), StopError> {
+    let log = gate.files.dir.join("run.log");
+    let file = std::fs::File::create(&log).map_err(|source| super::files::file_error(&log, source))?;
+    let plan = state.plan.clone().unwrap_or_default();
+    let arguments = [OsString::from("run"), OsString::from(plan)];
+    start_detached(&arguments, gate.root, Some(file)).map_err(|source| super::files::file_error(&log, source))?;
+    Ok(())
+}
+
+fn held(gate: &Gate<'_>, state: &LoopState) -> Held {
+    let goes_on = match &state.plan {
+        Some(plan) => format!("verdone run {}", shown(Path::new(plan), gate.root)),
+        None => "verdone loop start".to_owned(),
+    };
+    let beside = state.plan.as_ref().map(|plan| Path::new(plan).with_file_name("progress.txt"));
+    Held {
+        task: state.task.clone(),
+        blocks: state.blocks,
+        max_blocks: state.max_blocks,
+        same: 0,
+        goes_on,
+        has_progress: beside.is_some_and(|path| path.is_file()),
+    }
+}
+
+/// Tasks in the background that have not ended.
+fn live(tasks: Option<&str>) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Entry {
+        #[serde(default)]
+        status: String,
+        #[serde(default)]
+        description: String,
+        #[serde(default)]
+        id: String,
+    }
+    const OVER: [&str; 8] = ["completed", "failed", "killed", "stopped", "cancelled", "canceled", "error", "done"];
+    let listed: Vec<Entry> = tasks.and_then(|tasks| serde_json::from_str(tasks).ok()).unwrap_or_default();
+    let alive = listed.into_iter().filter(|task| !OVER.contains(&task.status.as_str()));
+    alive.map(|task| if task.description.is_empty() { task.id } else { task.description }).collect()
+}
+
+struct Looker<'a> {
+    gate: &'a Gate<'a>,
+    state: &'a mut LoopState,
+    /// What other tools say.
+    other: Vec<(BlockCause, String)>,
+    /// What was red is run again: the user may have put something right outside the tree.
+    renew: bool,
+    signals: &'a Signals,
+}
+
+struct Looked {
+    work: Work,
+    tree: Tree,
+    verdict: Option<&'static str>,
+    plan: Option<PlanFile>,
+}
+
+impl Looker<'_> {
+    fn look(mut self) -> Result<Looked, StopError> {
+        let plan = self.state.plan.as_ref().map(|plan| PlanFile::open(PlanLocation::of(PathBuf::from(plan)))).transpose()?;
+        let ours = plan.as_ref().map(PlanFile::protected_paths).unwrap_or_default();
+        let tree = tree::look(self.gate.root, self.gate.top, &ours)?;
+        match plan {
+            None => self.by_gates(&tree),
+            Some(plan) => self.by_plan(plan, tree, ours),
+        }
+    }
+
+    /// Without a plan the gates alone say whether the task is done.
+    fn by_gates(&mut self, tree: &Tree) -> Result<Looked, StopError> {
+        let looked = |work, verdict| Looked { work, tree: tree.clone(), verdict, plan: None };
+        let checks = gates(self.gate.config);
+        if checks.is_empty() {
+            return Ok(looked(Work::Nothing { why: "there is no plan and no gate".to_owned() }, None));
+        }
+        let seen = self.verify(tree, &checks, Vec::new(), None)?;
+        let (verdict, source) = match seen {
+            Seen::Running { seconds } => return Ok(looked(self.verifying(&checks, seconds), Some("running"))),
+            Seen::Ended { verdict, cached } => (verdict, source(cached)),
+        };
+        let mut open = self.open();
+        if verdict.green {
+            let changed = self.state.gates_were_red || tree.differs(&self.state.base, self.gate.top)?;
+            self.follow(tree, &verdict);
+            if changed && open.missing.is_empty() && open.tasks.is_empty() {
+                return Ok(looked(Work::Complete { verified: 0, unproven: 0 }, Some(source)));
+            }
+            if !changed {
+                let why =
+                    "Every gate is green, but nothing has changed since the loop was started, so that proves nothing.".to_owned();
+                open.missing.push((BlockCause::NothingChanged, why));
+            }
+        } else {
+            self.state.gates_were_red = true;
+            self.follow(tree, &verdict);
+            self.add_failures(&mut open, &verdict);
+        }
+        Ok(looked(Work::Open(open), Some(source)))
+    }
+
+    fn by_plan(&mut self, mut plan: PlanFile, tree: Tree, ours: Vec<PathBuf>) -> Result<Looked, StopError> {
+        let mut view = plan.plan().clone();
+        let found = survey(&mut view, self.state);
+        let Some(index) = found.current else {
+            let work = self.without_story(&view, &found);
+            return Ok(Looked { work, tree, verdict: None, plan: Some(plan) });
+        };
+        let story = view.stories[index].clone();
+        let mut current = match &self.state.current {
+            Some(current) if current.story == story.id => current.clone(),
+            Some(_) | None => Current { story: story.id.clone(), base: tree.base(self.gate.top)?, was_red: false },
+        };
+        let own = self.own_checks(&story);
+        let has_own = !own.is_empty();
+        let checks: Vec<Check> = own.into_iter().chain(gates(self.gate.config)).collect();
+        if checks.is_empty() {
+            let why = format!("story {} has no check of its own, and there is no gate", sanitise_line(story.id.as_str()));
+            self.state.current = Some(current);
+            return Ok(Looked { work: Work::Nothing { why }, tree, verdict: None, plan: Some(plan) });
+        }
+        // Work for a story with checks of its own may have been done together with an earlier one.
+        let changed = if has_own {
+            current.was_red || self.gate.config.red_check == RedPolicy::Accept || tree.differs(&self.state.base, self.gate.top)?
+        } else {
+            tree.differs(&current.base, self.gate.top)?
+        };
+        let commit = if changed { self.commit_ask(&story, plan.path()) } else { None };
+        let (verdict, source) = match self.verify(&tree, &checks, ours, commit)? {
+            Seen::Running { seconds } => {
+                self.state.current = Some(current);
+                return Ok(Looked { work: self.verifying(&checks, seconds), tree, verdict: Some("running"), plan: Some(plan) });
+            }
+            Seen::Ended { verdict, cached } => (verdict, source(cached)),
+        };
+        if current.base.key == tree.key {
+            current.base.key.clone_from(&verdict.tree);
+        }
+        self.follow(&tree, &verdict);
+        let mut open = self.open();
+        open.missing.extend(found.gone.iter().map(gone));
+        let refused = match &verdict.commit {
+            Some(Committed::Refused(why)) => Some(format!("The story's checks pass, but its commit was refused: {why}")),
+            Some(Committed::Commit(_)) | None => None,
+        };
+        if verdict.green && changed && refused.is_none() {
+            return self.done(plan, &story, &current, &verdict, has_own, open, tree, source);
+        }
+        if !verdict.green {
+            let is_red = |outcome: &CheckOutcome| match outcome {
+                CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => true,
+                CheckOutcome::Passed | CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => false,
+            };
+            current.was_red |= verdict.runs.iter().any(|run| run.origin == CheckOrigin::Story && is_red(&run.outcome));
+            self.add_failures(&mut open, &verdict);
+        } else if !changed {
+            let since = if has_own { "the loop was started" } else { "it became the story at work" };
+            let why =
+                format!("The checks of story {} pass, but nothing has changed since {since}, so that proves nothing.", story.id);
+            open.missing.push((BlockCause::NothingChanged, why));
+        }
+        open.missing.extend(refused.map(|why| (BlockCause::CheckFailed, why)));
+        if found.claimed.contains(&story.id) {
+            plan.mark(&story.id, Status::Open)?;
+            let why = format!("Story {} was marked as done without a verification; Verdone took the mark back.", story.id);
+            open.missing.push((BlockCause::CheckFailed, why));
+        }
+        self.name_work(&mut open, &view, Some(&story));
+        self.state.current = Some(current);
+        Ok(Looked { work: Work::Open(open), tree, verdict: Some(source), plan: Some(plan) })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of what was seen about one story")]
+    fn done(
+        &mut self,
+        mut plan: PlanFile,
+        story: &Story,
+        current: &Current,
+        verdict: &Verdict,
+        has_own: bool,
+        mut open: Open,
+        tree: Tree,
+        source: &'static str,
+    ) -> Result<Looked, StopError> {
+        let commit = match &verdict.commit {
+            Some(Committed::Commit(id)) => {
+                plan.refresh()?;
+                Some(id.clone())
+            }
+            Some(Committed::Refused(_)) | None => {
+                plan.mark(&story.id, Status::Done)?;
+                None
+            }
+        };
+        let worth = if has_own && current.was_red { StoryVerdict::Verified } else { StoryVerdict::Unproven };
+        self.state.marked.push(Marked {
+            story: story.id.clone(),
+            verdict: worth,
+            tree: verdict.tree.clone(),
+            at: jiff::Timestamp::now().to_string(),
+            commit,
+        });
+        self.state.current = None;
+        let mut view = plan.plan().clone();
+        let found = survey(&mut view, self.state);
+        let Some(index) = found.current else {
+            let work = self.without_story(&view, &found);
+            let work = match work {
+                Work::Open(open) => Work::Open(Open { marked: Some((story.id.clone(), worth)), ..open }),
+                other => other,
+            };
+            return Ok(Looked { work, tree, verdict: Some(source), plan: Some(plan) });
+        };
+        // Checks may have made files, and a commit is another tree of the same ones.
+        let base = tree::look(self.gate.root, self.gate.top, &plan.protected_paths())?.base(self.gate.top)?;
+        let next = view.stories[index].clone();
+        self.state.current = Some(Current { story: next.id.clone(), base, was_red: false });
+        open.marked = Some((story.id.clone(), worth));
+        self.name_work(&mut open, &view, Some(&next));
+        Ok(Looked { work: Work::Open(open), tree, verdict: Some(source), plan: Some(plan) })
+    }
+
+    /// No story can be worked on: all are done, or what is left waits for something.
+    fn without_story(&self, view: &Plan, found: &Survey) -> Work {
+        let mut open = self.open();
+        open.missing.extend(found.gone.iter().map(gone));
+        if let Some(why) = found.stuck.as_ref().filter(|_| open.missing.is_empty()) {
+            return Work::Nothing { why: format!("no story can be worked on: {why}") };
+        }
+        if open.missing.is_empty() && open.tasks.is_empty() {
+            let (verified, unproven) = self.state.counted();
+            return Work::Complete { verified, unproven };
+        }
+        self.name_work(&mut open, view, None);
+        Work::Open(open)
+    }
+
+    fn open(&self) -> Open {
+        Open { missing: self.other.clone(), tasks: self.gate.files.open_tasks(None), ..Open::default() }
+    }
+
+    fn name_work(&self, open: &mut Open, view: &Plan, story: Option<&Story>) {
+        open.story = story.map(|story| StoryToDo {
+            id: story.id.to_string(),
+            title: story.title.clone(),
+            steps: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
+            checks: self.own_checks(story).iter().map(|check| check.name.clone()).collect(),
+        });
+        let others = remaining(view, story.map(|story| &story.id));
+        open.stories = others.take(MOST_STORIES).map(|story| (story.id.clone(), story.title.clone())).collect();
+    }
+
+    /// As they were when the loop began: what was written into the plan since is not run.
+    fn own_checks(&self, story: &Story) -> Vec<Check> {
+        let frozen = self.state.open.get(&story.id).map(|frozen| frozen.checks.clone()).unwrap_or_default();
+        own_checks(frozen, self.gate.config)
+    }
+
+    fn verify(&self, tree: &Tree, checks: &[Check], ours: Vec<PathBuf>, commit: Option<CommitAsk>) -> Result<Seen, StopError> {
+        let config = self.gate.config;
+        let ask = ask(self.gate, tree, checks, ours, commit);
+        verdict(&self.gate.files.dir, &ask, self.renew, config.stop.wait.duration(), self.signals)
+    }
+
+    fn commit_ask(&self, story: &Story, plan: &Path) -> Option<CommitAsk> {
+        let config = self.gate.config;
+        let checkpoint = self.state.checkpoint.clone().filter(|_| config.stop.commit)?;
+        Some(CommitAsk {
+            story: story.id.clone(),
+            plan: plan.to_owned(),
+            root: self.gate.root.to_owned(),
+            checkpoint,
+            message: message(config, story),
+            timeout: config.commit.timeout,
+            largest_file: config.limits.snapshot_file_bytes,
+        })
+    }
+
+    fn verifying(&self, checks: &[Check], seconds: u64) -> Work {
+        Work::Verifying { checks: checks.iter().map(|check| check.name.clone()).collect(), seconds, waits: self.state.waits }
+    }
+
+    /// Files that the checks themselves made are no work of the agent's.
+    fn follow(&mut self, tree: &Tree, verdict: &Verdict) {
+        if self.state.base.key == tree.key {
+            self.state.base.key.clone_from(&verdict.tree);
+        }
+    }
+
+    fn add_failures(&self, open: &mut Open, verdict: &Verdict) {
+        open.failed = verdict.runs.iter().filter(|run| !run.outcome.passed()).cloned().collect();
+        if verdict.timed_out {
+            let limit = self.gate.config.stop.verify_deadline;
+            open.missing.insert(0, (BlockCause::CheckFailed, format!("The verification did not end within {limit}.")));
+        } else if open.failed.is_empty() && !verdict.settled {
+            let why = "The checks do not settle: they change files each time they run.".to_owned();
+            open.missing.insert(0, (BlockCause::CheckFailed, why));
+        }
+    }
+}
+
+pub(super) fn ask(gate: &Gate<'_>, tree: &Tree, checks: &[Check], ours: Vec<PathBuf>, commit: Option<CommitAsk>) -> Ask {
+    let config = gate.config;
+    Ask {
+        root: gate.root.to_owned(),
+        top: gate.top.to_owned(),
+        ours,
+        tree: tree.key.clone(),
+        checks: checks.to_vec(),
+        deadline: config.stop.verify_deadline,
+        grace: config.limits.grace,
+        output_bytes: config.limits.output_bytes,
+        gates: config.gates.clone(),
+        clean: config.clean.clone(),
+        largest_file: config.limits.snapshot_file_bytes,
+        commit,
+    }
+}
+
+pub(super) fn source(cached: bool) -> &'static str {
+    if cached { "cached" } else { "ran" }
+}
+
+fn gone(story: &verdone_core::id::StoryId) -> (BlockCause, String) {
+    let why = format!(
+        "Story {} was in the plan when the loop was started, and is not any more. Put it back: only the user takes stories out, with a \
+         new `verdone loop start`.",
+        sanitise_line(story.as_str())
+    );
+    (BlockCause::StoryGone, why)
+}
+
+fn message(config: &Config, story: &Story) -> String {
+    let (id, title) = (sanitise_line(story.id.as_str()), sanitise_line(&story.title));
+    let subject = config.commit.subject.replace("{id}", &id).replace("{title}", &title);
+    format!("{subject}\n\nVerdone-Story: {id}\n")
+}
