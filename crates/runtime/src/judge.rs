@@ -3,8 +3,7 @@
 //! Each is a child with a deadline; what it says is data, and what cannot be understood is unknown. The judge gets a fresh context
 //! and no leave to change anything: who asks it looks at the files afterwards.
 
-use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +16,7 @@ use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
 
 use crate::agent::start_command;
+use crate::output::create_fresh;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, Stdin};
 use crate::signal::Signals;
 
@@ -57,9 +57,8 @@ pub fn ask_judge(
         let why = format!("the agent {:?} cannot judge here: set `command` in [done.judge]", config.agent.name);
         return Ok(JudgeFact::Unknown { why });
     };
-    fs::create_dir_all(court.dir)?;
     let prompt_file = court.dir.join("judge-prompt.md");
-    fs::write(&prompt_file, prompt)?;
+    create_fresh(&prompt_file)?.write_all(prompt.as_bytes())?;
     let (argv, stdin) = start_command(command, via, prompt, &prompt_file);
     let spawn = Spawn {
         argv,

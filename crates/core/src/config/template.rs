@@ -25,6 +25,9 @@ pub fn template(plan: Option<&str>, gates: &[Proposal]) -> String {
     );
     out.push_str(AFTER_TOOL);
     out.push('\n');
+    comment("Conditions of your own, each in a table [[done.condition]]; docs/config.md has its keys.", &mut out);
+    out.push_str(CONDITION);
+    out.push('\n');
     comment("Checks that every story has to pass, by stage: correctness, quality, security, adversarial.", &mut out);
     comment("A failing stage stops the later ones. A command is a string for `sh -c`, or a list of words.", &mut out);
     comment("The key `timeout` of a gate replaces limits.check_time for that gate; docs/config.md has its other keys.", &mut out);
@@ -55,6 +58,14 @@ const AFTER_TOOL: &str = "\
 # tools = [\"Edit\", \"Write\"]
 # paths = [\"**/*.rs\"]
 # run = [\"rustfmt\", \"{file}\"]
+";
+
+const CONDITION: &str = "\
+#
+# [[done.condition]]
+# name = \"page_seen\"
+# prover = \"claim\"
+# todo = \"Look at the page in a browser.\"
 ";
 
 const EXAMPLE: &str = "\
@@ -146,6 +157,8 @@ fn shown(field: &Field) -> String {
             "script" => quote("script.json"),
             "model" => quote("opus"),
             "effort" => quote("high"),
+            "complexity" => "5".to_owned(),
+            "command" => quote("./ask.sh"),
             _ => quote(""),
         },
     }
@@ -238,6 +251,8 @@ mod tests {
         config.gate.clear();
         config.policy.rule.clear();
         config.after_tool.clear();
+        config.done.condition.clear();
+        (config.done.complexity, config.done.judge.command, config.done.ci.command) = (None, None, None);
         assert_eq!(config, Config::default());
     }
 

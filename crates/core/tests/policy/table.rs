@@ -429,6 +429,8 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("verdone-itself", "verdone prune --keep 0"),
     ("verdone-itself", "verdone undo"),
     ("verdone-itself", "verdone land"),
+    ("plan-approval", "verdone plan approve --yes"),
+    ("plan-approval", "env -i verdone plan approve PLAN.md"),
     // Other ways to write outside.
     ("outside-delete", "rm -rf ~root/x"),
     ("outside-write", "echo x > ~root/.bashrc"),

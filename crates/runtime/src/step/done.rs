@@ -36,7 +36,7 @@ pub(super) fn hold_to_conditions(
     }
     let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
     let passed = verification.outcome == VerifyOutcome::Passed;
-    let mut facts = facts(site, attempt, &story, verification)?;
+    let mut facts = facts(site, attempt, &story, verification);
     let settings = site.config.done.clone();
     if asks && passed && settings.wants_judge(complexity(&settings, &facts).value) {
         reporter.report(Update::Notice { text: "a second agent is asked to refute the work" });
@@ -64,14 +64,14 @@ pub(super) fn hold_to_conditions(
     Ok(())
 }
 
-fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verification) -> Result<Facts, StepError> {
+fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verification) -> Facts {
     let checked = Some(Checked { runs: &verification.runs, verdict: &verification.outcome });
     let approvals = Approvals::of_text(&site.protected.text("approvals.json").unwrap_or_default());
     let scope = scope_of(site, story);
     let (outside, inside): (Vec<String>, Vec<String>) =
         changed(site).into_iter().partition(|path| scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false)));
     let claims = claims::read(&run_sessions(&site.run_dir), site.claims_from);
-    Ok(Facts {
+    Facts {
         memory: Memory::Queried { by: "the prompt has the lessons of this project".to_owned() },
         plan: plan_found(&site.plan, Some(story), &site.plan_name(), &approvals),
         git: GitFact::Seen {
@@ -81,14 +81,15 @@ fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verificat
         },
         gates: gate_facts(&site.gates, checked),
         own_checks: checks_fact(site.own_checks(&attempt.place.story), checked),
-        claims: claims.map_err(io_error("reading the claims"))?,
+        // A link or a folder in their place is the agent's doing, and says nothing.
+        claims: claims.unwrap_or_default(),
         // What an agent writes into `.verdone/` in a run is put back: a claim says what was learned.
         lessons: Lessons::Same,
         ci: CiFact::NotYet,
         judge: JudgeFact::Off,
         tasks: Vec::new(),
         state_files: Vec::new(),
-    })
+    }
 }
 
 /// The files of the candidate, without the plan's tick.
@@ -111,9 +112,10 @@ fn refute(
     let before = site.checkpoint("before the judge")?;
     let answer = asked(site, attempt, story, verification, &files, reporter);
     site.mend_home().map_err(io_error("putting .verdone/ back"))?;
-    put_back(site, attempt, "judge")?;
+    let restored = put_back(site, attempt, "judge")?;
     let drift = site.git.unchanged_since(&candidate)?;
-    let touched = !drift.is_none() || drift.new_untracked.iter().any(|path| !site.debris.contains_key(path));
+    let touched =
+        !restored.is_empty() || !drift.is_none() || drift.new_untracked.iter().any(|path| !site.debris.contains_key(path));
     if touched {
         site.keep().checkpoint_before_restore("what the judge changed", &[])?;
         site.keep().restore(&before)?;

@@ -42,7 +42,7 @@ pub(super) fn rules() -> Vec<Rule> {
             matcher: Matcher::Programs(&[&["verdone", "plan", "approve"]]),
             reason: "a plan is approved by the user, who has read its commands",
             alternative: "ask the user to run `verdone plan approve`",
-            matches: &["verdone plan approve --yes", "sh -c 'verdone plan approve'"],
+            matches: &["verdone plan approve --yes", "sh -c 'verdone plan approve'", "/usr/bin/verdone plan approve PLAN.md"],
             not_matches: &["verdone plan show", "verdone plan lint", "echo verdone plan approve"],
         }],
     ));
