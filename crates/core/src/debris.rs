@@ -82,10 +82,14 @@ fn is_note(comment: &str) -> bool {
 
 fn is_placeholder(language: Language, code: &str, comment: &str, said: &str) -> bool {
     static COMMENT: LazyLock<Regex> = LazyLock::new(|| {
-        regex(r"\b(?:your code here|implement(?:ation)? (?:me|goes here|here)|placeholder(?: implementation)?|not (?:yet )?implemented|stub implementation|rest of (?:the )?(?:code|implementation))\b")
+        regex(
+            r"\b(?:your code here|implement(?:ation)? (?:me|goes here|here)|placeholder(?: implementation)?|not (?:yet )?implemented|stub implementation|rest of (?:the )?(?:code|implementation))\b",
+        )
     });
     static THROWN: LazyLock<Regex> = LazyLock::new(|| {
-        regex(r#"\b(?:throw\s+new\s+\w*error|raise\s+\w*error|panic!?|raise|unreachable!|die|fail)\s*\(?\s*["'`](?:\w+ )?(?:is )?(?:not (?:yet )?implemented|todo|unimplemented)"#)
+        regex(
+            r#"\b(?:throw\s+new\s+\w*error|raise\s+\w*error|panic!?|raise|unreachable!|die|fail)\s*\(?\s*["'`](?:\w+ )?(?:is )?(?:not (?:yet )?implemented|todo|unimplemented)"#,
+        )
     });
     static RUST: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(?:todo|unimplemented)!"));
     static PYTHON: LazyLock<Regex> = LazyLock::new(|| regex(r"\braise\s+NotImplementedError\b"));
@@ -102,7 +106,8 @@ fn is_placeholder(language: Language, code: &str, comment: &str, said: &str) -> 
 fn is_trap(language: Language, code: &str) -> bool {
     static JAVASCRIPT: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:^|[;{}\s])debugger\s*(?:;|$)"));
     static RUST: LazyLock<Regex> = LazyLock::new(|| regex(r"\bdbg!\s*[(\[{]"));
-    static PYTHON: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:^|[;:\s])breakpoint\s*\(\s*\)|\bi?pdb\.set_trace\s*\(|^\s*import\s+i?pdb\b"));
+    static PYTHON: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"(?:^|[;:\s])breakpoint\s*\(\s*\)|\bi?pdb\.set_trace\s*\(|^\s*import\s+i?pdb\b"));
     static GO: LazyLock<Regex> = LazyLock::new(|| regex(r"\bruntime\.Breakpoint\s*\(|\bspew\.Dump\s*\("));
     static RUBY: LazyLock<Regex> = LazyLock::new(|| regex(r"\bbinding\.(?:pry|irb|b)\b|^\s*byebug\b|^\s*debugger\s*$"));
     static SHELL: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*set\s+-[a-z]*x[a-z]*\s*$"));

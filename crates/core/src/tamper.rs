@@ -202,7 +202,8 @@ impl<'a> File<'a> {
 
 /// Compares. The order of the changes does not matter; the gravest alarm comes first.
 pub fn report(changes: &[Change<'_>], context: &Context<'_>) -> Vec<Alarm> {
-    let mut files: Vec<File<'_>> = changes.iter().filter(|change| change.old != change.new || change.old_path.is_some()).map(File::of).collect();
+    let mut files: Vec<File<'_>> =
+        changes.iter().filter(|change| change.old != change.new || change.old_path.is_some()).map(File::of).collect();
     files.sort_by(|a, b| (a.path, a.old_path).cmp(&(b.path, b.old_path)));
     let mut alarms = compare::tests(&files);
     alarms.extend(watched::files(&files, context));

@@ -311,7 +311,8 @@ fn left_behind(leftovers: u32) -> Option<Line> {
 }
 
 fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
-    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, refs_moved, alarms, .. } = event else {
+    let Event::Verified { place, outcome: found, runs, reason, restored, debris, left_out, refs_moved, alarms, .. } = event
+    else {
         return Vec::new();
     };
     let mut lines = Vec::new();

@@ -83,7 +83,8 @@ pub(crate) fn work(view: &RunView, now: u64) -> String {
 
 /// How many alarms there were about tests and gates that nobody expected.
 pub(crate) fn alarms(view: &RunView) -> Option<String> {
-    let count = |severity| view.alarms.iter().filter(|alarm| alarm.severity == severity && !alarm.expected && !alarm.is_undone()).count();
+    let count =
+        |severity| view.alarms.iter().filter(|alarm| alarm.severity == severity && !alarm.expected && !alarm.is_undone()).count();
     let all = [Severity::High, Severity::Medium, Severity::Low].map(|severity| (count(severity), severity.words()));
     let parts: Vec<String> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     (!parts.is_empty()).then(|| format!("Alarms about tests, gates and their settings: {}", parts.join(", ")))

@@ -40,10 +40,8 @@ fn has(event: &Value, kind: &str, severity: &str) -> bool {
 
 #[test]
 fn a_deleted_test_is_refused_and_may_be_brought_back_in_the_next_turn() {
-    let script = turns(&[
-        &format!("{{ create = \"a\" }}, {}", create("tests/test_f.py", FEWER)),
-        &create("tests/test_f.py", TESTS),
-    ]);
+    let script =
+        turns(&[&format!("{{ create = \"a\" }}, {}", create("tests/test_f.py", FEWER)), &create("tests/test_f.py", TESTS)]);
     let world = world(ONE, &script, "");
     let output = world.run(0);
     let seen = world.all("verified");
@@ -78,7 +76,8 @@ fn a_changed_gate_script_waits_for_a_human_and_the_attempt_is_kept() {
 
 #[test]
 fn a_gate_that_cannot_fail_any_more_is_refused_though_it_is_green() {
-    let edit = "{ create = \"a\" }, { edit = \"scripts/check\", find = \"test -d tests\", replace = \"test -d nothing || true\" }";
+    let edit =
+        "{ create = \"a\" }, { edit = \"scripts/check\", find = \"test -d tests\", replace = \"test -d nothing || true\" }";
     let world = world(ONE, &turns(&[edit, "{ say = \"done\" }"]), "");
     world.run(4);
     let seen = world.all("verified");
@@ -99,12 +98,19 @@ fn what_a_scope_names_and_what_settings_only_report_is_committed_with_its_alarms
     reported.run(0);
     assert!(has(&reported.last("verified"), "test_deleted", "high"));
     let report = reported.verdone(&["report"]);
-    assert!(report.stdout.contains("test deleted: test\\_two") || report.stdout.contains("test deleted: test_two"), "{}", report.stdout);
+    assert!(
+        report.stdout.contains("test deleted: test\\_two") || report.stdout.contains("test deleted: test_two"),
+        "{}",
+        report.stdout
+    );
 }
 
 #[test]
 fn a_test_that_moved_is_silent_and_a_plan_that_was_put_back_is_noted() {
-    let moved = format!("{{ create = \"a\" }}, {{ run = \"sed -i 's/Write the file/Skip the file/' PLAN.md\" }}, {{ delete = \"tests/test_f.py\" }}, {}", create("tests/unit/test_g.py", TESTS));
+    let moved = format!(
+        "{{ create = \"a\" }}, {{ run = \"sed -i 's/Write the file/Skip the file/' PLAN.md\" }}, {{ delete = \"tests/test_f.py\" }}, {}",
+        create("tests/unit/test_g.py", TESTS)
+    );
     let world = world(ONE, &turns(&[&moved]), "");
     world.run(0);
     assert_eq!(alarms(&world.last("verified")), [("plan_edited".to_owned(), "low".to_owned())]);
@@ -114,9 +120,6 @@ fn a_test_that_moved_is_silent_and_a_plan_that_was_put_back_is_noted() {
 fn a_test_file_blown_up_beyond_reading_waits_for_a_human() {
     let blow = "{ create = \"a\" }, { run = \"head -c 1100000 /dev/zero | tr '\\\\0' '#' >> tests/test_f.py\" }";
     let world = world(ONE, &turns(&[blow]), "");
-    for tool in ["head", "tr"] {
-        world.sandbox.add_tool(tool);
-    }
     world.run(4);
     assert!(has(&world.last("verified"), "unread", "medium"), "{:?}", alarms(&world.last("verified")));
 }

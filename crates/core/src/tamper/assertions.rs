@@ -20,21 +20,33 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a fixed pattern compiles")
 }
 
-static RUST: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(?:debug_|prop_|test_)?assert\w*!|\bpanic!|\bunreachable!|\bmatches!|\bassert_\w+(?:::\w+)*\("));
+static RUST: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\b(?:debug_|prop_|test_)?assert\w*!|\bpanic!|\bunreachable!|\bmatches!|\bassert_\w+(?:::\w+)*\("));
 static JAVASCRIPT: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"\bexpect\s*\(|\bexpect(?:Type|TypeOf|Error)\b|\bassert(?:\.\w+)*\s*\(|\bassert[A-Z]\w*\s*\(|\bt\.(?:is|true|false|deepEqual|throws|truthy|falsy|like|snapshot|assert|equal|ok|match|rejects)\w*\s*\(|\.should\b|\bcy\.|\bsinon\.assert\b|\bQUnit\.assert\b")
+    regex(
+        r"\bexpect\s*\(|\bexpect(?:Type|TypeOf|Error)\b|\bassert(?:\.\w+)*\s*\(|\bassert[A-Z]\w*\s*\(|\bt\.(?:is|true|false|deepEqual|throws|truthy|falsy|like|snapshot|assert|equal|ok|match|rejects)\w*\s*\(|\.should\b|\bcy\.|\bsinon\.assert\b|\bQUnit\.assert\b",
+    )
 });
-static PYTHON: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\bassert\b|\.assert\w+\s*\(|\bassert_\w+\s*\(|\.fail\w*\s*\(|\bpytest\.(?:raises|warns|fail|deprecated_call)\b|\braises\s*\("));
-static GO: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\b\w+\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\(|\b(?:require|assert|is|qt|c|g|Expect)\.\w+\(|\bExpect\("));
+static PYTHON: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\bassert\b|\.assert\w+\s*\(|\bassert_\w+\s*\(|\.fail\w*\s*\(|\bpytest\.(?:raises|warns|fail|deprecated_call)\b|\braises\s*\(",
+    )
+});
+static GO: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"\b\w+\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\(|\b(?:require|assert|is|qt|c|g|Expect)\.\w+\(|\bExpect\(")
+});
 static RUBY: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"\bexpect\b|\bis_expected\b|\.should(?:_not)?\b|\bassert\w*\b|\brefute\w*\b|\bflunk\b|\.(?:must|wont)_\w+|\bexpect_any_instance_of\b")
+    regex(
+        r"\bexpect\b|\bis_expected\b|\.should(?:_not)?\b|\bassert\w*\b|\brefute\w*\b|\bflunk\b|\.(?:must|wont)_\w+|\bexpect_any_instance_of\b",
+    )
 });
-static SHELL: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(?m)\[\[|(?:^|[;&|!\s])\[\s|\bassert\w*|\brefute\w*|(?:^|[;&|!]\s*|^\s+)(?:test|grep|diff|cmp|false|fail)\b"));
+static SHELL: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"(?m)\[\[|(?:^|[;&|!\s])\[\s|\bassert\w*|\brefute\w*|(?:^|[;&|!]\s*|^\s+)(?:test|grep|diff|cmp|false|fail)\b")
+});
 static HELPER: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"\b(?:check|verify|expect|should|must|ensure|require|validate|compare|assert|run_test|test)\w*!?\s*\(|\b\w+\(t[,)]|\bsnapshot\w*!?\s*\(")
+    regex(
+        r"\b(?:check|verify|expect|should|must|ensure|require|validate|compare|assert|run_test|test)\w*!?\s*\(|\b\w+\(t[,)]|\bsnapshot\w*!?\s*\(",
+    )
 });
 
 /// How much of a call is looked at.
@@ -92,11 +104,19 @@ fn python_statement(code: &str, said: &str, from: usize) -> bool {
 }
 
 fn shell_line(said: &str, start: usize) -> bool {
-    static CONSTANT: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*(?:\[\[?|test)\s+(\w+)\s+(?:-eq|=|==)\s+(\w+)(?:\s+\]\]?|$)"));
+    static CONSTANT: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^\s*(?:\[\[?|test)\s+(\w+)\s+(?:-eq|=|==)\s+(\w+)(?:\s+\]\]?|$)"));
     let line = said[..start].rfind('\n').map_or(0, |at| at + 1);
     let line = &said[line..line_end(said, start)];
     CONSTANT.captures(line).is_some_and(|found| found[1] == found[2])
 }
+
+/// Those that compare what they are given.
+static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"^(?:debug_|prop_)?assert(?:_eq|_ne|_true|_equals?)?!?\s*\(?$|assert(?:True|Equals?|Is|StrictEqual)\s*\(?$|\.(?:ok|equal|strictEqual|deepEqual|is|true|truthy|isTrue|isOk|True|Equal)\s*\($|^assert_equal$",
+    )
+});
 
 /// A call: all that it compares is written there, or it compares a thing with itself.
 fn call(code: &str, said: &str, start: usize, end: usize) -> bool {
@@ -106,9 +126,6 @@ fn call(code: &str, said: &str, start: usize, end: usize) -> bool {
     if code[start..].starts_with("expect") {
         return expectation(code, said, &arguments, close + 1);
     }
-    static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
-        regex(r"^(?:debug_|prop_)?assert(?:_eq|_ne|_true|_equals?)?!?\s*\(?$|assert(?:True|Equals?|Is|StrictEqual)\s*\(?$|\.(?:ok|equal|strictEqual|deepEqual|is|true|truthy|isTrue|isOk|True|Equal)\s*\($|^assert_equal$")
-    });
     // Others may look at files or calls by a name that is written there.
     if !COMPARES.is_match(&code[start..end]) {
         return false;
@@ -138,7 +155,11 @@ fn expectation(code: &str, said: &str, arguments: &[&str], after: usize) -> bool
 /// The bracket at or right after this place, and where it is closed.
 fn brackets(code: &str, from: usize) -> Option<(usize, usize)> {
     let bytes = code.as_bytes();
-    let open = if from > 0 && bytes[from - 1] == b'(' { from - 1 } else { from + bytes[from..].iter().position(|byte| !byte.is_ascii_whitespace())? };
+    let open = if from > 0 && bytes[from - 1] == b'(' {
+        from - 1
+    } else {
+        from + bytes[from..].iter().position(|byte| !byte.is_ascii_whitespace())?
+    };
     if !matches!(bytes.get(open), Some(b'(' | b'[' | b'{')) {
         return None;
     }
@@ -165,7 +186,6 @@ fn split(text: &str) -> Vec<&str> {
     for (at, byte) in text.bytes().enumerate() {
         match (quote, byte) {
             (Some(open), byte) if byte == open => quote = None,
-            (Some(_), _) => {}
             (None, b'"' | b'\'' | b'`') => quote = Some(byte),
             (None, b'(' | b'[' | b'{') => depth += 1,
             (None, b')' | b']' | b'}') => depth = depth.saturating_sub(1),
@@ -173,7 +193,7 @@ fn split(text: &str) -> Vec<&str> {
                 parts.push(&text[start..at]);
                 start = at + 1;
             }
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
     }
     parts.push(&text[start..]);
@@ -181,7 +201,9 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 fn always(condition: &str) -> bool {
-    matches!(condition, "true" | "True" | "1" | "!false" | "not False" | "!0" | "1 == 1" | "1==1") || ends_true(condition) || is_text(condition)
+    matches!(condition, "true" | "True" | "1" | "!false" | "not False" | "!0" | "1 == 1" | "1==1")
+        || ends_true(condition)
+        || is_text(condition)
 }
 
 fn ends_true(condition: &str) -> bool {
@@ -189,7 +211,10 @@ fn ends_true(condition: &str) -> bool {
 }
 
 fn is_text(value: &str) -> bool {
-    value.len() >= 2 && value.starts_with(['"', '\'', '`']) && value.ends_with(['"', '\'', '`']) && value.matches(value.chars().next().unwrap_or('"')).count() == 2
+    value.len() >= 2
+        && value.starts_with(['"', '\'', '`'])
+        && value.ends_with(['"', '\'', '`'])
+        && value.matches(value.chars().next().unwrap_or('"')).count() == 2
 }
 
 fn is_literal(value: &str) -> bool {

@@ -46,16 +46,21 @@ struct Findings<'a> {
     alarms: BTreeMap<Group, Vec<(u32, String)>>,
 }
 
+/// What two tests have to share to be a pair.
+type Key = fn(&Placed<'_>) -> (usize, u64, u64);
+
 /// Pairs tests before and after; what is left of each.
 fn pair<'a>(old: &'a [Inventory], new: &'a [Inventory], found: &mut Findings<'_>) -> (Vec<Placed<'a>>, Vec<Placed<'a>>) {
     let placed = |all: &'a [Inventory]| -> Vec<Placed<'a>> {
-        all.iter().enumerate().flat_map(|(file, inventory)| inventory.tests.iter().map(move |test| Placed { file, test })).collect()
+        all.iter()
+            .enumerate()
+            .flat_map(|(file, inventory)| inventory.tests.iter().map(move |test| Placed { file, test }))
+            .collect()
     };
     let (old, new) = (placed(old), placed(new));
     let mut taken_old = vec![false; old.len()];
     let mut taken_new = vec![false; new.len()];
     // From the surest to the least sure; each way of pairing sees what the ones before it left.
-    type Key = fn(&Placed<'_>) -> (usize, u64, u64);
     let ways: [Key; 4] = [
         |it| (it.file + 1, hash_of(it.test.name.as_str()), it.test.digest),
         |it| (it.file + 1, hash_of(it.test.name.as_str()), 0),
@@ -79,7 +84,9 @@ fn pair<'a>(old: &'a [Inventory], new: &'a [Inventory], found: &mut Findings<'_>
             found.compare(before, &new[other]);
         }
     }
-    let rest = |all: Vec<Placed<'a>>, taken: Vec<bool>| all.into_iter().zip(taken).filter(|(_, taken)| !taken).map(|(it, _)| it).collect();
+    let rest = |all: Vec<Placed<'a>>, taken: Vec<bool>| {
+        all.into_iter().zip(taken).filter(|(_, taken)| !taken).map(|(it, _)| it).collect()
+    };
     (rest(old, taken_old), rest(new, taken_new))
 }
 
@@ -119,7 +126,13 @@ impl Findings<'_> {
                 self.add(AlarmKind::TestWeakened, Severity::High, file, "asserts nothing any more", new);
             }
         } else if !skipped && has.constant > had.constant && has.real < had.real {
-            self.add(AlarmKind::TestWeakened, Severity::High, file, "asserts what is always true in place of what was asserted", new);
+            self.add(
+                AlarmKind::TestWeakened,
+                Severity::High,
+                file,
+                "asserts what is always true in place of what was asserted",
+                new,
+            );
         } else if has.real + has.helpers < (had.real + had.helpers).div_ceil(2) && had.real >= 4 && !skipped {
             self.add(AlarmKind::TestWeakened, Severity::Low, file, "asserts less than half of what it did", new);
         }
@@ -147,10 +160,18 @@ impl Findings<'_> {
                 self.add(AlarmKind::TestDeleted, Severity::Low, it.file, "it did not run, or asserted nothing", it.test);
             } else if it.test.tokens.iter().any(|token| removed.contains(token)) {
                 self.add(AlarmKind::TestDeleted, Severity::Low, it.file, "with what it tested", it.test);
-            } else if told >= REWRITTEN || added.iter().any(|new| self.files[new.file].language == file.old_language && succeeds(it.test, new.test)) {
+            } else if told >= REWRITTEN
+                || added.iter().any(|new| self.files[new.file].language == file.old_language && succeeds(it.test, new.test))
+            {
                 self.add(AlarmKind::TestRewritten, Severity::Low, it.file, "what it said is in new tests", it.test);
             } else if !gone && fresh.get(&it.file).copied().unwrap_or(0) >= missing.get(&it.file).copied().unwrap_or(0) {
-                self.add(AlarmKind::TestRewritten, Severity::Medium, it.file, "new tests in its file say something else", it.test);
+                self.add(
+                    AlarmKind::TestRewritten,
+                    Severity::Medium,
+                    it.file,
+                    "new tests in its file say something else",
+                    it.test,
+                );
             } else {
                 self.add(AlarmKind::TestDeleted, Severity::High, it.file, "", it.test);
             }
@@ -207,7 +228,12 @@ impl Findings<'_> {
                 // Written out where it was declared.
                 let inline = self.files[file].new.as_deref().is_some_and(|text| text.contains(&format!("mod {name} {{")));
                 if !deleted && !inline {
-                    let entry = self.alarms.entry((AlarmKind::TestOutOfReach, Severity::High, file, "the module is not declared any more"));
+                    let entry = self.alarms.entry((
+                        AlarmKind::TestOutOfReach,
+                        Severity::High,
+                        file,
+                        "the module is not declared any more",
+                    ));
                     entry.or_default().push((0, name.clone()));
                 }
             }
@@ -216,7 +242,8 @@ impl Findings<'_> {
 
     /// Files of tests in languages that are not read: only that they are gone can be told.
     fn judge_foreign(&mut self) {
-        const KINDS: [&str; 14] = ["java", "kt", "cs", "php", "swift", "scala", "ex", "exs", "c", "cc", "cpp", "dart", "lua", "hs"];
+        const KINDS: [&str; 14] =
+            ["java", "kt", "cs", "php", "swift", "scala", "ex", "exs", "c", "cc", "cpp", "dart", "lua", "hs"];
         for (at, file) in self.files.iter().enumerate() {
             let kind = file.path.rsplit_once('.').map_or("", |(_, kind)| kind);
             if file.new.is_some() || !KINDS.contains(&kind) || !is_test_path(file.path) {
@@ -224,7 +251,10 @@ impl Findings<'_> {
             }
             let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
             let moved = self.files.iter().any(|other| {
-                other.new.is_some() && other.old.is_none() && is_test_path(other.path) && (other.new == file.old || name(other.path) == name(file.path))
+                other.new.is_some()
+                    && other.old.is_none()
+                    && is_test_path(other.path)
+                    && (other.new == file.old || name(other.path) == name(file.path))
             });
             if !moved {
                 let entry = self.alarms.entry((AlarmKind::TestDeleted, Severity::Medium, at, "the whole file"));
@@ -234,7 +264,9 @@ impl Findings<'_> {
     }
 
     fn count(&mut self, old: &[Inventory], new: &[Inventory]) {
-        let count = |all: &[Inventory]| all.iter().flat_map(|inventory| &inventory.tests).filter(|test| test.reach && counts(test)).count();
+        let count = |all: &[Inventory]| {
+            all.iter().flat_map(|inventory| &inventory.tests).filter(|test| test.reach && counts(test)).count()
+        };
         let (before, after) = (count(old), count(new));
         if after < before {
             let entry = self.alarms.entry((AlarmKind::FewerTests, Severity::Low, usize::MAX, ""));

@@ -23,9 +23,12 @@ pub struct Said {
 
 /// Reads a story's title, text and criteria. What it says not to do does not count.
 pub fn said(text: &str) -> Said {
-    static DELETES: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:remove|delete|drop|retire)s?\b[^.\n]{0,40}\b(?:tests?|specs?)\b"));
-    static SKIPS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:skip|ignore|disable|quarantine)s?\b[^.\n]{0,40}\b(?:tests?|specs?)\b"));
-    static SNAPSHOTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:update|renew|refresh|regenerate|bless|accept)s?\b[^.\n]{0,40}\bsnapshots?\b"));
+    static DELETES: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?:remove|delete|drop|retire)s?\b[^.\n]{0,40}\b(?:tests?|specs?)\b"));
+    static SKIPS: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?:skip|ignore|disable|quarantine)s?\b[^.\n]{0,40}\b(?:tests?|specs?)\b"));
+    static SNAPSHOTS: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"(?:update|renew|refresh|regenerate|bless|accept)s?\b[^.\n]{0,40}\bsnapshots?\b"));
     let text = &text.to_lowercase();
     Said { deletes: says(&DELETES, text), skips: says(&SKIPS, text), snapshots: says(&SNAPSHOTS, text) }
 }
@@ -35,8 +38,9 @@ fn pattern(words: &str) -> Regex {
 }
 
 fn says(pattern: &Regex, text: &str) -> bool {
-    static NOT: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"\b(?:not|never|without|no|don't|cannot|must not)\b[^.\n]{0,20}$").expect("a fixed pattern compiles"));
+    static NOT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\b(?:not|never|without|no|don't|cannot|must not)\b[^.\n]{0,20}$").expect("a fixed pattern compiles")
+    });
     pattern.find_iter(text).any(|found| {
         let line = text[..found.start()].rfind(['\n', '.']).map_or(0, |at| at + 1);
         !NOT.is_match(&text[line..found.start()])

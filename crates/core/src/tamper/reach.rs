@@ -36,7 +36,8 @@ const TASK_FILES: [(&str, &[&str]); 7] = [
     ("composer", &["composer.json"]),
 ];
 const INTERPRETERS: [&str; 17] = [
-    "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "node", "ruby", "perl", "php", "tsx", "ts-node", "bats", "deno",
+    "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "node", "ruby", "perl", "php", "tsx", "ts-node",
+    "bats", "deno",
 ];
 
 /// What commands run that start in `folder`, as far as these files tell.
@@ -70,13 +71,11 @@ impl Walk<'_> {
 
     /// The file's text, where it was given; else it is wanted.
     fn text(&mut self, path: &str) -> Option<String> {
-        match self.files.get(path) {
-            Some(text) => text.clone(),
-            None => {
-                self.reach.wanted.insert(path.to_owned());
-                None
-            }
+        let text = self.files.get(path);
+        if text.is_none() {
+            self.reach.wanted.insert(path.to_owned());
         }
+        text.cloned().flatten()
     }
 
     fn simple(&mut self, simple: &Simple, folder: &str) {
@@ -96,7 +95,9 @@ impl Walk<'_> {
                 match (words.next(), words.next()) {
                     (Some("run" | "run-script"), Some(script)) => self.package(&folder, script),
                     (Some("test" | "t" | "tst"), _) => self.package(&folder, "test"),
-                    (Some(word), _) if !["install", "ci", "exec", "x", "add", "i", "dlx"].contains(&word) => self.package(&folder, word),
+                    (Some(word), _) if !["install", "ci", "exec", "x", "add", "i", "dlx"].contains(&word) => {
+                        self.package(&folder, word);
+                    }
                     _ => {}
                 }
             }
@@ -140,7 +141,7 @@ impl Walk<'_> {
 
     fn make(&mut self, folder: &str, arguments: &[&str]) {
         let named = arguments.iter().position(|word| *word == "-f").and_then(|at| arguments.get(at + 1));
-        let names: Vec<&str> = named.map_or_else(|| MAKEFILES.to_vec(), |name| vec![*name]);
+        let makefiles: Vec<&str> = named.map_or_else(|| MAKEFILES.to_vec(), |name| vec![*name]);
         let skip = named.copied();
         let mut targets: Vec<String> = arguments
             .iter()
@@ -150,7 +151,7 @@ impl Walk<'_> {
         if targets.is_empty() {
             targets.push(String::new());
         }
-        for path in names.iter().filter_map(|name| join(folder, name)) {
+        for path in makefiles.iter().filter_map(|name| join(folder, name)) {
             if let Some(text) = self.text(&path) {
                 let recipe = recipes(&text, &targets);
                 for line in recipe.lines() {
@@ -199,7 +200,8 @@ pub(super) fn recipes(makefile: &str, targets: &[String]) -> String {
             _ => {}
         }
     }
-    let mut open: Vec<&str> = targets.iter().map(|target| if target.is_empty() { first.unwrap_or_default() } else { target }).collect();
+    let mut open: Vec<&str> =
+        targets.iter().map(|target| if target.is_empty() { first.unwrap_or_default() } else { target }).collect();
     let mut seen = BTreeSet::new();
     let mut out: Vec<&str> = Vec::new();
     while let Some(target) = open.pop() {

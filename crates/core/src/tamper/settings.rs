@@ -60,8 +60,12 @@ impl TamperSettings {
         let list = named.join("; ");
         match response {
             Response::Report => None,
-            Response::Ask => Some(format!("a human has to look at this: {list}{more}; if it is meant, name the file in the story's scope")),
-            Response::Refuse => Some(format!("this looks like tampering: {list}{more}; take it back, and make the code right instead")),
+            Response::Ask => {
+                Some(format!("a human has to look at this: {list}{more}; if it is meant, name the file in the story's scope"))
+            }
+            Response::Refuse => {
+                Some(format!("this looks like tampering: {list}{more}; take it back, and make the code right instead"))
+            }
         }
     }
 }

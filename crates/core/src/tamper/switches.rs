@@ -37,12 +37,14 @@ pub(super) fn defuses(line: &str) -> Option<Severity> {
 /// A command that does nothing.
 pub(super) fn is_idle(command: &str) -> bool {
     let command = command.trim();
-    matches!(command, "" | "true" | ":" | "exit 0" | "/bin/true") || (command.starts_with("echo ") && !command.contains(['&', ';', '|']))
+    matches!(command, "" | "true" | ":" | "exit 0" | "/bin/true")
+        || (command.starts_with("echo ") && !command.contains(['&', ';', '|']))
 }
 
 /// What makes a shell script stop at a failure.
 pub(super) fn stops_at_failure(line: &str) -> bool {
-    static STOPS: LazyLock<Regex> = LazyLock::new(|| regex(r"\bset\s+-(?:[a-z]*e[a-z]*\b|o\s+(?:errexit|pipefail))|^#!.*\s-\w*e"));
+    static STOPS: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"\bset\s+-(?:[a-z]*e[a-z]*\b|o\s+(?:errexit|pipefail))|^#!.*\s-\w*e"));
     STOPS.is_match(line)
 }
 
@@ -58,8 +60,11 @@ pub(super) fn is_test_command(line: &str) -> bool {
 
 /// What a line does to the choice of tests that run.
 pub(super) fn drops_tests(path: &str, line: &str) -> Option<Severity> {
-    static NONE: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"passWithNoTests\W+true|--passWithNoTests\b|^\s*(?:autotests|test)\s*=\s*false|__test__\s*=\s*False|\ballow_no_tests\W+true"));
+    static NONE: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"passWithNoTests\W+true|--passWithNoTests\b|^\s*(?:autotests|test)\s*=\s*false|__test__\s*=\s*False|\ballow_no_tests\W+true",
+        )
+    });
     static FEWER: LazyLock<Regex> = LazyLock::new(|| {
         regex(concat!(
             r"testPathIgnorePatterns|modulePathIgnorePatterns|\btestRegex\b|\btestMatch\b|testIgnore\b|\bexclude\b|\bignore\b\s*[:=]|\bgrep\w*\s*:",
@@ -68,7 +73,9 @@ pub(super) fn drops_tests(path: &str, line: &str) -> Option<Severity> {
         ))
     });
     static CONFTEST: LazyLock<Regex> = LazyLock::new(|| {
-        regex(r"\bcollect_ignore|\bpytest_(?:ignore_collect|collection_modifyitems|runtest_\w+|pyfunc_call|sessionfinish|report_teststatus|collect_file|pycollect_\w+)\b|\bos\._exit\b|\bsys\.exit\b|\bpytest\.exit\b|exitstatus\s*=")
+        regex(
+            r"\bcollect_ignore|\bpytest_(?:ignore_collect|collection_modifyitems|runtest_\w+|pyfunc_call|sessionfinish|report_teststatus|collect_file|pycollect_\w+)\b|\bos\._exit\b|\bsys\.exit\b|\bpytest\.exit\b|exitstatus\s*=",
+        )
     });
     let name = path.rsplit('/').next().unwrap_or(path);
     if name == "conftest.py" {
@@ -96,14 +103,16 @@ pub(super) fn loosens(line: &str) -> bool {
 
 /// A compiler's strictness, turned off.
 pub(super) fn loosens_compiler(line: &str) -> bool {
-    static OFF: LazyLock<Regex> =
-        LazyLock::new(|| regex(r#"["'](?:strict\w*|noImplicit\w*|noUnused\w*|noEmitOnError|checkJs|noFallthrough\w*)["']\s*:\s*false"#));
+    static OFF: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r#"["'](?:strict\w*|noImplicit\w*|noUnused\w*|noEmitOnError|checkJs|noFallthrough\w*)["']\s*:\s*false"#)
+    });
     OFF.is_match(line)
 }
 
 /// A setting that runs something else in place of tests or the compiler.
 pub(super) fn replaces_runner(line: &str) -> bool {
-    static REPLACES: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*(?:runner|rustc-wrapper|rustc|rustdoc|rustc-workspace-wrapper)\s*="));
+    static REPLACES: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^\s*(?:runner|rustc-wrapper|rustc|rustdoc|rustc-workspace-wrapper)\s*="));
     REPLACES.is_match(line)
 }
 

@@ -16,7 +16,19 @@ pub fn is_test_path(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let name = parts.next().unwrap_or(path);
     let folder = |part: &str| {
-        matches!(part, "test" | "tests" | "__tests__" | "spec" | "specs" | "e2e" | "cypress" | "__snapshots__" | "testing" | "integration_tests")
+        matches!(
+            part,
+            "test"
+                | "tests"
+                | "__tests__"
+                | "spec"
+                | "specs"
+                | "e2e"
+                | "cypress"
+                | "__snapshots__"
+                | "testing"
+                | "integration_tests"
+        )
     };
     let stem = name.split('.').next().unwrap_or(name);
     let middle = name.split('.').skip(1).any(|part| matches!(part, "test" | "spec" | "tests" | "bats"));
@@ -110,7 +122,14 @@ pub(super) fn files(files: &[File<'_>], context: &Context<'_>) -> Vec<Alarm> {
         let (severity, why) = if only_snapshots { (Severity::Medium, ", and nothing else changed") } else { (Severity::Low, "") };
         let text = if snapshots.len() == 1 { String::new() } else { format!("{} files", snapshots.len()) };
         let text = format!("{text}{why}").trim_start_matches(", ").to_owned();
-        alarms.push(Alarm { kind: AlarmKind::SnapshotChanged, severity, path: (*first).to_owned(), line: None, text, expected: false });
+        alarms.push(Alarm {
+            kind: AlarmKind::SnapshotChanged,
+            severity,
+            path: (*first).to_owned(),
+            line: None,
+            text,
+            expected: false,
+        });
     }
     alarms
 }
@@ -119,11 +138,22 @@ pub(super) fn files(files: &[File<'_>], context: &Context<'_>) -> Vec<Alarm> {
 pub(super) fn unread(paths: &[String]) -> Vec<Alarm> {
     let one = |path: &String| {
         let source = Language::of(path, "").is_some() && is_test_path(path);
-        let severity = if source || matches!(kind_of(path), Some(Watched::Runner | Watched::Mixed)) { Severity::Medium } else { Severity::Low };
+        let severity = if source || matches!(kind_of(path), Some(Watched::Runner | Watched::Mixed)) {
+            Severity::Medium
+        } else {
+            Severity::Low
+        };
         let text = "too large, or no text".to_owned();
         Alarm { kind: AlarmKind::Unread, severity, path: path.clone(), line: None, text, expected: false }
     };
-    paths.iter().filter(|path| Language::of(path, "").is_some() || kind_of(path).is_some_and(|kind| kind != Watched::Lock && kind != Watched::Snapshot)).map(one).collect()
+    paths
+        .iter()
+        .filter(|path| {
+            Language::of(path, "").is_some()
+                || kind_of(path).is_some_and(|kind| kind != Watched::Lock && kind != Watched::Snapshot)
+        })
+        .map(one)
+        .collect()
 }
 
 /// One changed file and its changed lines.
@@ -152,7 +182,7 @@ impl<'a> Look<'a> {
     }
 
     /// Lines that say something: neither blank nor comment.
-    fn speaking<'b>(line: &&'b str) -> bool {
+    fn speaking(line: &&str) -> bool {
         let line = line.trim();
         !line.is_empty() && (!line.starts_with('#') || line.starts_with("#!")) && !line.starts_with("//")
     }
@@ -206,7 +236,15 @@ impl<'a> Look<'a> {
 
     fn lock(&self, paths: &BTreeSet<&str>) -> Option<Alarm> {
         const MANIFESTS: [&str; 9] = [
-            "Cargo.toml", "package.json", "pyproject.toml", "requirements.txt", "Pipfile", "go.mod", "Gemfile", "composer.json", "flake.nix",
+            "Cargo.toml",
+            "package.json",
+            "pyproject.toml",
+            "requirements.txt",
+            "Pipfile",
+            "go.mod",
+            "Gemfile",
+            "composer.json",
+            "flake.nix",
         ];
         if self.created() {
             return None;
@@ -218,13 +256,16 @@ impl<'a> Look<'a> {
             return Some(self.alarm(AlarmKind::LockChanged, Severity::Low, None, "with its manifest"));
         }
         let hosts = |text: &str| -> BTreeSet<String> {
-            static URL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:git\+)?\w+://[^/\s\x22']+").expect("a fixed pattern compiles"));
+            static URL: LazyLock<Regex> =
+                LazyLock::new(|| Regex::new(r"(?:git\+)?\w+://[^/\s\x22']+").expect("a fixed pattern compiles"));
             URL.find_iter(text).map(|found| found.as_str().to_owned()).collect()
         };
         let known = hosts(self.file.old.as_deref().unwrap_or_default());
         let fresh = hosts(self.file.new.as_deref().unwrap_or_default()).into_iter().find(|host| !known.contains(host));
         Some(match fresh.filter(|_| !known.is_empty()) {
-            Some(host) => self.alarm(AlarmKind::LockChanged, Severity::Medium, None, &format!("without its manifest, and from {host}")),
+            Some(host) => {
+                self.alarm(AlarmKind::LockChanged, Severity::Medium, None, &format!("without its manifest, and from {host}"))
+            }
             None => self.alarm(AlarmKind::LockChanged, Severity::Low, None, "without its manifest"),
         })
     }
@@ -249,7 +290,8 @@ impl<'a> Look<'a> {
         }
         if name.starts_with("tsconfig")
             && !self.created()
-            && let Some((severity, line, text)) = self.gravest(|line| switches::loosens_compiler(line).then_some(Severity::Medium))
+            && let Some((severity, line, text)) =
+                self.gravest(|line| switches::loosens_compiler(line).then_some(Severity::Medium))
         {
             return Some(self.alarm(AlarmKind::LintChanged, severity, Some(line), text));
         }
@@ -260,7 +302,9 @@ impl<'a> Look<'a> {
     fn speaks_of_tests(&self, name: &str) -> bool {
         let text = self.file.new.as_deref().unwrap_or_default();
         match name {
-            "package.json" => text.contains("\"jest\"") || text.contains("\"vitest\"") || text.contains("\"mocha\"") || text.contains("\"ava\""),
+            "package.json" => {
+                text.contains("\"jest\"") || text.contains("\"vitest\"") || text.contains("\"mocha\"") || text.contains("\"ava\"")
+            }
             "pyproject.toml" => text.contains("[tool.pytest"),
             "setup.cfg" | "tox.ini" => text.contains("pytest]"),
             "Makefile" | "noxfile.py" => false,
@@ -298,7 +342,9 @@ impl<'a> Look<'a> {
         let old = self.file.old.as_deref().unwrap_or_default();
         let fresh = |line: &str| switches::defuses(line).filter(|_| !old.contains(line.trim()));
         let found = self.gravest(fresh);
-        found.filter(|_| !text.is_empty()).map(|(severity, line, text)| self.alarm(AlarmKind::TestWeakened, severity, Some(line), text))
+        found
+            .filter(|_| !text.is_empty())
+            .map(|(severity, line, text)| self.alarm(AlarmKind::TestWeakened, severity, Some(line), text))
     }
 
     /// What gates run.
@@ -313,7 +359,7 @@ impl<'a> Look<'a> {
                 (None, None) => {}
                 (Some(_), None) => alarms.push(self.alarm(AlarmKind::GateDefused, Severity::High, None, &text("gone"))),
                 (Some(before), Some(after)) if before == after => {}
-                (None, Some(after)) if !(name.starts_with("pre") || name.starts_with("post")) && !switches::is_idle(&after) => {
+                (None, Some(after)) if !(name.starts_with("pre") || name.starts_with("post") || switches::is_idle(&after)) => {
                     alarms.push(self.alarm(AlarmKind::GateChanged, Severity::Low, None, &text(&after)));
                 }
                 (before, Some(after)) => alarms.push(self.command(&before.unwrap_or_default(), &after, &text(&after))),
@@ -346,7 +392,9 @@ impl<'a> Look<'a> {
         match switches::defuses(after).filter(|_| switches::defuses(before).is_none()) {
             Some(severity) => self.alarm(AlarmKind::GateDefused, severity, None, text),
             // The same with more behind it does more.
-            None if !before.is_empty() && after.starts_with(&format!("{before} && ")) => self.alarm(AlarmKind::GateChanged, Severity::Low, None, text),
+            None if !before.is_empty() && after.starts_with(&format!("{before} && ")) => {
+                self.alarm(AlarmKind::GateChanged, Severity::Low, None, text)
+            }
             None => self.alarm(AlarmKind::GateChanged, Severity::Medium, None, text),
         }
     }
@@ -360,7 +408,9 @@ impl<'a> Look<'a> {
         let whole = self.file.new.as_deref().unwrap_or_default();
         let place = |line: &str| whole.lines().position(|other| other == line).map(|at| at as u32 + 1);
         let added = || lines.added.iter().map(|(_, line)| *line).filter(speaking);
-        let defused = added().filter_map(|line| switches::defuses(line).map(|severity| (severity, line))).max_by_key(|(severity, _)| *severity);
+        let defused = added()
+            .filter_map(|line| switches::defuses(line).map(|severity| (severity, line)))
+            .max_by_key(|(severity, _)| *severity);
         if let Some((severity, line)) = defused {
             return Some(self.alarm(AlarmKind::GateDefused, severity, place(line), line));
         }

@@ -214,7 +214,8 @@ impl RunView {
     }
 
     fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, alarms } = event
+        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, debris, left_out, refs_moved, alarms } =
+            event
         else {
             return;
         };

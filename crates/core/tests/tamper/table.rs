@@ -26,18 +26,25 @@ pub(crate) fn all() -> Vec<Case> {
 
 fn case(text: &str) -> Case {
     let mut parts = text.split("\n===== ");
-    let head = parts.next().unwrap();
+    let head = parts.next().unwrap_or_default();
     let (name, head) = head.split_once('\n').unwrap_or((head, ""));
     let field = |key: &str| head.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim().to_owned();
     let list = |key: &str| Some(field(key)).filter(|text| !text.is_empty()).into_iter().collect();
     let content = |text: &str| (text.trim_end() != "(none)").then(|| text.to_owned());
     let file = |part: &str| {
-        let (path, rest) = part.split_once('\n').unwrap();
+        let (path, rest) = part.split_once('\n').unwrap_or_else(|| panic!("{name}: a file without content"));
         let (old, new) = rest.split_once("\n-----\n").unwrap_or_else(|| panic!("{name}: no divider in {path}"));
         (path.to_owned(), content(old), content(new))
     };
     let files = parts.map(file).collect();
-    Case { name: name.to_owned(), alarm: field("alarm:"), gates: list("gate:"), scope: list("scope:"), story: field("story:"), files }
+    Case {
+        name: name.to_owned(),
+        alarm: field("alarm:"),
+        gates: list("gate:"),
+        scope: list("scope:"),
+        story: field("story:"),
+        files,
+    }
 }
 
 impl Case {
@@ -45,13 +52,21 @@ impl Case {
         let old: BTreeMap<String, Option<String>> = self.files.iter().map(|(path, old, _)| (path.clone(), old.clone())).collect();
         let plan = ["PLAN.md".to_owned()];
         let scope = self.scope.iter().map(|path| path.trim_end_matches('/').to_owned()).collect::<Vec<_>>();
-        let context =
-            Context { scope: &scope, said: said(&self.story), gates: gate_reach(&self.gates, "", &old), plan: &plan, unread: &[] };
+        let context = Context {
+            scope: &scope,
+            said: said(&self.story),
+            gates: gate_reach(&self.gates, "", &old),
+            plan: &plan,
+            unread: &[],
+        };
         report(&self.changes(), &context)
     }
 
     pub(crate) fn changes(&self) -> Vec<Change<'_>> {
-        self.files.iter().map(|(path, old, new)| Change { path, old: bytes(old.as_ref()), new: bytes(new.as_ref()), old_path: None }).collect()
+        self.files
+            .iter()
+            .map(|(path, old, new)| Change { path, old: bytes(old.as_ref()), new: bytes(new.as_ref()), old_path: None })
+            .collect()
     }
 }
 
@@ -60,7 +75,8 @@ fn bytes(text: Option<&String>) -> Option<&[u8]> {
 }
 
 fn lines(alarms: &[Alarm]) -> String {
-    alarms.iter().map(|alarm| format!("    {:?} {}\n", alarm.severity, alarm.sentence())).collect()
+    let line = |alarm: &Alarm| format!("    {:?} {}\n", alarm.severity, alarm.sentence());
+    alarms.iter().map(line).collect()
 }
 
 #[test]
@@ -121,7 +137,9 @@ fn a_scope_expects_the_tests_that_it_names_and_no_others() {
 
 #[test]
 fn what_a_story_says_not_to_do_is_not_expected() {
-    for text in ["Do not delete tests.", "without removing any test", "Refactor; never skip tests", "Add tests", "update the tests"] {
+    for text in
+        ["Do not delete tests.", "without removing any test", "Refactor; never skip tests", "Add tests", "update the tests"]
+    {
         assert_eq!(said(text), verdone_core::tamper::Said::default(), "{text}");
     }
     assert!(said("Delete the tests of v1").deletes && said("Disable the flaky specs").skips);
@@ -131,7 +149,10 @@ fn what_a_story_says_not_to_do_is_not_expected() {
 #[test]
 fn gates_are_followed_through_scripts_and_targets() {
     let files: BTreeMap<String, Option<String>> = [
-        ("web/package.json", r#"{"scripts": {"test": "npm run unit && ../tools/check.sh", "unit": "jest", "pretest": "node gen.js"}}"#),
+        (
+            "web/package.json",
+            r#"{"scripts": {"test": "npm run unit && ../tools/check.sh", "unit": "jest", "pretest": "node gen.js"}}"#,
+        ),
         ("tools/check.sh", "#!/bin/sh\nmake -C . lint\nsh tools/deep.sh\n"),
         ("Makefile", "all:\n\techo\nlint: fmt\n\t@scripts/lint\nfmt:\n\tcargo fmt --check\n"),
     ]

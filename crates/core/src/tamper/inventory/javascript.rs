@@ -13,9 +13,8 @@ static CALL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("a fixed pattern compiles")
 });
 
-static OPTIONS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"\b(skip|todo|only)\s*:\s*(?:true|["'`])"#).expect("a fixed pattern compiles")
-});
+static OPTIONS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"\b(skip|todo|only)\s*:\s*(?:true|["'`])"#).expect("a fixed pattern compiles"));
 
 /// How far a table of cases may go before the call that it belongs to.
 const LONGEST_TABLE: usize = 50_000;
@@ -42,7 +41,8 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
         if !modifiers.iter().all(|word| KNOWN.contains(word)) {
             continue;
         }
-        let Some(open) = arguments(text, &brackets, modifiers.last().copied(), skip_blank(code, call.get(2).map_or(at, |part| part.end())))
+        let Some(open) =
+            arguments(text, &brackets, modifiers.last().copied(), skip_blank(code, call.get(2).map_or(at, |part| part.end())))
         else {
             continue;
         };
@@ -71,7 +71,14 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
             continue;
         }
         let reach = by_name;
-        found.push(Found { name: title, at: whole.start, whole: whole.start..body_start, body: body_start..close, markers, reach });
+        found.push(Found {
+            name: title,
+            at: whole.start,
+            whole: whole.start..body_start,
+            body: body_start..close,
+            markers,
+            reach,
+        });
         at = at.max(close);
         while !code.is_char_boundary(at) {
             at += 1;
@@ -82,8 +89,31 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
 }
 
 const KNOWN: [&str; 25] = [
-    "skip", "only", "todo", "each", "for", "concurrent", "sequential", "fails", "failing", "fixme", "skipIf", "runIf", "slow", "describe",
-    "parallel", "serial", "shuffle", "if", "todoIf", "failingIf", "fail", "extend", "ignore", "retries", "timeout",
+    "skip",
+    "only",
+    "todo",
+    "each",
+    "for",
+    "concurrent",
+    "sequential",
+    "fails",
+    "failing",
+    "fixme",
+    "skipIf",
+    "runIf",
+    "slow",
+    "describe",
+    "parallel",
+    "serial",
+    "shuffle",
+    "if",
+    "todoIf",
+    "failingIf",
+    "fail",
+    "extend",
+    "ignore",
+    "retries",
+    "timeout",
 ];
 
 fn marks(base: &str, modifiers: &[&str]) -> BTreeSet<Marker> {

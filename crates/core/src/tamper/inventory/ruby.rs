@@ -1,4 +1,4 @@
-//! Ruby: examples of RSpec, tests of Rails and methods of Minitest. A block ends where its indentation does.
+//! Ruby: examples of `RSpec`, tests of Rails and methods of Minitest. A block ends where its indentation does.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -12,7 +12,10 @@ static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("a fixed pattern compiles")
 });
 static METHOD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\s*def\s+(test_\w+[?!]?)").expect("a fixed pattern compiles"));
-static OFF: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?::skip\b|\bskip:\s*(?:true|['\x22])|:pending\b|\bpending:\s*(?:true|['\x22]))").expect("a fixed pattern compiles"));
+static OFF: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?::skip\b|\bskip:\s*(?:true|['\x22])|:pending\b|\bpending:\s*(?:true|['\x22]))")
+        .expect("a fixed pattern compiles")
+});
 static FOCUS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?::focus\b|\bfocus:\s*true)").expect("a fixed pattern compiles"));
 
 struct Open {
@@ -33,7 +36,9 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
         }
         let indent = indent_of(line);
         let closes = line.trim_start().starts_with("end") || line.trim_start().starts_with('}');
-        while let Some(closed) = open.pop_if(|block| block.indent > indent || (block.indent == indent && (closes || block.test.is_none()))) {
+        while let Some(closed) =
+            open.pop_if(|block| block.indent > indent || (block.indent == indent && (closes || block.test.is_none())))
+        {
             if let Some(test) = closed.test {
                 found[test].body.end = start + line.len();
             }
@@ -76,16 +81,16 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
             let body_start = line.find(" do").map_or_else(|| line.find('{').map_or(line.len(), |at| at), |at| at + 3);
             let body_start = if method.is_some() { line.len() } else { body_start };
             let body = start + body_start..if one_line { end } else { text.code.len() };
-            let test = Found { name, at: start + indent, whole: start..body.start, body, markers: markers.clone(), reach };
+            let example = Found { name, at: start + indent, whole: start..body.start, body, markers: markers.clone(), reach };
             if !one_line && (method.is_some() || line.contains(" do") || line.contains('{')) {
                 open.push(Open { indent, markers, test: Some(found.len()) });
-                found.push(test);
+                found.push(example);
             } else if one_line {
-                found.push(test);
+                found.push(example);
             } else {
                 // Without a block it is pending.
                 let markers = markers.into_iter().chain([Marker::Skipped]).collect();
-                found.push(Found { body: end..end, markers, ..test });
+                found.push(Found { body: end..end, markers, ..example });
             }
         } else if !one_line {
             above.clone_from(&markers);
