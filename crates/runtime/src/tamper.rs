@@ -50,10 +50,11 @@ fn undone(site: &Site, restored: &[String]) -> Vec<Alarm> {
 fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec<Alarm>, GitError> {
     let folder =
         site.root.strip_prefix(site.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned());
+    let git = &site.git;
     // Both wait for git most of the time.
     let (comparison, gates) = std::thread::scope(|scope| {
-        let comparison = scope.spawn(|| site.git.compare(base, tree));
-        let gates = reach(&site.git, base, &site.gates, &folder);
+        let comparison = scope.spawn(|| git.compare(base, tree));
+        let gates = reach(git, base, &site.gates, &folder);
         (comparison.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), gates)
     });
     let (comparison, gates) = (comparison?, gates?);
