@@ -48,7 +48,16 @@ fn undone(site: &Site, restored: &[String]) -> Vec<Alarm> {
 }
 
 fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec<Alarm>, GitError> {
-    let comparison = site.git.compare(base, tree)?;
+    let folder =
+        site.root.strip_prefix(site.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned());
+    let git = &site.git;
+    // Both wait for git most of the time.
+    let (comparison, gates) = std::thread::scope(|scope| {
+        let comparison = scope.spawn(|| git.compare(base, tree));
+        let gates = reach(git, base, &site.gates, &folder);
+        (comparison.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), gates)
+    });
+    let (comparison, gates) = (comparison?, gates?);
     let ours = site.plan_paths();
     let named = |path: &crate::git::RepoPath| (!ours.contains(path)).then(|| path.to_string());
     let paths: Vec<Option<String>> = comparison.files.iter().map(|file| named(&file.path)).collect();
@@ -62,15 +71,12 @@ fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec
         })
         .collect();
     let unread: Vec<String> = comparison.unread.iter().filter_map(named).collect();
-    let folder =
-        site.root.strip_prefix(site.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned());
     let story = site.plan.plan().story(&attempt.place.story);
     let scope = story.map_or_else(Vec::new, |story| below(&story.scope, &folder));
     let words = story.map_or_else(String::new, |story| {
         let criteria: Vec<&str> = story.criteria.iter().map(|criterion| criterion.text.as_str()).collect();
         format!("{}\n{}\n{}", story.title, story.body, criteria.join("\n"))
     });
-    let gates = reach(&site.git, base, &site.gates, &folder)?;
     let context = Context { scope: &scope, said: said(&words), gates, plan: &[], unread: &unread };
     Ok(report(&changes, &context))
 }

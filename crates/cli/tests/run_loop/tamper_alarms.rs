@@ -120,9 +120,6 @@ fn a_test_that_moved_is_silent_and_a_plan_that_was_put_back_is_noted() {
 fn a_test_file_blown_up_beyond_reading_waits_for_a_human() {
     let blow = "{ create = \"a\" }, { run = \"head -c 1100000 /dev/zero | tr '\\\\0' '#' >> tests/test_f.py\" }";
     let world = world(ONE, &turns(&[blow]), "");
-    for tool in ["head", "tr"] {
-        world.sandbox.add_tool(tool);
-    }
     world.run(4);
     assert!(has(&world.last("verified"), "unread", "medium"), "{:?}", alarms(&world.last("verified")));
 }

@@ -111,6 +111,13 @@ fn shell_line(said: &str, start: usize) -> bool {
     CONSTANT.captures(line).is_some_and(|found| found[1] == found[2])
 }
 
+/// Those that compare what they are given.
+static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"^(?:debug_|prop_)?assert(?:_eq|_ne|_true|_equals?)?!?\s*\(?$|assert(?:True|Equals?|Is|StrictEqual)\s*\(?$|\.(?:ok|equal|strictEqual|deepEqual|is|true|truthy|isTrue|isOk|True|Equal)\s*\($|^assert_equal$",
+    )
+});
+
 /// A call: all that it compares is written there, or it compares a thing with itself.
 fn call(code: &str, said: &str, start: usize, end: usize) -> bool {
     let Some((open, close)) = brackets(code, end) else { return false };
@@ -119,11 +126,6 @@ fn call(code: &str, said: &str, start: usize, end: usize) -> bool {
     if code[start..].starts_with("expect") {
         return expectation(code, said, &arguments, close + 1);
     }
-    static COMPARES: LazyLock<Regex> = LazyLock::new(|| {
-        regex(
-            r"^(?:debug_|prop_)?assert(?:_eq|_ne|_true|_equals?)?!?\s*\(?$|assert(?:True|Equals?|Is|StrictEqual)\s*\(?$|\.(?:ok|equal|strictEqual|deepEqual|is|true|truthy|isTrue|isOk|True|Equal)\s*\($|^assert_equal$",
-        )
-    });
     // Others may look at files or calls by a name that is written there.
     if !COMPARES.is_match(&code[start..end]) {
         return false;
@@ -184,7 +186,6 @@ fn split(text: &str) -> Vec<&str> {
     for (at, byte) in text.bytes().enumerate() {
         match (quote, byte) {
             (Some(open), byte) if byte == open => quote = None,
-            (Some(_), _) => {}
             (None, b'"' | b'\'' | b'`') => quote = Some(byte),
             (None, b'(' | b'[' | b'{') => depth += 1,
             (None, b')' | b']' | b'}') => depth = depth.saturating_sub(1),
@@ -192,7 +193,7 @@ fn split(text: &str) -> Vec<&str> {
                 parts.push(&text[start..at]);
                 start = at + 1;
             }
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
     }
     parts.push(&text[start..]);

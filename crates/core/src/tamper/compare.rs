@@ -46,6 +46,9 @@ struct Findings<'a> {
     alarms: BTreeMap<Group, Vec<(u32, String)>>,
 }
 
+/// What two tests have to share to be a pair.
+type Key = fn(&Placed<'_>) -> (usize, u64, u64);
+
 /// Pairs tests before and after; what is left of each.
 fn pair<'a>(old: &'a [Inventory], new: &'a [Inventory], found: &mut Findings<'_>) -> (Vec<Placed<'a>>, Vec<Placed<'a>>) {
     let placed = |all: &'a [Inventory]| -> Vec<Placed<'a>> {
@@ -58,7 +61,6 @@ fn pair<'a>(old: &'a [Inventory], new: &'a [Inventory], found: &mut Findings<'_>
     let mut taken_old = vec![false; old.len()];
     let mut taken_new = vec![false; new.len()];
     // From the surest to the least sure; each way of pairing sees what the ones before it left.
-    type Key = fn(&Placed<'_>) -> (usize, u64, u64);
     let ways: [Key; 4] = [
         |it| (it.file + 1, hash_of(it.test.name.as_str()), it.test.digest),
         |it| (it.file + 1, hash_of(it.test.name.as_str()), 0),

@@ -71,13 +71,11 @@ impl Walk<'_> {
 
     /// The file's text, where it was given; else it is wanted.
     fn text(&mut self, path: &str) -> Option<String> {
-        match self.files.get(path) {
-            Some(text) => text.clone(),
-            None => {
-                self.reach.wanted.insert(path.to_owned());
-                None
-            }
+        let text = self.files.get(path);
+        if text.is_none() {
+            self.reach.wanted.insert(path.to_owned());
         }
+        text.cloned().flatten()
     }
 
     fn simple(&mut self, simple: &Simple, folder: &str) {
@@ -98,7 +96,7 @@ impl Walk<'_> {
                     (Some("run" | "run-script"), Some(script)) => self.package(&folder, script),
                     (Some("test" | "t" | "tst"), _) => self.package(&folder, "test"),
                     (Some(word), _) if !["install", "ci", "exec", "x", "add", "i", "dlx"].contains(&word) => {
-                        self.package(&folder, word)
+                        self.package(&folder, word);
                     }
                     _ => {}
                 }
@@ -143,7 +141,7 @@ impl Walk<'_> {
 
     fn make(&mut self, folder: &str, arguments: &[&str]) {
         let named = arguments.iter().position(|word| *word == "-f").and_then(|at| arguments.get(at + 1));
-        let names: Vec<&str> = named.map_or_else(|| MAKEFILES.to_vec(), |name| vec![*name]);
+        let makefiles: Vec<&str> = named.map_or_else(|| MAKEFILES.to_vec(), |name| vec![*name]);
         let skip = named.copied();
         let mut targets: Vec<String> = arguments
             .iter()
@@ -153,7 +151,7 @@ impl Walk<'_> {
         if targets.is_empty() {
             targets.push(String::new());
         }
-        for path in names.iter().filter_map(|name| join(folder, name)) {
+        for path in makefiles.iter().filter_map(|name| join(folder, name)) {
             if let Some(text) = self.text(&path) {
                 let recipe = recipes(&text, &targets);
                 for line in recipe.lines() {

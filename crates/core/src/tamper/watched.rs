@@ -182,7 +182,7 @@ impl<'a> Look<'a> {
     }
 
     /// Lines that say something: neither blank nor comment.
-    fn speaking<'b>(line: &&'b str) -> bool {
+    fn speaking(line: &&str) -> bool {
         let line = line.trim();
         !line.is_empty() && (!line.starts_with('#') || line.starts_with("#!")) && !line.starts_with("//")
     }
@@ -359,7 +359,7 @@ impl<'a> Look<'a> {
                 (None, None) => {}
                 (Some(_), None) => alarms.push(self.alarm(AlarmKind::GateDefused, Severity::High, None, &text("gone"))),
                 (Some(before), Some(after)) if before == after => {}
-                (None, Some(after)) if !(name.starts_with("pre") || name.starts_with("post")) && !switches::is_idle(&after) => {
+                (None, Some(after)) if !(name.starts_with("pre") || name.starts_with("post") || switches::is_idle(&after)) => {
                     alarms.push(self.alarm(AlarmKind::GateChanged, Severity::Low, None, &text(&after)));
                 }
                 (before, Some(after)) => alarms.push(self.command(&before.unwrap_or_default(), &after, &text(&after))),

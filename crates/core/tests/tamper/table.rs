@@ -26,13 +26,13 @@ pub(crate) fn all() -> Vec<Case> {
 
 fn case(text: &str) -> Case {
     let mut parts = text.split("\n===== ");
-    let head = parts.next().unwrap();
+    let head = parts.next().unwrap_or_default();
     let (name, head) = head.split_once('\n').unwrap_or((head, ""));
     let field = |key: &str| head.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim().to_owned();
     let list = |key: &str| Some(field(key)).filter(|text| !text.is_empty()).into_iter().collect();
     let content = |text: &str| (text.trim_end() != "(none)").then(|| text.to_owned());
     let file = |part: &str| {
-        let (path, rest) = part.split_once('\n').unwrap();
+        let (path, rest) = part.split_once('\n').unwrap_or_else(|| panic!("{name}: a file without content"));
         let (old, new) = rest.split_once("\n-----\n").unwrap_or_else(|| panic!("{name}: no divider in {path}"));
         (path.to_owned(), content(old), content(new))
     };
@@ -75,7 +75,8 @@ fn bytes(text: Option<&String>) -> Option<&[u8]> {
 }
 
 fn lines(alarms: &[Alarm]) -> String {
-    alarms.iter().map(|alarm| format!("    {:?} {}\n", alarm.severity, alarm.sentence())).collect()
+    let line = |alarm: &Alarm| format!("    {:?} {}\n", alarm.severity, alarm.sentence());
+    alarms.iter().map(line).collect()
 }
 
 #[test]

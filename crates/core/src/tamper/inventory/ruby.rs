@@ -1,4 +1,4 @@
-//! Ruby: examples of RSpec, tests of Rails and methods of Minitest. A block ends where its indentation does.
+//! Ruby: examples of `RSpec`, tests of Rails and methods of Minitest. A block ends where its indentation does.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -81,16 +81,16 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
             let body_start = line.find(" do").map_or_else(|| line.find('{').map_or(line.len(), |at| at), |at| at + 3);
             let body_start = if method.is_some() { line.len() } else { body_start };
             let body = start + body_start..if one_line { end } else { text.code.len() };
-            let test = Found { name, at: start + indent, whole: start..body.start, body, markers: markers.clone(), reach };
+            let example = Found { name, at: start + indent, whole: start..body.start, body, markers: markers.clone(), reach };
             if !one_line && (method.is_some() || line.contains(" do") || line.contains('{')) {
                 open.push(Open { indent, markers, test: Some(found.len()) });
-                found.push(test);
+                found.push(example);
             } else if one_line {
-                found.push(test);
+                found.push(example);
             } else {
                 // Without a block it is pending.
                 let markers = markers.into_iter().chain([Marker::Skipped]).collect();
-                found.push(Found { body: end..end, markers, ..test });
+                found.push(Found { body: end..end, markers, ..example });
             }
         } else if !one_line {
             above.clone_from(&markers);

@@ -24,11 +24,12 @@ pub(super) fn tests(text: &Text<'_>) -> (Vec<Found>, BTreeSet<String>) {
                 let word = word_at(code, at);
                 // A sign outside of ASCII is no word, and has several bytes.
                 let end = at + if word.is_empty() { code[at..].chars().next().map_or(1, char::len_utf8) } else { word.len() };
-                let next = (!before.is_some_and(is_word)).then(|| item(text, &brackets, word, end, &attributes, whole)).flatten();
-                match next {
-                    Some(Item::Test(test)) => {
-                        at = test.body.end.max(end);
-                        found.push(test);
+                let item =
+                    (!before.is_some_and(is_word)).then(|| read_item(text, &brackets, word, end, &attributes, whole)).flatten();
+                match item {
+                    Some(Item::Test(next)) => {
+                        at = next.body.end.max(end);
+                        found.push(next);
                         attributes.clear();
                     }
                     Some(Item::Declares(name, after)) => {
@@ -85,7 +86,7 @@ enum Item {
     Group(std::ops::Range<usize>),
 }
 
-fn item(text: &Text<'_>, brackets: &Brackets, word: &str, end: usize, attributes: &[&str], whole: usize) -> Option<Item> {
+fn read_item(text: &Text<'_>, brackets: &Brackets, word: &str, end: usize, attributes: &[&str], whole: usize) -> Option<Item> {
     let code = text.code.as_str();
     let name_at = skip_blank(code, end);
     let name = word_at(code, name_at);
