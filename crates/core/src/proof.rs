@@ -119,6 +119,10 @@ pub fn with_the_work(seen: &[Seen], believed: bool) -> Showed {
     }
 }
 
+/// Criteria of one story that are listed, and characters of each: they go into the journal and the commit's note.
+const MOST_CRITERIA: usize = 200;
+const LONGEST_TEXT: usize = 500;
+
 /// Why there is nothing to run.
 pub const NO_TEST: &str = "the attempt added or changed no test";
 
@@ -135,7 +139,9 @@ pub fn criteria(story: &Story, runs: &[CheckRun], agent_test: Option<&AgentTest>
         let named = green.iter().find(|run| names(text, &run.command.display())).map(|run| prover(run));
         named.or_else(|| if single { whole() } else { None })
     };
-    story.criteria.iter().map(|each| ProvenCriterion { text: each.text.clone(), prover: one(&each.text) }).collect()
+    let cut = |text: &str| text.chars().take(LONGEST_TEXT).collect();
+    let listed = story.criteria.iter().take(MOST_CRITERIA);
+    listed.map(|each| ProvenCriterion { text: cut(&each.text), prover: one(&each.text) }).collect()
 }
 
 fn prover(run: &CheckRun) -> String {

@@ -100,9 +100,15 @@ fn commands(runner: Runner, files: &[&TestFile], project: &Project) -> Vec<(Stri
         Runner::Go => vec![go(files)],
         Runner::Rspec if project.gemfile_lock => named(&["bundle", "exec", "rspec"]),
         Runner::Rspec => named(&["rspec"]),
-        Runner::Minitest => named(&["ruby", "-Itest", "-Ilib", "-e", "ARGV.each { |file| require File.expand_path(file) }"]),
+        // It takes one file.
+        Runner::Minitest => files.iter().map(|file| minitest(file)).collect(),
         Runner::Bats => named(&["bats"]),
     }
+}
+
+fn minitest(file: &TestFile) -> (String, CommandSpec) {
+    let words = ["ruby", "-Itest", "-Ilib", &word(&file.path)].map(str::to_owned);
+    (format!("ruby {}", file.path), CommandSpec::Argv(words.to_vec()))
 }
 
 fn java_script(project: &Project) -> &'static [&'static str] {
@@ -235,7 +241,9 @@ mod tests {
             assert_eq!(commands.iter().map(|(_, command)| shown(command)).collect::<Vec<_>>(), [expected]);
         }
         for runner in [Runner::JavaScript, Runner::Pytest, Runner::Go, Runner::Rspec, Runner::Minitest, Runner::Bats] {
-            let (name, CommandSpec::Argv(words)) = &usual(&[file("x", runner)], &Project::default())[0] else { panic!() };
+            let (name, CommandSpec::Argv(words)) = &usual(&[file("test/x_test.rb", runner)], &Project::default())[0] else {
+                panic!()
+            };
             assert!(test_outcome::runs_tests(words), "the output of {name} has to be understood");
         }
         let two = [file("a_test.go", Runner::Go), file("b.bats", Runner::Bats)];

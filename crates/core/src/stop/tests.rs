@@ -12,6 +12,10 @@ fn run(name: &str, tail: &str) -> CheckRun {
         output_digest: String::new(),
         output: None,
         tail: tail.to_owned(),
+        cached: false,
+        flaky: false,
+        advisory: false,
+        tests: None,
     }
 }
 
