@@ -11,6 +11,7 @@ use verdone_core::machine::Phase;
 
 use crate::git::{Git, GitError};
 use crate::sessions::{own_sessions, sessions};
+use crate::stop::SessionFiles;
 use crate::store::{JournalError, LockError, RunLock, Store};
 
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +90,10 @@ fn prune_sessions(folder: &Path, keep: usize, now: SystemTime, dry_run: bool, pr
     // A time that is still to come is a clock that was set back: that session may be a new one.
     let is_quiet = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > QUIET);
     for session in sessions(folder)?.into_iter().skip(keep).filter(|session| is_quiet(session.changed)) {
+        // Its loop would be forgotten, and a session that is resumed would not be held any more.
+        if SessionFiles::at(session.dir.clone()).is_held() {
+            continue;
+        }
         let bytes = size(&session.dir)?;
         if !dry_run {
             // Out of the way in one step: a hook that comes just now finds all of the session or none of it.
@@ -178,6 +183,22 @@ mod tests {
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_session_that_a_loop_holds_is_never_pruned() {
+        let temp = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - HOUR * 100;
+        let folder = temp.path().join("sessions");
+        session(&folder, "held", old);
+        session(&folder, "free", old);
+        fs::write(folder.join("held/loop.json"), "what cannot be read may be one").unwrap();
+        for name in ["held", "held/loop.json"] {
+            File::open(folder.join(name)).unwrap().set_modified(old).unwrap();
+        }
+        let mut pruned = Pruned::default();
+        prune_sessions(&folder, 0, SystemTime::now(), false, &mut pruned).unwrap();
+        assert!(pruned.sessions == 1 && folder.join("held").exists());
     }
 
     #[test]

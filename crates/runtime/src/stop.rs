@@ -76,9 +76,8 @@ impl<'a> Gate<'a> {
         Self { root, top, config, session, loops, files }
     }
 
-    /// Whether a loop holds the session. What cannot be read does: the agent may have broken it.
     pub(crate) fn holds(&self) -> bool {
-        self.files.has_loop() && self.files.state().map_or(true, |state| state.is_some_and(|state| state.is_active()))
+        self.files.is_held()
     }
 
     /// A command that is about to run: one that starts a loop is remembered, so that the loop finds its session.

@@ -11,9 +11,8 @@ use crate::span::Span;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StopSettings {
-    /// How long a session is held. Without it: `until-done` for a loop, `once` for a session that another tool's state files hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<StopMode>,
+    /// How long a session is held. One that another tool's state files hold, and no loop, is held at most once for each prompt.
+    pub mode: StopMode,
     /// Blocks of one loop; 0 means no limit. `--max-iterations` of `verdone loop start` comes first.
     pub max_blocks: u32,
     /// Commit a story when it was verified.
@@ -37,7 +36,7 @@ pub struct StopSettings {
 impl Default for StopSettings {
     fn default() -> Self {
         Self {
-            mode: None,
+            mode: StopMode::default(),
             max_blocks: 25,
             commit: false,
             on_context: OnContext::default(),
@@ -52,10 +51,11 @@ impl Default for StopSettings {
 }
 
 /// How long a session is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopMode {
     /// Until everything is verified, or a limit is reached.
+    #[default]
     UntilDone,
     /// Once for each prompt.
     Once,
@@ -77,11 +77,11 @@ pub enum OnContext {
 impl StopSettings {
     /// The mode for who holds the session.
     pub fn mode_for(&self, holder: &Holder) -> StopMode {
-        let usual = match holder {
-            Holder::OtherTool => StopMode::Once,
-            Holder::Nobody | Holder::Ended(_) | Holder::Loop(_) => StopMode::UntilDone,
-        };
-        self.mode.unwrap_or(usual)
+        match (holder, self.mode) {
+            // Its files can be wrong for ever, and nothing of theirs can be verified.
+            (Holder::OtherTool, StopMode::UntilDone) => StopMode::Once,
+            (Holder::OtherTool | Holder::Nobody | Holder::Ended(_) | Holder::Loop(_), mode) => mode,
+        }
     }
 
     /// Whether the end of a subagent of this type is ours to hold. The end of a compaction has no type.

@@ -64,7 +64,7 @@ fn name(facts: &StopFacts, settings: &StopSettings) -> &'static str {
 #[test]
 fn every_reason_to_hold_and_to_let_go_is_decided() {
     let usual = StopSettings::default();
-    let mode = |mode| StopSettings { mode: Some(mode), ..StopSettings::default() };
+    let mode = |mode| StopSettings { mode, ..StopSettings::default() };
     let red = || facts(Work::Open(open()));
     let loops = |held: Held| StopFacts { holder: Holder::Loop(held), ..red() };
     let full = Some(ContextUse { tokens: 170_000, window: Some(1_000_000) });
@@ -82,7 +82,7 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
         (red(), mode(StopMode::Once), "check_failed"),
         (StopFacts { holder: Holder::OtherTool, ..red() }, usual.clone(), "check_failed"),
         (StopFacts { holder: Holder::OtherTool, active: true, ..red() }, usual.clone(), "held_once"),
-        (StopFacts { holder: Holder::OtherTool, active: true, ..red() }, mode(StopMode::UntilDone), "check_failed"),
+        (StopFacts { holder: Holder::OtherTool, ..red() }, mode(StopMode::Off), "off"),
         (facts(Work::Nothing { why: "no check".to_owned() }), usual.clone(), "nothing_to_verify"),
         (facts(Work::Unknown), usual.clone(), "nothing_to_verify"),
         (StopFacts { background: vec!["sleep 100".to_owned()], ..red() }, usual.clone(), "background"),

@@ -40,7 +40,10 @@ impl Loops {
     }
 
     pub(super) fn session(&self, id: &str) -> SessionFiles {
-        SessionFiles { dir: self.sessions.join(encode_component(id)) }
+        let encoded = encode_component(id);
+        // The name of a folder, as lists show it, means that folder.
+        let is_name = id.contains('%') && self.sessions.join(id).is_dir() && !id.contains('/');
+        SessionFiles { dir: self.sessions.join(if is_name { id } else { &encoded }) }
     }
 
     /// Every loop, by the name of its session's folder.
@@ -127,6 +130,11 @@ impl SessionFiles {
     /// Whether a loop was ever started for it, as far as a look at the folder tells.
     pub(crate) fn has_loop(&self) -> bool {
         fs::symlink_metadata(self.dir.join(LOOP)).is_ok()
+    }
+
+    /// Whether a loop holds the session. What cannot be read does: the agent may have broken it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.has_loop() && self.state().map_or(true, |state| state.is_some_and(|state| state.is_active()))
     }
 
     pub(crate) fn state(&self) -> Result<Option<LoopState>, StopError> {

@@ -21,6 +21,8 @@ use super::StopError;
 const GIT_DEADLINE: Duration = Duration::from_secs(30);
 /// The content of larger files is not read: their size and times stand for it.
 const LARGEST: u64 = 4 * 1024 * 1024;
+/// Nor is more than this in all.
+const MOST: u64 = 64 * 1024 * 1024;
 /// The client writes and hides these by itself when a session begins.
 const CLIENTS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
@@ -47,12 +49,12 @@ pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, St
     let own: PathSet =
         ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect();
     let mut text = format!("{:?}\n", status.head).into_bytes();
-    let mut clean = true;
+    let (mut clean, mut left) = (true, MOST);
     for entry in status.entries.iter().filter(|entry| !own.contains(&entry.path)) {
         clean = false;
         text.extend_from_slice(entry.path.as_bytes());
         text.extend_from_slice(format!("\0{:?}\0", entry.kind).as_bytes());
-        text.extend_from_slice(&content(&top.join(entry.path.as_path())));
+        text.extend_from_slice(&content(&top.join(entry.path.as_path()), &mut left));
         text.push(b'\n');
     }
     Ok(Tree { key: digest(&text)[..32].to_owned(), head: status.head.clone(), clean, status, own })
@@ -74,13 +76,15 @@ impl Tree {
     }
 }
 
-fn content(path: &Path) -> Vec<u8> {
+fn content(path: &Path, left: &mut u64) -> Vec<u8> {
     let Ok(meta) = fs::symlink_metadata(path) else { return b"gone".to_vec() };
     if meta.is_symlink() {
         return fs::read_link(path).map(|to| to.as_os_str().as_bytes().to_vec()).unwrap_or_default();
     }
     let stamp = || format!("{}-{}.{}-{}.{}", meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
-    let read = if meta.is_file() { read_regular(path, LARGEST) } else { Err(io::ErrorKind::InvalidData.into()) };
+    let reads = meta.is_file() && meta.len() <= *left;
+    let read = if reads { read_regular(path, LARGEST) } else { Err(io::ErrorKind::InvalidData.into()) };
+    *left = left.saturating_sub(read.as_ref().map_or(0, |bytes| bytes.len() as u64));
     let seen = read.map_or_else(|_| stamp(), |bytes| digest(&bytes));
     format!("{:o} {seen}", meta.permissions().mode() & 0o111).into_bytes()
 }
