@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use verdone_testkit::model_server::{Script, Turn};
 
-use crate::world::{Told, VERDONE, World};
+use crate::world::{Told, World, verdone};
 
 const GATE: &str = "[[gate]]\nname = \"parts\"\ncommand = \"! grep -rn BROKEN parts\"\n";
 
@@ -88,8 +88,8 @@ fn a_session_where_nothing_changes_is_released_with_a_reason_and_a_second_one_is
 
 #[test]
 fn an_agent_that_starts_a_loop_arms_its_own_session_and_its_tasks_are_held_too() {
-    let start = format!("'{VERDONE}' loop start 'Write the part'");
-    let end = format!("'{VERDONE}' loop stop");
+    let start = format!("'{}' loop start 'Write the part'", verdone());
+    let end = format!("'{}' loop stop", verdone());
     let task = json!({ "subject": "Write it", "description": "The part", "activeForm": "Writing" });
     let complete = || Turn::call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
     let script = Script::new()
