@@ -79,7 +79,7 @@ impl Flow {
 }
 
 fn cost(text: &str) -> i64 {
-    1 + (text.len() / LINE) as i64
+    1 + i64::try_from(text.len() / LINE).unwrap_or(BURST)
 }
 
 #[cfg(test)]
