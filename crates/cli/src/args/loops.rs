@@ -21,7 +21,7 @@ pub(crate) enum LoopCommand {
     Stop(LoopStopArgs),
 }
 
-/// Start a loop.
+/// Hold an agent's session until its work is verified.
 ///
 /// Run by an agent, it holds that session. Run in a terminal, it waits for the next session that starts in this project and holds
 /// that one. With a plan, story after story is verified by its own checks and the gates; with a TASK alone, the gates decide. Without

@@ -113,7 +113,7 @@ fn constants(schema: &Value, found: &mut BTreeSet<String>) {
 fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
     let Some(rules) = schema.as_object() else { return schema.as_bool().unwrap() };
     rules.iter().all(|(keyword, rule)| match keyword.as_str() {
-        "$schema" | "$defs" | "title" | "description" | "format" | "default" => true,
+        "$schema" | "$defs" | "title" | "description" | "format" | "default" | "examples" => true,
         "$ref" => valid(root, root.pointer(rule.as_str().unwrap().trim_start_matches('#')).unwrap(), value),
         "anyOf" => rule.as_array().unwrap().iter().any(|one| valid(root, one, value)),
         "oneOf" => rule.as_array().unwrap().iter().filter(|one| valid(root, one, value)).count() == 1,
