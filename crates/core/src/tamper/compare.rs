@@ -12,6 +12,8 @@ use crate::source::Language;
 
 /// Of the tokens of a test that is gone, how many have to be in new tests for it to count as rewritten.
 const REWRITTEN: f64 = 0.6;
+/// New tests that one that is gone is held against by name.
+const MOST_SUCCESSORS: usize = 1_000;
 /// Names of tests that one alarm lists.
 const NAMED: usize = 5;
 
@@ -148,6 +150,12 @@ impl Findings<'_> {
             *fresh.entry(it.file).or_default() += 1;
             said.entry(self.files[it.file].language).or_default().extend(&it.test.tokens);
         }
+        let successors: Vec<Successor> = added
+            .iter()
+            .filter(|it| it.test.reach && it.test.asserted.real > 0 && !it.test.markers.contains(&Marker::Skipped))
+            .take(MOST_SUCCESSORS)
+            .map(|it| Successor { file: it.file, language: self.files[it.file].language, words: words_of(&it.test.name) })
+            .collect();
         let mut missing: HashMap<usize, usize> = HashMap::new();
         for it in lost.iter().filter(|it| counts(it.test)) {
             *missing.entry(it.file).or_default() += 1;
@@ -156,12 +164,15 @@ impl Findings<'_> {
             let file = &self.files[it.file];
             let told = said.get(&file.old_language).map_or(0.0, |said| share(&it.test.tokens, said));
             let gone = file.new.is_none();
+            let named = words_of(&it.test.name);
             if !counts(it.test) {
                 self.add(AlarmKind::TestDeleted, Severity::Low, it.file, "it did not run, or asserted nothing", it.test);
             } else if it.test.tokens.iter().any(|token| removed.contains(token)) {
                 self.add(AlarmKind::TestDeleted, Severity::Low, it.file, "with what it tested", it.test);
             } else if told >= REWRITTEN
-                || added.iter().any(|new| self.files[new.file].language == file.old_language && succeeds(it.test, new.test))
+                || successors
+                    .iter()
+                    .any(|new| (gone || new.file == it.file) && new.language == file.old_language && succeeds(&named, &new.words))
             {
                 self.add(AlarmKind::TestRewritten, Severity::Low, it.file, "what it said is in new tests", it.test);
             } else if !gone && fresh.get(&it.file).copied().unwrap_or(0) >= missing.get(&it.file).copied().unwrap_or(0) {
@@ -298,26 +309,32 @@ fn counts(test: &Test) -> bool {
     !test.markers.contains(&Marker::Skipped) && test.asserted.real + test.asserted.helpers > 0
 }
 
+/// A new test that may stand for one that is gone.
+struct Successor {
+    file: usize,
+    language: Option<Language>,
+    words: BTreeSet<String>,
+}
+
 /// Whether a new test is the old one under a name that says more or less, as after a change of what is wanted.
-fn succeeds(old: &Test, new: &Test) -> bool {
-    let words = |name: &str| -> BTreeSet<String> {
-        let mut words: BTreeSet<String> = BTreeSet::new();
-        let mut word = String::new();
-        for c in name.chars().chain([' ']) {
-            if !c.is_alphanumeric() || (c.is_uppercase() && word.chars().next_back().is_some_and(char::is_lowercase)) {
-                words.insert(std::mem::take(&mut word).to_lowercase());
-            }
-            if c.is_alphanumeric() {
-                word.push(c);
-            }
+fn succeeds(old: &BTreeSet<String>, new: &BTreeSet<String>) -> bool {
+    let same = old.intersection(new).count();
+    same >= 2 && same * 10 >= old.len() * 6
+}
+
+fn words_of(name: &str) -> BTreeSet<String> {
+    let mut words: BTreeSet<String> = BTreeSet::new();
+    let mut word = String::new();
+    for c in name.chars().chain([' ']) {
+        if !c.is_alphanumeric() || (c.is_uppercase() && word.chars().next_back().is_some_and(char::is_lowercase)) {
+            words.insert(std::mem::take(&mut word).to_lowercase());
         }
-        words.retain(|word| word.len() > 2 && word != "test" && word != "should" && word != "the");
-        words
-    };
-    let (before, after) = (words(&old.name), words(&new.name));
-    let same = before.intersection(&after).count();
-    let counts = new.reach && new.asserted.real > 0 && !new.markers.contains(&Marker::Skipped);
-    counts && same >= 2 && same * 10 >= before.len() * 6
+        if c.is_alphanumeric() {
+            word.push(c);
+        }
+    }
+    words.retain(|word| word.len() > 2 && word != "test" && word != "should" && word != "the");
+    words
 }
 
 fn share(tokens: &[u64], said: &HashSet<u64>) -> f64 {

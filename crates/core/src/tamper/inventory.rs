@@ -187,9 +187,14 @@ fn skip_blank(code: &str, from: usize) -> usize {
     code.as_bytes()[from.min(code.len())..].iter().position(|byte| !byte.is_ascii_whitespace()).map_or(code.len(), |at| from + at)
 }
 
+/// How far the end of a line is looked for: a line without one must not be read again for each call in it.
+const LONGEST_LINE: usize = 10_000;
+
 /// The end of the line that this place is in.
 fn line_end(code: &str, from: usize) -> usize {
-    code[from.min(code.len())..].find('\n').map_or(code.len(), |at| from + at)
+    let from = from.min(code.len());
+    let most = code.floor_char_boundary(from + LONGEST_LINE).max(from);
+    code.as_bytes()[from..most].iter().position(|byte| *byte == b'\n').map_or(most, |at| from + at)
 }
 
 fn word_at(code: &str, from: usize) -> &str {
