@@ -19,8 +19,19 @@ pub(crate) fn assert_valid(schema: &Value, value: &Value) {
 
 /// The first thing that is wrong. Keywords that nobody thought of are wrong too, so that no rule is skipped in silence.
 fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
-    const TOLD: [&str; 10] =
-        ["$schema", "$defs", "title", "description", "examples", "default", "format", "minimum", "maximum", "uniqueItems", "required"];
+    const TOLD: [&str; 11] = [
+        "$schema",
+        "$defs",
+        "title",
+        "description",
+        "examples",
+        "default",
+        "format",
+        "minimum",
+        "maximum",
+        "uniqueItems",
+        "required",
+    ];
     let Value::Object(rules) = schema else { return if schema == &Value::Bool(false) { Err(at.to_owned()) } else { Ok(()) } };
     for (rule, wanted) in rules {
         match rule.as_str() {
