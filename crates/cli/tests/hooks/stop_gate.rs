@@ -128,14 +128,18 @@ fn state_files_of_another_tool_hold_a_session_once_and_never_open_the_gate() {
         fs::write(path, value.to_string()).unwrap();
     };
     state("test-456", "orchestrator.json", &json!({ "verified_done": false, "phase": "implementation" }));
-    stop_with(&world, "test-456", &json!({})).blocked("the phase `implementation` is not complete");
+    stop_with(&world, "test-456", &json!({}))
+        .blocked("orchestrator.json says that there is work left: phase \"implementation\" is not done");
     assert_eq!(stop_with(&world, "test-456", &json!({ "stop_hook_active": true })), Said::Nothing);
     state("test-789", "orchestrator.json", &json!({ "verified_done": true, "phase": "complete" }));
     assert_eq!(stop_with(&world, "test-789", &json!({})), Said::Nothing);
     state("test-789", "quality-gate.json", &json!({ "last_result": "failed" }));
     state("test-789", "tasks/1.json", &json!({ "status": "in_progress" }));
-    let reason = stop_with(&world, "test-789", &json!({})).blocked("the last quality gate failed");
+    let reason = stop_with(&world, "test-789", &json!({})).blocked("the last result is failed");
     assert!(reason.contains("1 of its tasks"), "{reason}");
+    // What Verdone wrote there itself is no other tool's word.
+    state("ours", "orchestrator.json", &json!({ "verified_done": false, "written_by": "verdone" }));
+    assert_eq!(stop_with(&world, "ours", &json!({})), Said::Nothing);
     state("s1", "orchestrator.json", &json!({ "verified_done": true }));
     state("s1", "loop.json", &json!({ "verified_done": true, "iteration": 9, "max_iterations": 9 }));
     arm(&world, &["--plan", "feature_list.json"]);
@@ -434,4 +438,79 @@ fn every_decision_is_in_the_log_with_a_summary() {
     }
     let json: Value = serde_json::from_slice(&verdone(&world, &["log", "--stops", "--json"]).stdout).unwrap();
     assert_eq!((json["stops"].as_array().unwrap().len(), &json["summary"]["blocks"]["nothing_changed"]["count"]), (3, &json!(1)));
+}
+
+#[test]
+fn conditions_of_the_settings_hold_a_loop_whose_checks_are_green_and_nobody_else() {
+    let config = format!(
+        "[done]\nrequire = [\"implementation_complete\", \"seen\"]\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n{GATE}"
+    );
+    let world = world(&config, &[("PLAN.md", PLAN)]);
+    assert_eq!(stop(&world), Said::Nothing, "no loop holds it");
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    let reason = stop(&world).blocked("seen: nobody claimed it. When it is true, run `verdone claim seen --note WHY`");
+    assert!(reason.contains("THE STORY (US-001)") && !reason.contains("failed"), "{reason}");
+    assert!(!world.read("PLAN.md").contains("[x]"), "a story is not done before its conditions hold");
+    verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
+    stop(&world).blocked("NEXT STORY (US-002)");
+    world.write("two", "2\n");
+    stop(&world).let_go("COMPLETE");
+    assert_eq!(causes(&world), ["foreign", "condition", "next_story", "complete"]);
+}
+
+#[test]
+fn a_story_is_committed_after_its_conditions_hold_and_not_before() {
+    let config = "[stop]\ncommit = true\n[done]\nprofile = \"loop\"\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n";
+    let mut world = world(config, &[("PLAN.md", PLAN)]);
+    name_the_author(&mut world);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    let head = || fs::read_to_string(world.work.join(".git/logs/HEAD")).unwrap().lines().count();
+    let before = head();
+    stop(&world).blocked("seen: nobody claimed it");
+    assert_eq!(head(), before);
+    verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
+    stop(&world).blocked("NEXT STORY (US-002)");
+    assert_eq!(head(), before + 1);
+}
+
+#[test]
+fn a_verdict_that_somebody_else_wrote_counts_for_nothing() {
+    let world = world(GATE, &[]);
+    arm(&world, &["Do it"]);
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("The check `tests` failed");
+    let path = ".verdone/sessions/s1/verdict.json";
+    let honest = world.read(path);
+    let (mark, body) = honest.split_once('\n').unwrap();
+    let mut forged: Value = serde_json::from_str(body).unwrap();
+    forged["green"] = json!(true);
+    forged["runs"] = json!([]);
+    let again = json!({ "stop_hook_active": true });
+    for text in [forged.to_string(), format!("{mark}\n{forged}"), format!("{}\n{forged}", "0".repeat(64)), "{".to_owned()] {
+        world.write(path, &text);
+        stop_with(&world, "s1", &again).blocked("The check `tests` failed");
+        world.write("other.txt", &text);
+    }
+}
+
+#[test]
+fn what_the_gate_saw_of_this_tree_is_known_to_the_conditions() {
+    let world = world(GATE, &[]);
+    arm(&world, &["Do it"]);
+    let correctness = || {
+        let output = world.command(&["-C", &world.path("."), "done", "--session", "s1", "--json"]).output().unwrap();
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = json["conditions"].as_array().unwrap().clone();
+        all.into_iter().find(|condition| condition["name"] == "correctness_passed").unwrap()["outcome"].clone()
+    };
+    assert_eq!(correctness(), "unknown");
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("The check `tests` failed");
+    assert_eq!(correctness(), "missing");
+    world.write("done.txt", "1\n");
+    assert_eq!(correctness(), "unknown", "another tree");
+    stop(&world).let_go("COMPLETE");
+    assert_eq!(correctness(), "held");
 }
