@@ -348,7 +348,7 @@ mod tests {
         };
         let runs = [ran(&lint, CheckOutcome::Passed), failed(&style)];
         assert_eq!(of(&[lint.clone(), style.clone()], &runs), GateFact::Green { checks: vec!["lint".to_owned()] });
-        assert_eq!(of(&[style.clone()], &runs[1..]), GateFact::NotConfigured);
+        assert_eq!(of(std::slice::from_ref(&style), &runs[1..]), GateFact::NotConfigured);
         let green = CheckRun { outcome: CheckOutcome::Passed, ..failed(&style) };
         assert_eq!(of(&[style], &[green]), GateFact::NotConfigured, "and it proves nothing");
     }

@@ -476,23 +476,39 @@ fn a_story_is_committed_after_its_conditions_hold_and_not_before() {
 }
 
 #[test]
-fn a_verdict_that_somebody_else_wrote_counts_for_nothing() {
-    let world = world(GATE, &[]);
+fn a_verdict_or_a_request_that_somebody_else_wrote_counts_for_nothing() {
+    let world = world(&format!("[stop]\nsame_limit = 0\n{GATE}"), &[]);
     arm(&world, &["Do it"]);
     world.write("done.txt", "broken\n");
     stop(&world).blocked("The check `tests` failed");
-    let path = ".verdone/sessions/s1/verdict.json";
-    let honest = world.read(path);
-    let (mark, body) = honest.split_once('\n').unwrap();
-    let mut forged: Value = serde_json::from_str(body).unwrap();
-    forged["green"] = json!(true);
-    forged["runs"] = json!([]);
+    let (verdict, request) = (".verdone/sessions/s1/verdict.json", ".verdone/sessions/s1/request.json");
     let again = json!({ "stop_hook_active": true });
-    for text in [forged.to_string(), format!("{mark}\n{forged}"), format!("{}\n{forged}", "0".repeat(64)), "{".to_owned()] {
-        world.write(path, &text);
+    let forged = |path: &str, key: &str, value: Value| {
+        let honest = world.read(path);
+        let (mark, body) = honest.split_once('\n').unwrap();
+        let mut body: Value = serde_json::from_str(body).unwrap();
+        body[key] = value;
+        [body.to_string(), format!("{mark}\n{body}"), format!("{}\n{body}", "0".repeat(64)), "{".to_owned()]
+    };
+    for text in forged(verdict, "green", json!(true)) {
+        world.write(verdict, &text);
         stop_with(&world, "s1", &again).blocked("The check `tests` failed");
-        world.write("other.txt", &text);
     }
+    // Nor does a worker do what nobody of ours asked for.
+    let work = || world.command(&["stop-verify", &world.path(".verdone/sessions/s1")]).output().unwrap();
+    let (asked, seen) = (world.read(request), world.read(verdict));
+    for text in forged(request, "root", json!(world.root)) {
+        world.write(request, &text);
+        work();
+        assert_eq!(world.read(verdict), seen, "{text}");
+    }
+    // An old request says nothing about a tree that is another one by now.
+    world.write(request, &asked);
+    world.write("done.txt", "1\n");
+    work();
+    assert_ne!(world.read(verdict), seen);
+    world.write("done.txt", "broken\n");
+    stop_with(&world, "s1", &again).blocked("The check `tests` failed");
 }
 
 #[test]

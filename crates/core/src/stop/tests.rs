@@ -1,5 +1,6 @@
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+use crate::done::Outcome;
 use crate::plan::Document;
 
 fn run(name: &str, tail: &str) -> CheckRun {
@@ -236,9 +237,9 @@ fn the_same_tree_and_reasons_are_counted_in_a_row() {
     assert_eq!(counts, [1, 2, 1, 1, 2, 3]);
 }
 
-fn missing(name: &str, prover: crate::done::Prover) -> crate::done::Judged {
-    let outcome = crate::done::Outcome::Missing { why: "it is not so".to_owned(), todo: "Do it".to_owned() };
-    crate::done::Judged { name: name.to_owned(), required: true, outcome, prover }
+fn missing(name: &str, prover: Prover) -> Judged {
+    let outcome = Outcome::Missing { why: "it is not so".to_owned(), todo: "Do it".to_owned() };
+    Judged { name: name.to_owned(), required: true, outcome, prover }
 }
 
 #[test]
@@ -248,7 +249,7 @@ fn conditions_that_do_not_hold_are_told_after_failing_checks_and_nothing_twice()
             missing("plan_approved", Prover::Plan),
             missing("tasks_closed", Prover::Record),
             missing("state_files", Prover::State),
-            crate::done::Judged { required: false, ..missing("memory_search", Prover::Record) },
+            Judged { required: false, ..missing("memory_search", Prover::Record) },
         ],
     };
     let mut alone = Open::default();
@@ -256,11 +257,11 @@ fn conditions_that_do_not_hold_are_told_after_failing_checks_and_nothing_twice()
     let names: Vec<&str> = alone.missing.iter().map(|(_, words)| words.split(':').next().unwrap()).collect();
     assert_eq!(names, ["plan_approved", "tasks_closed", "state_files"]);
     assert_eq!(name(&facts(Work::Open(alone.clone())), &StopSettings::default()), "condition");
-    let mut named = Open { tasks: vec!["Write docs".to_owned()], ..open() };
-    named.missing.push((BlockCause::OtherTool, "loop.json says no".to_owned()));
-    named.add_conditions(&report);
-    assert_eq!(named.missing.len(), 2, "{:?}", named.missing);
-    let StopDecision::Block { cause, reason } = decide(&facts(Work::Open(named)), &StopSettings::default()) else { panic!() };
+    let mut known = Open { tasks: vec!["Write docs".to_owned()], ..open() };
+    known.missing.push((BlockCause::OtherTool, "loop.json says no".to_owned()));
+    known.add_conditions(&report);
+    assert_eq!(known.missing.len(), 2, "{:?}", known.missing);
+    let StopDecision::Block { cause, reason } = decide(&facts(Work::Open(known)), &StopSettings::default()) else { panic!() };
     assert_eq!(cause, BlockCause::CheckFailed);
     let at = |part: &str| reason.find(part).unwrap_or_else(|| panic!("no {part:?} in {reason}"));
     assert!(at("The check `tests`") < at("plan_approved:") && at("plan_approved:") < at("THE STORY"), "{reason}");
