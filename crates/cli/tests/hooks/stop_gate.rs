@@ -530,3 +530,32 @@ fn what_the_gate_saw_of_this_tree_is_known_to_the_conditions() {
     stop(&world).let_go("COMPLETE");
     assert_eq!(correctness(), "held");
 }
+
+#[test]
+fn a_loop_that_waits_for_a_task_is_held_to_gates_and_conditions_once_more() {
+    let config = format!("[done]\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n{GATE}");
+    let world = world(&config, &[("PLAN.md", "- [ ] US-001: One\n  - Verification: `test -f one`\n")]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    let task = |event: &str| json!({ "session_id": "s1", "cwd": world.work, "hook_event_name": event, "task_id": "1", "task_subject": "Write docs" });
+    world.ask(Mode::Session, &task("TaskCreated"));
+    verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
+    world.write("one", "1\n");
+    stop(&world).blocked("- Write docs");
+    assert!(world.read("PLAN.md").contains("[x]"));
+    world.ask(Mode::Session, &task("TaskCompleted"));
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("The check `tests` failed");
+    world.write("done.txt", "1\n");
+    stop(&world).let_go("COMPLETE");
+}
+
+#[test]
+fn a_loop_needs_a_place_for_its_secret_outside_of_the_work_tree() {
+    let mut world = world(GATE, &[]);
+    let inside = world.path("state");
+    world.set("XDG_STATE_HOME", &inside);
+    let output = world.command(&["-C", &world.path("."), "loop", "start", "--session", "s1", "Do it"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("set XDG_STATE_HOME"), "{said}");
+    assert_eq!(stop(&world), Said::Nothing, "nothing is held");
+}
