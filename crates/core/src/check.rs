@@ -1,6 +1,5 @@
 //! A check is one command that Verdone runs; a gate is a named, staged check that every story must pass.
 
-mod complexity;
 mod counts;
 mod gate;
 mod key;
@@ -12,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
-pub use complexity::complexity_of;
 pub use counts::{TestCount, TestsSeen, tests_seen};
 pub use gate::{Gate, GateSettings, Terms, When, Where, ZeroTests};
 pub use key::{ResultKey, counts_for_results};

@@ -31,6 +31,14 @@ impl DebrisKind {
             Self::Print => "debug output",
         }
     }
+
+    /// Whether it is left from looking for a fault, not from writing the code.
+    pub fn is_debugging(self) -> bool {
+        match self {
+            Self::Trap | Self::Print => true,
+            Self::Note | Self::Placeholder => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

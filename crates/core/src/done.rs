@@ -15,7 +15,7 @@ mod settings;
 pub use answer::{Answer, judge_answer};
 pub use condition::{Condition, Prover};
 pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, Memory, PlanFact, StateFile};
-pub use judge::{Complexity, Source, complexity, judge, out_of_reach};
+pub use judge::{Complexity, Source, complexity, judge, out_of_reach, stated_complexity};
 pub use question::open_questions;
 pub use report::{DoneReport, Judged, Outcome, Standing};
 pub use settings::{CiSettings, DoneSettings, JudgeSettings, OwnCondition, Profile, RalphState};
@@ -23,6 +23,8 @@ pub use settings::{CiSettings, DoneSettings, JudgeSettings, OwnCondition, Profil
 /// The largest complexity of a task, and what an unknown one counts as: care is the default.
 pub const MOST_COMPLEX: u8 = 10;
 pub const UNKNOWN_COMPLEXITY: u8 = 7;
+/// The condition that every task of the agent's own list is finished.
+pub const TASKS_CLOSED: &str = "tasks_closed";
 /// From here on a task needs somebody who tries to refute it.
 pub const ADVERSARIAL_FROM: u8 = 7;
 

@@ -5,7 +5,6 @@
 //! for ever.
 
 mod context;
-mod debris;
 mod loop_state;
 mod output;
 mod record;
@@ -14,7 +13,6 @@ mod survey;
 mod words;
 
 pub use context::{Tail, tail_of, window_of};
-pub use debris::{Debris, debris_in};
 pub use loop_state::{Base, Current, Frozen, Incomplete, LOOP_VERSION, LoopState, LoopStatusName, Marked, Same};
 pub use output::{meaningful, places};
 pub use record::{CauseTally, StopRecord, StopTally};
@@ -24,6 +22,8 @@ pub use words::{LONGEST, debris_words, fault_words, incomplete_words, loop_words
 
 use crate::agent::claude::{ContextLimits, ContextUse};
 use crate::check::CheckRun;
+use crate::debris::Debris;
+use crate::done::{DoneReport, Judged, Prover, TASKS_CLOSED};
 use crate::hook::Answer;
 use crate::id::StoryId;
 use crate::verdict::StoryVerdict;
@@ -111,6 +111,13 @@ pub struct Open {
     pub tasks: Vec<String>,
 }
 
+/// What should not be left in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Litter {
+    pub path: String,
+    pub debris: Debris,
+}
+
 /// A story as a block names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoryToDo {
@@ -138,6 +145,8 @@ pub enum BlockCause {
     StoryGone,
     Tasks,
     OtherTool,
+    /// A condition of `[done]` does not hold.
+    Condition,
     Debris,
     Verifying,
     Fault,
@@ -266,6 +275,22 @@ fn context_is_full(context: Option<ContextUse>, settings: &StopSettings) -> Opti
     (context.tokens >= most).then_some((context.tokens, most))
 }
 
+impl Open {
+    /// What the conditions of `[done]` miss, after all that is missing already. Tasks and files of other tools that are named already
+    /// are not named twice.
+    pub fn add_conditions(&mut self, report: &DoneReport) {
+        let names_files = self.missing.iter().any(|(cause, _)| *cause == BlockCause::OtherTool);
+        let is_named = |judged: &Judged| match judged.prover {
+            Prover::Record => judged.name == TASKS_CLOSED && !self.tasks.is_empty(),
+            Prover::State => names_files,
+            Prover::Gate(_) | Prover::Git | Prover::Plan | Prover::Claim | Prover::Ci | Prover::Judge | Prover::Lessons => false,
+        };
+        let left = report.conditions.iter().filter(|judged| !is_named(judged)).cloned().collect();
+        let open = DoneReport { conditions: left }.open();
+        self.missing.extend(open.into_iter().map(|words| (BlockCause::Condition, words)));
+    }
+}
+
 /// The first of what a block says.
 pub fn cause_of(open: &Open) -> BlockCause {
     if !open.failed.is_empty() {
@@ -381,6 +406,7 @@ impl BlockCause {
             Self::StoryGone => "story_gone",
             Self::Tasks => "tasks",
             Self::OtherTool => "other_tool",
+            Self::Condition => "condition",
             Self::Debris => "debris",
             Self::Verifying => "verifying",
             Self::Fault => "fault",

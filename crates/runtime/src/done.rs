@@ -2,6 +2,7 @@
 //! and runs nothing but git; provers that have to be asked are asked by [`ask`], and their answers kept for the tree they saw.
 
 mod asked;
+mod known;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,6 +14,7 @@ use verdone_core::config::Config;
 use verdone_core::done::{DoneReport, Facts, GateFact, GitFact, Lessons, Memory, PlanFact, RalphState, judge, open_questions};
 use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
+use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
 use verdone_core::policy::Scope;
 use verdone_core::scope;
@@ -22,7 +24,7 @@ use crate::claims;
 use crate::config_file::{self, Environment, Flags, SettingsError};
 use crate::git::{Git, GitError};
 use crate::hook::lessons;
-use crate::plan_file::{self, FindError, PlanFile, PlanRequest, resolve_checks};
+use crate::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::process::program_exists;
 use crate::project::{HOME, Project, ProjectError};
 use crate::ralph_state::{self, Projection};
@@ -31,6 +33,7 @@ use crate::site::{gates, own_checks, shown};
 use crate::store::Store;
 
 pub use asked::ask;
+use known::Known;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DoneError {
@@ -50,8 +53,10 @@ pub struct Ask<'a> {
     pub root: &'a Path,
     pub session: &'a str,
     pub config: &'a Config,
-    /// What the checks showed on the tree as it is; nothing where they did not run on it.
+    /// What the checks showed on the tree as it is. Without it, what is known of earlier runs on this very tree counts.
     pub checked: Option<Checked<'a>>,
+    /// The plan and the story in work; without them, the project's plan and its next story.
+    pub about: Option<(&'a Path, &'a StoryId)>,
     /// Where other loops keep their state; nothing where nobody has a home.
     pub state_home: Option<PathBuf>,
 }
@@ -61,6 +66,8 @@ pub struct Ask<'a> {
 pub struct Checked<'a> {
     pub runs: &'a [CheckRun],
     pub verdict: &'a VerifyOutcome,
+    /// The story's own checks were not asked.
+    pub gates_only: bool,
 }
 
 /// What the conditions of a session are judged by.
@@ -77,13 +84,8 @@ pub struct Seen {
 
 /// The report of a session that the user started. Runs no check: gates that nobody ran on this tree are unknown.
 pub fn report_for_session(root: &Path, session: &str) -> Result<DoneReport, DoneError> {
-    report_with(root, session, None)
-}
-
-/// The same with a verification of the tree as it is.
-pub fn report_with(root: &Path, session: &str, checked: Option<Checked<'_>>) -> Result<DoneReport, DoneError> {
     let config = settings(root)?;
-    let ask = Ask { root, session, config: &config, checked, state_home: ralph_state::home() };
+    let ask = Ask { root, session, config: &config, checked: None, about: None, state_home: ralph_state::home() };
     Ok(judge(&config.done, &facts(&ask)?))
 }
 
@@ -112,12 +114,21 @@ pub fn facts(ask: &Ask<'_>) -> Result<Facts, DoneError> {
 pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let records = session_fold(&own_sessions(ask.root), ask.session).map_err(DoneError::Session)?;
     let plan = open_plan(ask);
-    let story = plan.as_ref().ok().and_then(|plan| current(plan.plan())).cloned();
+    let story = plan.as_ref().ok().and_then(|plan| match ask.about {
+        Some((_, story)) => plan.plan().story(story),
+        None => current(plan.plan()),
+    });
+    let story = story.cloned();
     let (git, changed, base) = git_facts(ask.root, &records, plan.as_ref().ok(), story.as_ref());
     let all = gates(ask.config);
     let path = std::env::var_os("PATH");
     let exists = |program: &str| program_exists(program, path.as_deref(), ask.root);
     let own = story.as_ref().map(|story| own_checks(resolve_checks(story, exists), ask.config)).unwrap_or_default();
+    let known = match ask.checked {
+        Some(_) => None,
+        None => known::find(ask, plan.as_ref().ok(), story.as_ref(), &own, &all),
+    };
+    let checked = ask.checked.or_else(|| known.as_ref().map(Known::checked));
     let other = match (ask.config.done.ralph_state, &ask.state_home) {
         (RalphState::Never, _) | (_, None) => ralph_state::Foreign::default(),
         (RalphState::Auto | RalphState::Always, Some(home)) => ralph_state::read(home, ask.session),
@@ -128,8 +139,8 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         memory: memory(ask.root, &records, &text),
         plan: plan_fact(ask.root, plan.as_ref(), story.as_ref())?,
         git,
-        gates: gate_facts(&all, ask.checked),
-        own_checks: checks_fact(&own, ask.checked),
+        gates: gate_facts(&all, checked),
+        own_checks: checks_fact(&own, checked.filter(|checked| !checked.gates_only)),
         claims: claims::of_session(ask.root, ask.session).map_err(DoneError::Session)?,
         lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&text)),
         ci: kept.ci,
@@ -143,7 +154,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
 /// What a verification says about each stage that has gates.
 pub fn gate_facts(gates: &[Check], checked: Option<Checked<'_>>) -> BTreeMap<String, GateFact> {
     let mut stages: BTreeMap<String, Vec<Check>> = BTreeMap::new();
-    for gate in gates {
+    for gate in gates.iter().filter(|gate| !gate.terms.advisory) {
         if let CheckOrigin::Gate(stage) = &gate.origin {
             stages.entry(stage.name().to_owned()).or_default().push(gate.clone());
         }
@@ -151,14 +162,15 @@ pub fn gate_facts(gates: &[Check], checked: Option<Checked<'_>>) -> BTreeMap<Str
     stages.into_iter().map(|(stage, gates)| (stage, checks_fact(&gates, checked))).collect()
 }
 
-/// What a verification says about checks of one origin together: the gravest counts.
+/// What a verification says about checks of one origin together: the gravest counts. Those that only advise decide nothing.
 pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
+    let checks: Vec<&Check> = checks.iter().filter(|check| !check.terms.advisory).collect();
     let Some(first) = checks.first() else { return GateFact::NotConfigured };
-    let Some(Checked { runs, verdict }) = checked else {
+    let Some(Checked { runs, verdict, gates_only: _ }) = checked else {
         return GateFact::Unknown { why: "its checks did not run on the files as they are".to_owned() };
     };
     // Not by name: a secret in one is redacted in the run's.
-    let of_origin: Vec<&CheckRun> = runs.iter().filter(|run| run.origin == first.origin).collect();
+    let of_origin: Vec<&CheckRun> = runs.iter().filter(|run| run.origin == first.origin && !run.advisory).collect();
     let words = |run: &&CheckRun| format!("{}: {}", run.name, run.outcome.words());
     let (mut red, mut unknown) = (Vec::new(), Vec::new());
     for run in &of_origin {
@@ -192,6 +204,9 @@ fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
 }
 
 fn open_plan(ask: &Ask<'_>) -> Result<PlanFile, Option<String>> {
+    if let Some((plan, _)) = ask.about {
+        return PlanFile::open(PlanLocation::of(plan.to_owned())).map_err(|error| Some(error.to_string()));
+    }
     let root = ask.root;
     let configured = ask.config.plan.as_ref().map(PathBuf::from);
     let request = PlanRequest { root: root.to_owned(), cwd: root.to_owned(), configured, ..PlanRequest::default() };
@@ -303,7 +318,7 @@ mod tests {
         let gates = [check("a", Stage::Quality), check("b", Stage::Quality), check("s", Stage::Security)];
         let of = |outcomes: &[(usize, CheckOutcome)], verdict: VerifyOutcome| {
             let runs: Vec<CheckRun> = outcomes.iter().map(|(n, outcome)| ran(&gates[*n], outcome.clone())).collect();
-            gate_facts(&gates, Some(Checked { runs: &runs, verdict: &verdict }))["quality"].clone()
+            gate_facts(&gates, Some(Checked { runs: &runs, verdict: &verdict, gates_only: false }))["quality"].clone()
         };
         let (passed, failed) = (CheckOutcome::Passed, CheckOutcome::Failed { code: 1 });
         let missing = CheckOutcome::Unknown { reason: "not found".to_owned() };
@@ -317,5 +332,24 @@ mod tests {
         assert_eq!(of(&[], VerifyOutcome::Passed), GateFact::NotDue);
         assert!(matches!(&gate_facts(&gates, None)["security"], GateFact::Unknown { .. }));
         assert_eq!(checks_fact(&[], None), GateFact::NotConfigured);
+    }
+
+    #[test]
+    fn a_gate_that_only_advises_decides_nothing() {
+        let advisory = |name: &str| {
+            let gate = check(name, Stage::Quality);
+            Check { terms: Terms { advisory: true, ..Terms::default() }, ..gate }
+        };
+        let (lint, style) = (check("lint", Stage::Quality), advisory("style"));
+        let failed = |check: &Check| CheckRun { advisory: true, ..ran(check, CheckOutcome::Failed { code: 1 }) };
+        let of = |gates: &[Check], runs: &[CheckRun]| {
+            let checked = Checked { runs, verdict: &VerifyOutcome::Passed, gates_only: false };
+            gate_facts(gates, Some(checked)).get("quality").cloned().unwrap_or_default()
+        };
+        let runs = [ran(&lint, CheckOutcome::Passed), failed(&style)];
+        assert_eq!(of(&[lint.clone(), style.clone()], &runs), GateFact::Green { checks: vec!["lint".to_owned()] });
+        assert_eq!(of(std::slice::from_ref(&style), &runs[1..]), GateFact::NotConfigured);
+        let green = CheckRun { outcome: CheckOutcome::Passed, ..failed(&style) };
+        assert_eq!(of(&[style], &[green]), GateFact::NotConfigured, "and it proves nothing");
     }
 }

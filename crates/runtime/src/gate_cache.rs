@@ -1,36 +1,34 @@
 //! Results of checks that were seen before: `.verdone/cache/gates/`, one file a question.
 //!
-//! The folder lies in the project, where an agent can write. So every entry carries a mark that only somebody with the user's secret
-//! can make, and the secret lies outside of the project, readable by the user alone. What does not carry it was not written by us,
-//! and counts as not there. Without a place for the secret there is no cache.
+//! The folder lies in the project, where an agent can write. So every entry carries a seal; one without it counts as not there. Without a
+//! place for the secret there is no cache.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use verdone_core::check::{Check, CheckOutcome, CheckRun};
-use verdone_core::id::hex;
 
 use crate::atomic::replace_for_readers;
 use crate::regular::read_regular;
+use crate::seal::Seal;
 
 const VERSION: u32 = 1;
 /// An entry is a few lines and the end of an output.
 const LARGEST: u64 = 256 * 1024;
 /// More entries than this are cut down to half of them, the newest.
 const MOST: usize = 2000;
-const SECRET: usize = 32;
+/// What the mark is for.
+const PURPOSE: &str = "gate result";
 
 /// The results of one project.
 #[derive(Debug)]
 pub struct GateCache {
     dir: PathBuf,
-    /// Where the project is: an entry of another one does not count here.
     root: PathBuf,
-    secret: [u8; SECRET],
+    seal: Seal,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,25 +41,14 @@ struct Entry {
 impl GateCache {
     /// The cache of the project at `root`. `state_home` is the user's folder for such things; it must not lie in the work tree.
     pub fn open(root: &Path, git_top: &Path, state_home: &Path) -> Option<Self> {
-        let home = state_home.join("verdone");
-        fs::create_dir_all(&home).ok()?;
-        let home = fs::canonicalize(home).ok()?;
-        if home.starts_with(git_top) || home.starts_with(root) {
-            return None;
-        }
-        let secret = secret(&home.join("gate-results.key")).ok()?;
-        Some(Self { dir: root.join(".verdone/cache/gates"), root: root.to_owned(), secret })
+        let seal = Seal::open(root, git_top, state_home)?;
+        Some(Self { dir: root.join(".verdone/cache/gates"), root: root.to_owned(), seal })
     }
 
     /// What was seen the last time, if it is ours.
     pub fn get(&self, key: &str, check: &Check) -> Option<CheckRun> {
         let bytes = read_regular(&self.path(key), LARGEST).ok()?;
-        let (mark, body) = bytes.split_at_checked(2 * SECRET)?;
-        let body = body.strip_prefix(b"\n")?;
-        if !same(mark, self.mark(body).as_bytes()) {
-            return None;
-        }
-        let entry: Entry = serde_json::from_slice(body).ok()?;
+        let entry: Entry = serde_json::from_slice(self.seal.checked(PURPOSE, &bytes)?).ok()?;
         let is_it = entry.v == VERSION && entry.key == key && is_worth_keeping(&entry.run);
         is_it.then(|| CheckRun {
             name: check.name.clone(),
@@ -81,22 +68,12 @@ impl GateCache {
         let body = serde_json::to_vec(&entry).map_err(io::Error::other)?;
         hide(&self.root)?;
         fs::create_dir_all(&self.dir)?;
-        let text = [self.mark(&body).as_bytes(), b"\n", &body].concat();
-        replace_for_readers(&self.path(key), &text)?;
+        replace_for_readers(&self.path(key), &self.seal.put_on(PURPOSE, &body))?;
         self.cut_down()
     }
 
     fn path(&self, key: &str) -> PathBuf {
         self.dir.join(format!("{key}.json"))
-    }
-
-    /// HMAC-SHA256 over the project's place and the entry.
-    fn mark(&self, body: &[u8]) -> String {
-        let padded = |with: u8| -> [u8; 64] { std::array::from_fn(|at| self.secret.get(at).copied().unwrap_or(0) ^ with) };
-        let place = self.root.as_os_str().as_encoded_bytes();
-        let inner = Sha256::new().chain_update(padded(0x36)).chain_update((place.len() as u64).to_be_bytes());
-        let inner = inner.chain_update(place).chain_update(body).finalize();
-        hex(&Sha256::new().chain_update(padded(0x5c)).chain_update(inner).finalize())
     }
 
     fn cut_down(&self) -> io::Result<()> {
@@ -126,12 +103,6 @@ pub(crate) fn hide(root: &Path) -> io::Result<()> {
     replace_for_readers(&ignore, b"*\n")
 }
 
-/// Where a user keeps what programs remember: `XDG_STATE_HOME`, else `~/.local/state`.
-pub fn state_home(get: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let absolute = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
-}
-
 /// A timeout may come from a busy machine, and what is unknown or flaky answers nothing.
 fn is_worth_keeping(run: &CheckRun) -> bool {
     let settled = match run.outcome {
@@ -142,43 +113,6 @@ fn is_worth_keeping(run: &CheckRun) -> bool {
         | CheckOutcome::Interrupted => false,
     };
     settled && !run.flaky
-}
-
-/// The user's secret, made when there is none. One that others could read is none any more.
-fn secret(path: &Path) -> io::Result<[u8; SECRET]> {
-    if let Some(known) = known_secret(path) {
-        return Ok(known);
-    }
-    let mut fresh = [0; SECRET];
-    fs::File::open("/dev/urandom")?.read_exact(&mut fresh)?;
-    let parent = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    // Such files are made for the user alone.
-    let mut file = tempfile::NamedTempFile::new_in(parent)?;
-    file.write_all(&fresh)?;
-    file.as_file().sync_all()?;
-    let is_there = fs::symlink_metadata(path).is_ok();
-    if is_there {
-        file.persist(path)?;
-        return Ok(fresh);
-    }
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(fresh),
-        // Another process was quicker.
-        Err(_) => known_secret(path).ok_or_else(|| io::Error::other("the secret cannot be read")),
-    }
-}
-
-fn known_secret(path: &Path) -> Option<[u8; SECRET]> {
-    let meta = fs::symlink_metadata(path).ok()?;
-    let of_others = meta.mode() & 0o077;
-    let private = meta.is_file() && of_others == 0 && meta.uid() == rustix::process::geteuid().as_raw();
-    let bytes = read_regular(path, SECRET as u64).ok().filter(|_| private)?;
-    bytes.try_into().ok()
-}
-
-/// Compares all of it, however early they differ.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
 #[cfg(test)]
@@ -285,15 +219,5 @@ mod tests {
         assert!(world.cache().get("k", &check()).is_none());
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert!(GateCache::open(&world.project, &world.project, &world.project.join("state")).is_none());
-    }
-
-    #[test]
-    fn the_state_home_is_where_the_user_says() {
-        let get = |all: &'static [(&str, &str)]| {
-            state_home(move |name| all.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
-        };
-        assert_eq!(get(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s")]), Some(PathBuf::from("/s")));
-        assert_eq!(get(&[("HOME", "/h"), ("XDG_STATE_HOME", "s")]), Some(PathBuf::from("/h/.local/state")));
-        assert_eq!(get(&[("HOME", "")]), None);
     }
 }

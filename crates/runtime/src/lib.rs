@@ -38,6 +38,7 @@ pub mod ralph_state;
 pub mod recover;
 mod regular;
 pub mod run;
+mod seal;
 pub mod sessions;
 pub mod signal;
 pub mod site;

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use verdone_core::check::Check;
 use verdone_core::config::Config;
-use verdone_core::done::{UNKNOWN_COMPLEXITY, out_of_reach};
+use verdone_core::done::{out_of_reach, stated_complexity};
 use verdone_core::event::Event;
 use verdone_core::id::{RunId, StoryId, digest};
 use verdone_core::machine::Rules;
@@ -230,7 +230,7 @@ impl Ready {
         }
         let approvals = Approvals::read(&self.request.project.root)?;
         let stories = self.plan.plan().open().filter(|story| self.request.only.as_ref().is_none_or(|only| *only == story.id));
-        let hardest = stories.max_by_key(|story| story.complexity.unwrap_or(UNKNOWN_COMPLEXITY));
+        let hardest = stories.max_by_key(|story| stated_complexity(done, story.complexity).value);
         let plan = done::plan_found(&self.plan, hardest, &self.plan_name(), &approvals);
         let stages = done::gate_facts(&self.gates, None);
         Ok(preflight::conditions(&out_of_reach(done, plan, stages.keys().map(String::as_str))))

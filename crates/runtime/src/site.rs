@@ -6,8 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Where, complexity_of, due, stages};
+use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Where, due, stages};
 use verdone_core::config::Config;
+use verdone_core::done::stated_complexity;
 use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId, StoryId, digest};
 use verdone_core::proof::OwnCheck;
@@ -164,7 +165,8 @@ impl Site {
             None => Some(path),
         };
         let changed: Vec<String> = changed.iter().filter_map(|change| in_project(change.path.to_string())).collect();
-        let complexity = self.plan.plan().story(story).map_or_else(|| complexity_of(""), |story| complexity_of(&story.body));
+        let planned = self.plan.plan().story(story).and_then(|story| story.complexity);
+        let complexity = stated_complexity(&self.config.done, planned).value.into();
         self.own_checks(story).iter().cloned().chain(due(&self.gates, Some(&changed), complexity)).collect()
     }
 

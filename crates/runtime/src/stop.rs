@@ -15,14 +15,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use verdone_core::check::{Check, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
 use verdone_core::stop::{
     BlockCause, MOST_FAULTS, StopDecision, StopFacts, StopRecord, Yield, fault_words, incomplete_words, loop_words,
 };
 
+use crate::done::DoneError;
 use crate::git::GitError;
 use crate::plan_file::PlanFileError;
+use crate::seal::Seal;
 use crate::signal::Signals;
 
 use files::Task;
@@ -49,6 +52,10 @@ pub enum StopError {
     Plan(#[from] PlanFileError),
     #[error("the verification ended without a verdict")]
     NoVerdict,
+    #[error("there is no place outside of the work tree for the secret that verdicts are sealed with: set XDG_STATE_HOME")]
+    NoSecret,
+    #[error("the conditions of [done] cannot be judged: {0}")]
+    Conditions(#[from] Box<DoneError>),
 }
 
 /// The gate of one session.
@@ -60,6 +67,23 @@ pub(crate) struct Gate<'a> {
     pub(super) session: &'a str,
     pub(super) loops: Loops,
     pub(super) files: SessionFiles,
+}
+
+/// What the gate of a session saw of these checks on the work tree as it is; nothing where it saw another tree or other checks. `ours`
+/// are the files that Verdone writes itself.
+pub(crate) fn seen_before(
+    root: &Path,
+    top: &Path,
+    session: &str,
+    ours: &[PathBuf],
+    checks: &[Check],
+    story: &str,
+) -> Option<(Vec<CheckRun>, bool)> {
+    let dir = Loops::of(root).session(session).dir;
+    let seal = Seal::from_environment(root, top)?;
+    let tree = tree::look(root, top, ours).ok()?;
+    let verdict = verify::seen_before(&dir, &seal, &tree.key, checks, story)?;
+    Some((verdict.runs, verdict.green))
 }
 
 /// What the gate says to an event.

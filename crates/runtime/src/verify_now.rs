@@ -11,8 +11,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, Stage, all_green, complexity_of, due, stages};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, Stage, all_green, due, stages};
 use verdone_core::config::Config;
+use verdone_core::done::{Complexity, stated_complexity};
 use verdone_core::event::VerifyOutcome;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::redact::Redactor;
@@ -21,12 +22,13 @@ use verdone_core::update::{Reporter, Speaker, Update};
 use crate::approval::Approvals;
 use crate::check_runner::{CheckContext, CheckMoment, CleanPlaces, Ways, run_checks};
 use crate::config_file::{self, Environment, Flags};
-use crate::gate_cache::{GateCache, hide, state_home};
+use crate::gate_cache::{GateCache, hide};
 use crate::git::{Git, TreeNow};
 use crate::plan_file::{self, PlanFile, PlanRequest};
 use crate::preflight;
 use crate::process::{self, EnvPlan, Moment};
 use crate::project::{Project, find_git_top};
+use crate::seal::state_home;
 use crate::signal::Signals;
 use crate::site;
 
@@ -143,7 +145,7 @@ impl Scene {
         };
         let (own, complexity) = match &ask.story {
             Some(story) => own_checks(story, &request, &project, &config)?,
-            None => (Vec::new(), complexity_of("")),
+            None => (Vec::new(), stated_complexity(&config.done, None)),
         };
         let mut gates = site::gates(&config);
         if let Some(stage) = &ask.stage {
@@ -154,7 +156,7 @@ impl Scene {
             gates.retain(is_it);
         }
         // What a story changed is known in a run alone. Here every path counts as changed: too many gates are better than too few.
-        let checks = own.into_iter().chain(due(&gates, None, complexity)).collect();
+        let checks = own.into_iter().chain(due(&gates, None, complexity.value.into())).collect();
         let cache = state_home(get).filter(|_| config.gates.cache);
         let cache = cache.and_then(|home| GateCache::open(&project.root, &project.git_top, &home));
         let redactor = process::redactor_from_environment(&settings.exports);
@@ -271,7 +273,7 @@ fn own_checks(
     request: &PlanRequest,
     project: &Project,
     config: &Config,
-) -> Result<(Vec<Check>, u32), VerifyError> {
+) -> Result<(Vec<Check>, Complexity), VerifyError> {
     let plan = PlanFile::open(plan_file::find(request)?)?;
     let name = site::shown(plan.path(), &project.root);
     let Some(found) = plan.plan().story(story) else { return Err(VerifyError::no_story(story, &name, plan.plan())) };
@@ -282,7 +284,7 @@ fn own_checks(
     let path = std::env::var_os("PATH");
     let exists = |program: &str| process::program_exists(program, path.as_deref(), &project.root);
     let own = site::own_checks(plan_file::resolve_checks(found, exists), config);
-    Ok((own, complexity_of(&found.body)))
+    Ok((own, stated_complexity(&config.done, found.complexity)))
 }
 
 /// Now, by the clock of the file system.

@@ -23,7 +23,8 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     let found = context.project()?;
     let config = context.settings(&found, &Flags::default())?.resolved.config;
     let session = session_of(args, &found.root, context)?;
-    let about = Ask { root: &found.root, session: &session, config: &config, checked: None, state_home: ralph_state::home() };
+    let (root, state_home) = (&found.root, ralph_state::home());
+    let about = Ask { root, session: &session, config: &config, checked: None, about: None, state_home };
     if args.ask {
         ask(&about, &Signals::install()?)?;
     }

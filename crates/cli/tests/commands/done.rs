@@ -103,3 +103,23 @@ fn the_judge_and_ci_are_asked_on_request_and_their_answers_are_bound_to_what_the
     sandbox.git(["commit", "--quiet", "--message", "more"]);
     assert_eq!(outcomes(&["done"]), ["unknown", "unknown"], "nor CI that commit");
 }
+
+#[test]
+fn gates_that_ran_on_the_files_as_they_are_prove_a_condition_of_a_session() {
+    let sandbox = project();
+    sandbox.write(".verdone/config.toml", "[[gate]]\nname = \"tests\"\ncommand = \"true\"\n[[gate]]\nname = \"lint\"\nstage = \"quality\"\ncommand = \"true\"\n[[gate]]\nname = \"style\"\nstage = \"quality\"\nblocking = false\ncommand = \"false\"\n");
+    sandbox.write("PLAN.md", "- [ ] US-001: One\n");
+    let outcomes = || {
+        let json: Value = serde_json::from_str(&verdone(&sandbox, &["done", "--session", "s1", "--json"]).stdout).unwrap();
+        let of = |name: &str| {
+            let conditions = json["conditions"].as_array().unwrap();
+            conditions.iter().find(|condition| condition["name"] == name).unwrap()["outcome"].as_str().unwrap().to_owned()
+        };
+        [of("correctness_passed"), of("quality_passed")]
+    };
+    assert_eq!(outcomes(), ["unknown", "unknown"], "nobody ran them");
+    verdone(&sandbox, &["verify"]).assert_code(0);
+    assert_eq!(outcomes(), ["held", "held"]);
+    sandbox.write("new.txt", "x");
+    assert_eq!(outcomes(), ["unknown", "unknown"], "another tree, another question");
+}

@@ -128,14 +128,18 @@ fn state_files_of_another_tool_hold_a_session_once_and_never_open_the_gate() {
         fs::write(path, value.to_string()).unwrap();
     };
     state("test-456", "orchestrator.json", &json!({ "verified_done": false, "phase": "implementation" }));
-    stop_with(&world, "test-456", &json!({})).blocked("the phase `implementation` is not complete");
+    stop_with(&world, "test-456", &json!({}))
+        .blocked("orchestrator.json says that there is work left: phase \"implementation\" is not done");
     assert_eq!(stop_with(&world, "test-456", &json!({ "stop_hook_active": true })), Said::Nothing);
     state("test-789", "orchestrator.json", &json!({ "verified_done": true, "phase": "complete" }));
     assert_eq!(stop_with(&world, "test-789", &json!({})), Said::Nothing);
     state("test-789", "quality-gate.json", &json!({ "last_result": "failed" }));
     state("test-789", "tasks/1.json", &json!({ "status": "in_progress" }));
-    let reason = stop_with(&world, "test-789", &json!({})).blocked("the last quality gate failed");
+    let reason = stop_with(&world, "test-789", &json!({})).blocked("the last result is failed");
     assert!(reason.contains("1 of its tasks"), "{reason}");
+    // What Verdone wrote there itself is no other tool's word.
+    state("ours", "orchestrator.json", &json!({ "verified_done": false, "written_by": "verdone" }));
+    assert_eq!(stop_with(&world, "ours", &json!({})), Said::Nothing);
     state("s1", "orchestrator.json", &json!({ "verified_done": true }));
     state("s1", "loop.json", &json!({ "verified_done": true, "iteration": 9, "max_iterations": 9 }));
     arm(&world, &["--plan", "feature_list.json"]);
@@ -434,4 +438,124 @@ fn every_decision_is_in_the_log_with_a_summary() {
     }
     let json: Value = serde_json::from_slice(&verdone(&world, &["log", "--stops", "--json"]).stdout).unwrap();
     assert_eq!((json["stops"].as_array().unwrap().len(), &json["summary"]["blocks"]["nothing_changed"]["count"]), (3, &json!(1)));
+}
+
+#[test]
+fn conditions_of_the_settings_hold_a_loop_whose_checks_are_green_and_nobody_else() {
+    let config = format!(
+        "[done]\nrequire = [\"implementation_complete\", \"seen\"]\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n{GATE}"
+    );
+    let world = world(&config, &[("PLAN.md", PLAN)]);
+    assert_eq!(stop(&world), Said::Nothing, "no loop holds it");
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    let reason = stop(&world).blocked("seen: nobody claimed it. When it is true, run `verdone claim seen --note WHY`");
+    assert!(reason.contains("THE STORY (US-001)") && !reason.contains("failed"), "{reason}");
+    assert!(!world.read("PLAN.md").contains("[x]"), "a story is not done before its conditions hold");
+    verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
+    stop(&world).blocked("NEXT STORY (US-002)");
+    world.write("two", "2\n");
+    stop(&world).let_go("COMPLETE");
+    assert_eq!(causes(&world), ["foreign", "condition", "next_story", "complete"]);
+}
+
+#[test]
+fn a_story_is_committed_after_its_conditions_hold_and_not_before() {
+    let config = "[stop]\ncommit = true\n[done]\nprofile = \"loop\"\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n";
+    let mut world = world(config, &[("PLAN.md", PLAN)]);
+    name_the_author(&mut world);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    let head = || fs::read_to_string(world.work.join(".git/logs/HEAD")).unwrap().lines().count();
+    let before = head();
+    stop(&world).blocked("seen: nobody claimed it");
+    assert_eq!(head(), before);
+    verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
+    stop(&world).blocked("NEXT STORY (US-002)");
+    assert_eq!(head(), before + 1);
+}
+
+#[test]
+fn a_verdict_or_a_request_that_somebody_else_wrote_counts_for_nothing() {
+    let world = world(&format!("[stop]\nsame_limit = 0\n{GATE}"), &[]);
+    arm(&world, &["Do it"]);
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("The check `tests` failed");
+    let (verdict, request) = (".verdone/sessions/s1/verdict.json", ".verdone/sessions/s1/request.json");
+    let again = json!({ "stop_hook_active": true });
+    let forged = |path: &str, key: &str, value: Value| {
+        let honest = world.read(path);
+        let (mark, body) = honest.split_once('\n').unwrap();
+        let mut body: Value = serde_json::from_str(body).unwrap();
+        body[key] = value;
+        [body.to_string(), format!("{mark}\n{body}"), format!("{}\n{body}", "0".repeat(64)), "{".to_owned()]
+    };
+    for text in forged(verdict, "green", json!(true)) {
+        world.write(verdict, &text);
+        stop_with(&world, "s1", &again).blocked("The check `tests` failed");
+    }
+    // Nor does a worker do what nobody of ours asked for.
+    let work = || world.command(&["stop-verify", &world.path(".verdone/sessions/s1")]).output().unwrap();
+    let (asked, seen) = (world.read(request), world.read(verdict));
+    for text in forged(request, "root", json!(world.root)) {
+        world.write(request, &text);
+        work();
+        assert_eq!(world.read(verdict), seen, "{text}");
+    }
+    // An old request says nothing about a tree that is another one by now.
+    world.write(request, &asked);
+    world.write("done.txt", "1\n");
+    work();
+    assert_ne!(world.read(verdict), seen);
+    world.write("done.txt", "broken\n");
+    stop_with(&world, "s1", &again).blocked("The check `tests` failed");
+}
+
+#[test]
+fn what_the_gate_saw_of_this_tree_is_known_to_the_conditions() {
+    let world = world(GATE, &[]);
+    arm(&world, &["Do it"]);
+    let correctness = || {
+        let output = world.command(&["-C", &world.path("."), "done", "--session", "s1", "--json"]).output().unwrap();
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = json["conditions"].as_array().unwrap().clone();
+        all.into_iter().find(|condition| condition["name"] == "correctness_passed").unwrap()["outcome"].clone()
+    };
+    assert_eq!(correctness(), "unknown");
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("The check `tests` failed");
+    assert_eq!(correctness(), "missing");
+    world.write("done.txt", "1\n");
+    assert_eq!(correctness(), "unknown", "another tree");
+    stop(&world).let_go("COMPLETE");
+    assert_eq!(correctness(), "held");
+}
+
+#[test]
+fn a_loop_that_waits_for_a_task_is_held_to_gates_and_conditions_once_more() {
+    let config = format!("[done]\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n{GATE}");
+    let world = world(&config, &[("PLAN.md", "- [ ] US-001: One\n  - Verification: `test -f one`\n")]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    let task = |event: &str| json!({ "session_id": "s1", "cwd": world.work, "hook_event_name": event, "task_id": "1", "task_subject": "Write docs" });
+    world.ask(Mode::Session, &task("TaskCreated"));
+    verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
+    world.write("one", "1\n");
+    stop(&world).blocked("- Write docs");
+    assert!(world.read("PLAN.md").contains("[x]"));
+    world.ask(Mode::Session, &task("TaskCompleted"));
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("The check `tests` failed");
+    world.write("done.txt", "1\n");
+    stop(&world).let_go("COMPLETE");
+}
+
+#[test]
+fn a_loop_needs_a_place_for_its_secret_outside_of_the_work_tree() {
+    let mut world = world(GATE, &[]);
+    let inside = world.path("state");
+    world.set("XDG_STATE_HOME", &inside);
+    let output = world.command(&["-C", &world.path("."), "loop", "start", "--session", "s1", "Do it"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("set XDG_STATE_HOME"), "{said}");
+    assert_eq!(stop(&world), Said::Nothing, "nothing is held");
 }

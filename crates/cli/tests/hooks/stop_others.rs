@@ -41,10 +41,12 @@ fn a_task_is_not_complete_while_open_ends_were_added_for_it() {
     arm(&world, &["Do it"]);
     let (code, said) = refused(&world, "TaskCompleted", &task);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("- src/a.rs:2 an open end") && said.contains("- src/a.rs:3 a placeholder"), "{said}");
+    assert!(said.contains("- src/a.rs:2 note to self") && said.contains("- src/a.rs:3 placeholder"), "{said}");
     assert!(!said.contains("old.rs") && !said.contains("no such file"), "{said}");
+    assert_eq!(world.records("task_closed").len(), 1, "only the one that nobody refused");
     world.write("src/a.rs", "fn a() {}\nconst WORD: &str = \"// TODO\";\n");
     assert_eq!(refused(&world, "TaskCompleted", &task), (Some(0), String::new()));
+    assert_eq!(world.records("task_closed").len(), 2);
 }
 
 #[test]
@@ -71,7 +73,7 @@ fn subagents_of_the_loop_are_held_by_tasks_debris_and_quick_gates_and_others_are
     world.ask(Mode::Session, &event(&world, "TaskCreated", &task));
     world.write("a.rs", "fn a() { dbg!(1); }\n");
     let reason = subagent(&world, "ralph-coder").unwrap();
-    for part in ["The check `quick` failed", "a.rs:1 debug output", "- Write docs"] {
+    for part in ["The check `quick` failed", "a.rs:1 debugger", "- Write docs"] {
         assert!(reason.contains(part), "no {part:?} in {reason}");
     }
     assert!(!reason.contains("slow"), "{reason}");

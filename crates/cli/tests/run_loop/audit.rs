@@ -323,3 +323,20 @@ fn an_interrupt_ends_a_rerun_and_leaves_nothing_behind() {
     assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
     world.assert_clean();
 }
+
+#[test]
+fn a_rerun_that_is_killed_leaves_nothing_that_git_lists() {
+    let world = World::new(&ONE.replace("test -f a", "test -f a && { while test -e ~/slow; do sleep 0.1; done; }"), HONEST);
+    world.run(0);
+    let slow = world.sandbox.home().join("slow");
+    std::fs::write(&slow, "").unwrap();
+    let running = world.sandbox.spawn(VERDONE, ["audit", "--rerun"]);
+    running.wait_for("running again for US-001", PATIENCE);
+    running.signal(Signal::KILL);
+    running.wait(PATIENCE);
+    std::fs::remove_file(&slow).unwrap();
+    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+    assert!(!world.sandbox.path(".git/worktrees").exists());
+    world.assert_clean();
+    world.sandbox.assert_no_survivors(PATIENCE);
+}

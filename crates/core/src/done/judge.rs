@@ -2,7 +2,7 @@
 
 use super::{
     ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, DoneReport, DoneSettings, Facts, GateFact, GitFact, JudgeFact, Judged,
-    Lessons, Memory, Outcome, OwnCondition, PlanFact, Profile, Prover, StateFile, UNKNOWN_COMPLEXITY,
+    Lessons, Memory, Outcome, OwnCondition, PlanFact, Profile, Prover, StateFile, TASKS_CLOSED, UNKNOWN_COMPLEXITY,
 };
 
 /// How many names a sentence lists.
@@ -31,17 +31,22 @@ pub fn complexity(settings: &DoneSettings, facts: &Facts) -> Complexity {
         PlanFact::Found { complexity, .. } => *complexity,
         PlanFact::Absent | PlanFact::Unreadable { .. } => None,
     };
-    let configured = settings.complexity.and_then(|value| u8::try_from(value).ok());
-    let (value, source) = match (planned, configured) {
-        (Some(value), _) => (value, Source::Plan),
-        (None, Some(value)) => (value, Source::Config),
-        (None, None) => (UNKNOWN_COMPLEXITY, Source::Nobody),
-    };
+    let Complexity { value, source } = stated_complexity(settings, planned);
     let claimed = claims(facts, Condition::TaskClassified.name()).filter_map(|claim| claim.complexity).max();
     match (claimed, source) {
         (Some(claimed), _) if claimed > value => Complexity { value: claimed, source: Source::Claim },
         (Some(_), Source::Nobody) => Complexity { value, source: Source::Claim },
         (Some(_) | None, _) => Complexity { value, source },
+    }
+}
+
+/// What the user says: the plan about a story, else the config about all of them. Gates and conditions ask here.
+pub fn stated_complexity(settings: &DoneSettings, planned: Option<u8>) -> Complexity {
+    let configured = settings.complexity.and_then(|value| u8::try_from(value).ok());
+    match (planned, configured) {
+        (Some(value), _) => Complexity { value, source: Source::Plan },
+        (None, Some(value)) => Complexity { value, source: Source::Config },
+        (None, None) => Complexity { value: UNKNOWN_COMPLEXITY, source: Source::Nobody },
     }
 }
 
@@ -72,7 +77,7 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
             });
         }
     }
-    conditions.push(Judged { name: "tasks_closed".to_owned(), required: true, outcome: tasks(facts), prover: Prover::Record });
+    conditions.push(Judged { name: TASKS_CLOSED.to_owned(), required: true, outcome: tasks(facts), prover: Prover::Record });
     conditions.push(Judged { name: "state_files".to_owned(), required: true, outcome: state(facts), prover: Prover::State });
     DoneReport { conditions }
 }

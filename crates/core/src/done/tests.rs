@@ -320,6 +320,8 @@ fn a_complexity_comes_from_plan_or_config_and_an_agent_only_raises_it() {
         (None, Some(8), &[1], 8, Source::Plan),
         (None, Some(3), &[2, 8, 4], 8, Source::Claim),
     ] {
+        let stated = stated_complexity(&config(configured), planned);
+        assert_eq!(stated.value, planned.or(configured.and_then(|value| u8::try_from(value).ok())).unwrap_or(7));
         let found = complexity(&config(configured), &facts(planned, claimed));
         assert_eq!((found.value, found.source), (value, source), "{configured:?} {planned:?} {claimed:?}");
     }

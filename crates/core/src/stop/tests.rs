@@ -1,5 +1,6 @@
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+use crate::done::Outcome;
 use crate::plan::Document;
 
 fn run(name: &str, tail: &str) -> CheckRun {
@@ -234,4 +235,40 @@ fn the_same_tree_and_reasons_are_counted_in_a_row() {
     let counts = [("t1", &red), ("t1", &red), ("t2", &red), ("t2", &other), ("t2", &other), ("t2", &other)]
         .map(|(tree, why)| state.count_same(tree, why));
     assert_eq!(counts, [1, 2, 1, 1, 2, 3]);
+}
+
+fn missing(name: &str, prover: Prover) -> Judged {
+    let outcome = Outcome::Missing { why: "it is not so".to_owned(), todo: "Do it".to_owned() };
+    Judged { name: name.to_owned(), required: true, outcome, prover }
+}
+
+#[test]
+fn conditions_that_do_not_hold_are_told_after_failing_checks_and_nothing_twice() {
+    let report = DoneReport {
+        conditions: vec![
+            missing("plan_approved", Prover::Plan),
+            missing("tasks_closed", Prover::Record),
+            missing("state_files", Prover::State),
+            Judged { required: false, ..missing("memory_search", Prover::Record) },
+        ],
+    };
+    let mut alone = Open::default();
+    alone.add_conditions(&report);
+    let names: Vec<&str> = alone.missing.iter().map(|(_, words)| words.split(':').next().unwrap()).collect();
+    assert_eq!(names, ["plan_approved", "tasks_closed", "state_files"]);
+    assert_eq!(name(&facts(Work::Open(alone.clone())), &StopSettings::default()), "condition");
+    let mut known = Open { tasks: vec!["Write docs".to_owned()], ..open() };
+    known.missing.push((BlockCause::OtherTool, "loop.json says no".to_owned()));
+    known.add_conditions(&report);
+    assert_eq!(known.missing.len(), 2, "{:?}", known.missing);
+    let StopDecision::Block { cause, reason } = decide(&facts(Work::Open(known)), &StopSettings::default()) else { panic!() };
+    assert_eq!(cause, BlockCause::CheckFailed);
+    let at = |part: &str| reason.find(part).unwrap_or_else(|| panic!("no {part:?} in {reason}"));
+    assert!(at("The check `tests`") < at("plan_approved:") && at("plan_approved:") < at("THE STORY"), "{reason}");
+    // The caps of a loop stay what they are.
+    let mut tired = facts(Work::Open(alone));
+    tired.holder = Holder::Loop(Held { blocks: 25, ..held() });
+    assert_eq!(name(&tired, &StopSettings::default()), "reached_limit");
+    tired.holder = Holder::Loop(Held { same: 3, ..held() });
+    assert_eq!(name(&tired, &StopSettings::default()), "same");
 }

@@ -2,7 +2,7 @@
 //! has at most [`LONGEST`] characters.
 
 use super::output::{meaningful, places};
-use super::{Debris, Held, Incomplete, LoopState, Open, StoryToDo, Yield};
+use super::{Held, Incomplete, Litter, LoopState, Open, StoryToDo, Yield};
 use crate::sanitise::sanitise_line;
 
 /// Characters of one block.
@@ -195,10 +195,10 @@ pub fn fault_words(cause: &str, times: u32) -> String {
 }
 
 /// Debris, for who added it.
-pub fn debris_words(found: &[Debris]) -> String {
+pub fn debris_words(found: &[Litter]) -> String {
     let mut text = "Lines that you added are not finished work. Take them out or finish them first:\n".to_owned();
-    text.push_str(&listed(found, 20, |debris| {
-        format!("- {}:{} {}: {}", line(&debris.path), debris.line, debris.kind, line(&debris.text))
+    text.push_str(&listed(found, 20, |Litter { path, debris }| {
+        format!("- {}:{} {}: {}", line(path), debris.line, debris.kind.words(), line(&debris.text))
     }));
     cut(&text, LONGEST)
 }

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use verdone_core::audit::{Audit, Audited, Rerun, RerunOutcome};
@@ -17,7 +16,8 @@ use verdone_core::redact::Redactor;
 
 use crate::approval::Approvals;
 use crate::check_runner::{CheckContext, Ways, redacted, run_check};
-use crate::git::{Git, GitError};
+use crate::clean_tree::{CleanError, CleanTree};
+use crate::git::Git;
 use crate::plan_file::{self, PlanFile, PlanRequest};
 use crate::preflight;
 use crate::process::{self, EnvPlan, RUN_VARIABLE};
@@ -29,9 +29,9 @@ use crate::site;
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
     #[error(transparent)]
-    Git(#[from] GitError),
-    #[error("a clean checkout cannot be made: {0}")]
-    Place(io::Error),
+    Clean(#[from] CleanError),
+    #[error("there is no folder for what checks say: {0}")]
+    Outputs(io::Error),
     #[error("a check cannot be run again: {0}")]
     Check(io::Error),
 }
@@ -95,6 +95,12 @@ pub fn rerun(
     Ok(())
 }
 
+/// Where a story's checks run again, and where what they say goes.
+struct Place {
+    tree: CleanTree,
+    outputs: TempDir,
+}
+
 struct Runs<'a> {
     git: &'a Git,
     project: &'a Project,
@@ -106,7 +112,7 @@ struct Runs<'a> {
 
 impl Runs<'_> {
     fn of(&mut self, story: &Audited, on: &mut dyn FnMut(&Audited, &Check)) -> Result<Vec<Rerun>, RerunError> {
-        let mut checkout: Option<Checkout<'_>> = None;
+        let mut place: Option<Place> = None;
         let mut runs = Vec::new();
         for proof in &story.checks {
             let answer = |outcome, text: String, duration_ms| Rerun {
@@ -125,10 +131,17 @@ impl Runs<'_> {
                 runs.push(Rerun { name: proof.name.clone(), ..known.clone() });
                 continue;
             }
-            if checkout.is_none() {
-                checkout = Some(Checkout::make(self.git, &story.commit)?);
-            }
-            let Some(place) = &checkout else { continue };
+            let place = match &mut place {
+                Some(place) => &*place,
+                none => match self.place(story) {
+                    Ok(made) => &*none.insert(made),
+                    Err(RerunError::Clean(CleanError::Interrupted)) => {
+                        runs.push(answer(RerunOutcome::Interrupted, CheckOutcome::Interrupted.words(), 0));
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                },
+            };
             on(story, &check);
             let run = self.run(&check, place)?;
             let (outcome, run) = match run.outcome {
@@ -150,8 +163,14 @@ impl Runs<'_> {
         Ok(runs)
     }
 
+    fn place(&self, story: &Audited) -> Result<Place, RerunError> {
+        let outputs = tempfile::Builder::new().prefix("verdone-audit-").tempdir().map_err(RerunError::Outputs)?;
+        let tree = CleanTree::make(self.git, &story.commit, &self.project.root, &self.allowed.config.clean, self.signals)?;
+        Ok(Place { tree, outputs })
+    }
+
     /// A check that does not pass gets a second chance, which is told.
-    fn once_more(&self, check: &Check, place: &Checkout<'_>, first: CheckRun) -> Result<(RerunOutcome, CheckRun), RerunError> {
+    fn once_more(&self, check: &Check, place: &Place, first: CheckRun) -> Result<(RerunOutcome, CheckRun), RerunError> {
         let second = self.run(check, place)?;
         Ok(match second.outcome {
             CheckOutcome::Passed => (RerunOutcome::Flaky, second),
@@ -163,13 +182,11 @@ impl Runs<'_> {
         })
     }
 
-    fn run(&self, check: &Check, place: &Checkout<'_>) -> Result<CheckRun, RerunError> {
-        // Where the project lies in the repository, it lies in the checkout.
-        let below = self.project.root.strip_prefix(self.git.top()).unwrap_or(Path::new(""));
+    fn run(&self, check: &Check, place: &Place) -> Result<CheckRun, RerunError> {
         let limits = &self.allowed.config.limits;
         let context = CheckContext {
-            cwd: &place.path.join(below),
-            run_dir: place.dir.path(),
+            cwd: place.tree.root(),
+            run_dir: place.outputs.path(),
             number: 1,
             env: EnvPlan::default().with(RUN_VARIABLE, "audit"),
             cap: limits.output_bytes,
@@ -178,30 +195,5 @@ impl Runs<'_> {
             ways: Ways::default(),
         };
         run_check(check, &context, self.signals, &mut |_| {}).map_err(RerunError::Check)
-    }
-}
-
-/// A commit in a place of its own, which goes when it is dropped.
-#[derive(Debug)]
-struct Checkout<'a> {
-    git: &'a Git,
-    path: PathBuf,
-    dir: TempDir,
-}
-
-impl<'a> Checkout<'a> {
-    fn make(git: &'a Git, commit: &Oid) -> Result<Self, RerunError> {
-        let dir = tempfile::Builder::new().prefix("verdone-audit-").tempdir().map_err(RerunError::Place)?;
-        let path = dir.path().join("tree");
-        let checkout = Self { git, path, dir };
-        git.add_checkout(&checkout.path, commit)?;
-        Ok(checkout)
-    }
-}
-
-impl Drop for Checkout<'_> {
-    fn drop(&mut self) {
-        // What is left is in the system's folder for temporary files; git forgets it by itself.
-        let _ = self.git.remove_checkout(&self.path);
     }
 }

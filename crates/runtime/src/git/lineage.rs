@@ -1,8 +1,6 @@
-//! What an audit asks git: commits with their trailers, every evidence note, a clean checkout of one commit.
+//! What an audit asks git: commits with their trailers, every evidence note.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::path::Path;
 
 use verdone_core::audit::{CommitFacts, Note, Trailers};
 use verdone_core::evidence::note_digest;
@@ -94,19 +92,6 @@ impl Git {
     /// Whether the history is cut off somewhere.
     pub fn is_shallow(&self) -> Result<bool, GitError> {
         Ok(self.plumbing("rev-parse").args(["--is-shallow-repository"]).line()? == "true")
-    }
-
-    /// Checks a commit out where nothing is yet, on no branch.
-    pub fn add_checkout(&self, path: &Path, commit: &Oid) -> Result<(), GitError> {
-        let args =
-            ["add", "--quiet", "--detach"].map(OsStr::new).into_iter().chain([path.as_os_str(), OsStr::new(commit.as_str())]);
-        self.plumbing("worktree").args(args).run().map(|_| ())
-    }
-
-    /// Removes such a checkout with all that checks left in it.
-    pub fn remove_checkout(&self, path: &Path) -> Result<(), GitError> {
-        let args = ["remove", "--force", "--force"].map(OsStr::new).into_iter().chain([path.as_os_str()]);
-        self.plumbing("worktree").args(args).run().map(|_| ())
     }
 
     fn sizes_of(&self, blobs: &BTreeSet<&str>) -> Result<BTreeMap<String, u64>, GitError> {

@@ -120,6 +120,10 @@ impl Court<'_> {
                 response.answer = said.answer;
             }
             response.records.retain(|record| *record != Record::Seen);
+            // What was refused did not happen.
+            if let Answer::Refuse { .. } = response.answer {
+                response.records.retain(|record| !matches!(record, Record::TaskClosed { .. }));
+            }
             response.records.extend(said.records);
         }
         response.records.splice(0..0, transcript::spent(input));

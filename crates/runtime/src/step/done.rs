@@ -65,7 +65,7 @@ pub(super) fn hold_to_conditions(
 }
 
 fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verification) -> Facts {
-    let checked = Some(Checked { runs: &verification.runs, verdict: &verification.outcome });
+    let checked = Some(Checked { runs: &verification.runs, verdict: &verification.outcome, gates_only: false });
     let approvals = Approvals::of_text(&site.protected.text("approvals.json").unwrap_or_default());
     let scope = scope_of(site, story);
     let (outside, inside): (Vec<String>, Vec<String>) =

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use verdone_core::check::{Check, Where, complexity_of, due};
+use verdone_core::check::{Check, Where, due};
+use verdone_core::done::stated_complexity;
 use verdone_core::machine::Input;
 use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
@@ -24,8 +25,9 @@ fn baseline_checks(site: &Site) -> Vec<Check> {
     let stories = &site.plan.plan().stories;
     // Nothing is changed yet, so every path counts; gates for complex stories wait until there is such a story.
     let open = stories.iter().filter(|story| story.status != Status::Done);
-    let complexity = open.map(|story| complexity_of(&story.body)).max().unwrap_or_else(|| complexity_of(""));
-    let mut checks = due(&site.gates, None, complexity);
+    let stated = |planned| stated_complexity(&site.config.done, planned).value;
+    let complexity = open.map(|story| stated(story.complexity)).max().unwrap_or_else(|| stated(None));
+    let mut checks = due(&site.gates, None, complexity.into());
     if stories.iter().all(|story| story.status == Status::Done) {
         let mut seen = HashSet::new();
         let claimed = stories.iter().flat_map(|story| site.own_checks(&story.id));

@@ -16,6 +16,7 @@ use crate::git::{CheckpointRequest, Git, GitError, PathSet};
 use crate::plan_file::{PlanFile, PlanLocation, resolve_checks};
 use crate::process::program_exists;
 use crate::project::HOME;
+use crate::seal::Seal;
 use crate::site::shown;
 
 use super::files::Loops;
@@ -112,6 +113,9 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         if state.open.is_empty() {
             return Err(ArmError::NothingOpen { plan: name.clone() });
         }
+    }
+    if Seal::from_environment(root, top).is_none() {
+        return Err(StopError::NoSecret.into());
     }
     let without_check = state.open.values().filter(|story| story.checks.is_empty()).count();
     if config.gate.is_empty() && without_check == state.open.len() {

@@ -24,7 +24,7 @@ const INCOMPLETE: &str = "incomplete.json";
 const TASKS: &str = "tasks.jsonl";
 const FAULTS: &str = "gate-faults";
 /// A plan of a hundred thousand stories fits.
-const LARGEST: u64 = 64 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
 /// A command that a hook saw begin has begun.
 const ASKED_COUNTS: Duration = Duration::from_mins(1);
 
@@ -244,7 +244,7 @@ fn read_state(path: &Path) -> Result<Option<LoopState>, StopError> {
     }
 }
 
-pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
     match read_regular(path, LARGEST) {
         Ok(bytes) => {
             serde_json::from_slice(&bytes).map(Some).map_err(|source| StopError::Broken { path: path.to_owned(), source })
@@ -255,10 +255,14 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopEr
 }
 
 /// A link in the file's place is replaced, not followed; a loop has to survive a crash.
-pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
+fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
     let text = serde_json::to_string(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
+    write_bytes(path, text.as_bytes())
+}
+
+pub(super) fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {
     let is_file = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-    let written = if is_file { write_atomically(path, text.as_bytes()) } else { replace_for_readers(path, text.as_bytes()) };
+    let written = if is_file { write_atomically(path, text) } else { replace_for_readers(path, text) };
     written.map_err(|source| file_error(path, source))
 }
 

@@ -1,18 +1,23 @@
 //! Ends that are not the end of a turn: a subagent, a task, a teammate. Only in sessions that a loop holds.
 
-use verdone_core::check::{CheckOrigin, Stage};
+use verdone_core::check::{CheckOrigin, CheckRun, Stage};
+use verdone_core::debris;
 use verdone_core::hook::HookInput;
 use verdone_core::stop::{
-    BlockCause, Debris, Held, Holder, LoopState, Open, StopDecision, StopFacts, Work, Yield, debris_in, debris_words, decide,
+    BlockCause, Held, Holder, Litter, LoopState, Open, StopDecision, StopFacts, Work, Yield, debris_words, decide,
 };
 
 use crate::plan_file::{PlanFile, PlanLocation};
+use crate::regular::read_regular;
 use crate::signal::Signals;
 use crate::site::gates;
 
 use super::turn::{ask, source};
 use super::verify::{Seen, verdict};
 use super::{Gate, Judged, StopError, Trace, tree};
+
+/// Larger files were not written by hand.
+const LARGEST: u64 = 1024 * 1024;
 
 /// A subagent: its tasks, what it left in the code, and the gates that are quick.
 pub(super) fn subagent(
@@ -26,7 +31,7 @@ pub(super) fn subagent(
     let Some(state) = state(gate)?.filter(|_| gate.config.stop.holds_subagent(kind)) else { return Ok(None) };
     let signals = judging();
     let mut open = Open { tasks: gate.files.open_tasks(Some(agent)), ..Open::default() };
-    let debris: Vec<Debris> = debris(gate, &state)?.into_iter().filter(|debris| debris.blocking).collect();
+    let debris: Vec<Litter> = litter(gate, &state)?.into_iter().filter(|found| found.debris.blocking).collect();
     if !debris.is_empty() {
         open.missing.push((BlockCause::Debris, debris_words(&debris)));
     }
@@ -44,7 +49,7 @@ pub(super) fn subagent(
         match verdict(&gate.files.agent_dir(agent)?, &ask, !active, gate.config.stop.wait.duration(), &signals)? {
             Seen::Ended { verdict, cached } => {
                 trace.verdict = Some(source(cached));
-                open.failed = verdict.runs.into_iter().filter(|run| !run.outcome.passed()).collect();
+                open.failed = verdict.runs.into_iter().filter(CheckRun::blocks).collect();
             }
             Seen::Running { seconds } => {
                 trace.verdict = Some("running");
@@ -69,12 +74,12 @@ pub(super) fn subagent(
 
 /// A task is not complete while what was added for it is not finished.
 pub(super) fn task(gate: &Gate<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<Judged>, StopError> {
-    refuse(gate, judging, None, |debris| debris.blocking)
+    refuse(gate, judging, None, |found| found.debris.blocking)
 }
 
 /// A teammate does not idle while what it used to find a fault is still there.
 pub(super) fn teammate(gate: &Gate<'_>, name: &str, judging: impl FnOnce() -> Signals) -> Result<Option<Judged>, StopError> {
-    refuse(gate, judging, Some(name), |debris| debris.blocking && debris.debugging)
+    refuse(gate, judging, Some(name), |found| found.debris.kind.is_debugging())
 }
 
 /// `teammate` is held only so often: nobody else would let it idle.
@@ -82,11 +87,11 @@ fn refuse(
     gate: &Gate<'_>,
     judging: impl FnOnce() -> Signals,
     teammate: Option<&str>,
-    counts: fn(&Debris) -> bool,
+    counts: fn(&Litter) -> bool,
 ) -> Result<Option<Judged>, StopError> {
     let Some(state) = state(gate)? else { return Ok(None) };
     judging();
-    let found: Vec<Debris> = debris(gate, &state)?.into_iter().filter(counts).collect();
+    let found: Vec<Litter> = litter(gate, &state)?.into_iter().filter(counts).collect();
     let facts = facts(Holder::Loop(Held::default()));
     let times = match teammate.filter(|_| !found.is_empty()) {
         Some(name) => gate.files.count_agent(&format!("teammate {name}"))?,
@@ -108,12 +113,20 @@ fn state(gate: &Gate<'_>) -> Result<Option<LoopState>, StopError> {
     Ok(state.filter(LoopState::is_active))
 }
 
-fn debris(gate: &Gate<'_>, state: &LoopState) -> Result<Vec<Debris>, StopError> {
+/// What is left in lines that were added since the loop began.
+fn litter(gate: &Gate<'_>, state: &LoopState) -> Result<Vec<Litter>, StopError> {
     let added = tree::git(gate.top)?.added_lines(state.base.head.as_ref())?;
     let own = state.plan.as_ref().and_then(|plan| std::path::Path::new(plan).strip_prefix(gate.top).ok().map(ToOwned::to_owned));
     let theirs = added.iter().filter(|file| own.as_deref() != Some(std::path::Path::new(&file.path)));
-    let found = theirs.flat_map(|file| debris_in(&file.path, file.lines.iter().map(|(line, text)| (*line, text.as_str()))));
-    Ok(found.collect())
+    let mut found = Vec::new();
+    for file in theirs {
+        // A file that went since, or that nobody wrote by hand, has none.
+        let Ok(bytes) = read_regular(&gate.top.join(&file.path), LARGEST) else { continue };
+        let numbers: Vec<u32> = file.lines.iter().map(|(number, _)| *number).collect();
+        let all = debris::debris(&file.path, &String::from_utf8_lossy(&bytes), &numbers);
+        found.extend(all.into_iter().map(|debris| Litter { path: file.path.clone(), debris }));
+    }
+    Ok(found)
 }
 
 fn facts(holder: Holder) -> StopFacts {

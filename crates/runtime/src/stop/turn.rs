@@ -4,9 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
+use verdone_core::done::{GitFact, judge as judge_facts};
+use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::HookInput;
+use verdone_core::id::StoryId;
 use verdone_core::plan::progress::{LoopState as ProgressState, LoopStatus};
 use verdone_core::plan::{Plan, Status, Story};
 use verdone_core::sanitise::sanitise_line;
@@ -16,9 +19,11 @@ use verdone_core::stop::{
 };
 use verdone_core::verdict::{RedPolicy, StoryVerdict};
 
+use crate::done::{self, Checked};
 use crate::plan_file::{PlanFile, PlanLocation};
 use crate::process::start_detached;
 use crate::project::HOME;
+use crate::ralph_state;
 use crate::signal::Signals;
 use crate::site::{gates, own_checks, shown};
 
@@ -38,7 +43,7 @@ pub(super) fn judge(
     judging: impl FnOnce() -> Signals,
 ) -> Result<Judged, StopError> {
     let state = if gate.files.has_loop() { gate.files.state()? } else { None };
-    let other = ralph::holds(gate.session);
+    let other = ralph::holds(gate);
     let holder = match (&state, other.is_empty()) {
         (Some(state), _) if state.is_active() => Holder::Loop(held(gate, state)),
         (Some(_) | None, false) => Holder::OtherTool,
@@ -226,6 +231,9 @@ impl Looker<'_> {
         if verdict.green {
             let changed = self.state.gates_were_red || tree.differs(&self.state.base, self.gate.top)?;
             self.follow(tree, &verdict);
+            if changed {
+                self.add_conditions(&mut open, None, None, &verdict.runs)?;
+            }
             if changed && open.missing.is_empty() && open.tasks.is_empty() {
                 return Ok(looked(Work::Complete { verified: 0, unproven: 0 }, Some(source)));
             }
@@ -246,8 +254,13 @@ impl Looker<'_> {
         let mut view = plan.plan().clone();
         let found = survey(&mut view, self.state);
         let Some(index) = found.current else {
-            let work = self.without_story(&view, &found);
-            return Ok(Looked { work, tree, verdict: None, plan: Some(plan) });
+            let (work, verdict) = match self.without_story(&view, &found) {
+                Work::Complete { verified, unproven } if self.asks_more() => {
+                    self.held_to_conditions(&plan, &tree, ours, Work::Complete { verified, unproven })?
+                }
+                other => (other, None),
+            };
+            return Ok(Looked { work, tree, verdict, plan: Some(plan) });
         };
         let story = view.stories[index].clone();
         let mut current = match &self.state.current {
@@ -268,8 +281,25 @@ impl Looker<'_> {
         } else {
             tree.differs(&current.base, self.gate.top)?
         };
-        let commit = if changed { self.commit_ask(&story, plan.path()) } else { None };
-        let (verdict, source) = match self.verify(&tree, &checks, ours, commit)? {
+        let mut commit = if changed { self.commit_ask(&story, plan.path()) } else { None };
+        // Where more is asked for than checks, nothing is committed before it was judged.
+        let later = if self.asks_more() { commit.take() } else { None };
+        let mut open = self.open();
+        open.missing.extend(found.gone.iter().map(gone));
+        let mut seen = self.verify(&tree, &checks, ours.clone(), commit)?;
+        let mut holds = true;
+        if let Seen::Ended { verdict, .. } = &seen
+            && verdict.green
+            && changed
+        {
+            let before = open.missing.len();
+            self.add_conditions(&mut open, Some((plan.path(), &story.id)), later.as_ref(), &verdict.runs)?;
+            holds = open.missing.len() == before;
+            if holds && later.is_some() {
+                seen = self.verify(&tree, &checks, ours, later)?;
+            }
+        }
+        let (verdict, source) = match seen {
             Seen::Running { seconds } => {
                 self.state.current = Some(current);
                 return Ok(Looked { work: self.verifying(&checks, seconds), tree, verdict: Some("running"), plan: Some(plan) });
@@ -280,13 +310,11 @@ impl Looker<'_> {
             current.base.key.clone_from(&verdict.tree);
         }
         self.follow(&tree, &verdict);
-        let mut open = self.open();
-        open.missing.extend(found.gone.iter().map(gone));
         let refused = match &verdict.commit {
             Some(Committed::Refused(why)) => Some(format!("The story's checks pass, but its commit was refused: {why}")),
             Some(Committed::Commit(_)) | None => None,
         };
-        if verdict.green && changed && refused.is_none() {
+        if verdict.green && changed && holds && refused.is_none() {
             return self.done(plan, &story, &current, &verdict, has_own, open, tree, source);
         }
         if !verdict.green {
@@ -378,6 +406,64 @@ impl Looker<'_> {
         Work::Open(open)
     }
 
+    /// All stories are done. Gates say whether the tree still is as good as it was when they became so, the conditions the rest.
+    fn held_to_conditions(
+        &self,
+        plan: &PlanFile,
+        tree: &Tree,
+        ours: Vec<PathBuf>,
+        complete: Work,
+    ) -> Result<(Work, Option<&'static str>), StopError> {
+        let checks = gates(self.gate.config);
+        let mut open = self.open();
+        let (runs, from) = if checks.is_empty() {
+            (Vec::new(), None)
+        } else {
+            match self.verify(tree, &checks, ours, None)? {
+                Seen::Running { seconds } => return Ok((self.verifying(&checks, seconds), Some("running"))),
+                Seen::Ended { verdict, cached } if verdict.green => (verdict.runs, Some(source(cached))),
+                Seen::Ended { verdict, cached } => {
+                    self.add_failures(&mut open, &verdict);
+                    return Ok((Work::Open(open), Some(source(cached))));
+                }
+            }
+        };
+        let last = self.state.marked.last().map(|marked| &marked.story);
+        self.add_conditions(&mut open, last.map(|story| (plan.path(), story)), None, &runs)?;
+        Ok((if open.missing.is_empty() { complete } else { Work::Open(open) }, from))
+    }
+
+    fn asks_more(&self) -> bool {
+        self.gate.config.done.asks_more_than_a_run()
+    }
+
+    /// What `[done]` asks for beyond green checks, which ran on the tree as it is. What `commit` takes in is as good as committed.
+    fn add_conditions(
+        &self,
+        open: &mut Open,
+        story: Option<(&Path, &StoryId)>,
+        commit: Option<&CommitAsk>,
+        runs: &[CheckRun],
+    ) -> Result<(), StopError> {
+        if !self.asks_more() {
+            return Ok(());
+        }
+        let ask = done::Ask {
+            root: self.gate.root,
+            session: self.gate.session,
+            config: self.gate.config,
+            checked: Some(Checked { runs, verdict: &VerifyOutcome::Passed, gates_only: false }),
+            about: story,
+            state_home: ralph_state::home(),
+        };
+        let mut facts = done::facts(&ask).map_err(Box::new)?;
+        if let (GitFact::Seen { uncommitted, .. }, Some(_)) = (&mut facts.git, commit) {
+            uncommitted.clear();
+        }
+        open.add_conditions(&judge_facts(&self.gate.config.done, &facts));
+        Ok(())
+    }
+
     fn open(&self) -> Open {
         Open { missing: self.other.clone(), tasks: self.gate.files.open_tasks(None), ..Open::default() }
     }
@@ -431,7 +517,7 @@ impl Looker<'_> {
     }
 
     fn add_failures(&self, open: &mut Open, verdict: &Verdict) {
-        open.failed = verdict.runs.iter().filter(|run| !run.outcome.passed()).cloned().collect();
+        open.failed = verdict.runs.iter().filter(|run| run.blocks()).cloned().collect();
         if verdict.timed_out {
             let limit = self.gate.config.stop.verify_deadline;
             open.missing.insert(0, (BlockCause::CheckFailed, format!("The verification did not end within {limit}.")));
@@ -464,7 +550,7 @@ pub(super) fn source(cached: bool) -> &'static str {
     if cached { "cached" } else { "ran" }
 }
 
-fn gone(story: &verdone_core::id::StoryId) -> (BlockCause, String) {
+fn gone(story: &StoryId) -> (BlockCause, String) {
     let why = format!(
         "Story {} was in the plan when the loop was started, and is not any more. Put it back: only the user takes stories out, with a \
          new `verdone loop start`.",

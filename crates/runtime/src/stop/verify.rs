@@ -1,7 +1,8 @@
 //! One verification for the gate: started as a process of its own that outlives the hook, waited for as long as the client has
 //! patience, answered from its verdict where the tree and the checks are the same.
 //!
-//! The folder holds `request.json`, `verdict.json` and `verifying.lock`, which the worker has locked as long as it lives.
+//! The folder holds `request.json`, `verdict.json` and `verifying.lock`, which the worker has locked as long as it lives. Both files
+//! carry a seal: one without it counts as not there.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -21,12 +22,13 @@ use crate::check_runner::{CheckContext, CleanPlaces, Ways, run_checks};
 use crate::clean_tree::CleanSettings;
 use crate::git::Git;
 use crate::process::{EnvPlan, own_session, redactor_from_environment, start_detached};
-use crate::regular::open_regular;
+use crate::regular::{open_regular, read_regular};
+use crate::seal::Seal;
 use crate::signal::Signals;
 use crate::site;
 
 use super::commit::{CommitAsk, Committed, commit};
-use super::files::{file_error, read, write};
+use super::files::{LARGEST, file_error, write_bytes};
 use super::{StopError, tree};
 
 /// The hidden first argument of the binary.
@@ -88,7 +90,8 @@ pub(super) enum Seen {
 /// The verdict on this tree; runs what has to be run, and waits for it. With `renew` a verdict that is not green is not good enough.
 pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signals: &Signals) -> Result<Seen, StopError> {
     let id = ask.id();
-    if let Some(verdict) = answered(dir, &id)? {
+    let seal = Seal::from_environment(&ask.root, &ask.top).ok_or(StopError::NoSecret)?;
+    if let Some(verdict) = answered(dir, &seal, &id)? {
         if verdict.green || !renew {
             return Ok(Seen::Ended { verdict, cached: true });
         }
@@ -97,7 +100,7 @@ pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signal
     }
     fs::create_dir_all(dir).map_err(|source| file_error(dir, source))?;
     let began = Instant::now();
-    let mut child = join_or_start(dir, ask, &id)?;
+    let mut child = join_or_start(dir, ask, &seal, &id)?;
     let mut nap = NAP;
     loop {
         // Asked before the verdict is looked for: it is written before the worker ends.
@@ -105,7 +108,7 @@ pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signal
             Some(child) => child.try_wait().map_err(|source| file_error(dir, source))?.is_some(),
             None => !is_locked(dir),
         };
-        if let Some(verdict) = answered(dir, &id)? {
+        if let Some(verdict) = answered(dir, &seal, &id)? {
             return Ok(Seen::Ended { verdict, cached: false });
         }
         if over {
@@ -126,28 +129,63 @@ impl Ask {
     }
 
     fn id_on(&self, tree: &str) -> String {
-        let checks = serde_json::to_string(&self.checks).unwrap_or_default();
         let commits = self.commit.as_ref().map(|commit| commit.story.as_str()).unwrap_or_default();
-        digest(format!("{tree}\0{checks}\0{commits}").as_bytes())
+        question(tree, &self.checks, commits)
     }
 }
 
-fn answered(dir: &Path, id: &str) -> Result<Option<Verdict>, StopError> {
-    let found: Option<Verdict> = read(&dir.join(VERDICT))?;
+fn question(tree: &str, checks: &[Check], commits: &str) -> String {
+    let checks = serde_json::to_string(checks).unwrap_or_default();
+    digest(format!("{tree}\0{checks}\0{commits}").as_bytes())
+}
+
+/// What the gate saw of these checks on this very tree, if that was the last thing it saw. Runs nothing.
+pub(super) fn seen_before(dir: &Path, seal: &Seal, tree: &str, checks: &[Check], story: &str) -> Option<Verdict> {
+    let verdict = answered(dir, seal, &question(tree, checks, "")).ok()?;
+    let verdict = verdict.or_else(|| answered(dir, seal, &question(tree, checks, story)).ok()?)?;
+    (verdict.tree == tree && verdict.settled && !verdict.timed_out).then_some(verdict)
+}
+
+fn answered(dir: &Path, seal: &Seal, id: &str) -> Result<Option<Verdict>, StopError> {
+    let found: Option<Verdict> =
+        sealed(&dir.join(VERDICT))?.and_then(|bytes| serde_json::from_slice(seal.checked(VERDICT, &bytes)?).ok());
     Ok(found.filter(|verdict| verdict.asked == id || (verdict.id == id && verdict.settled)))
 }
 
+/// The request, if a hook of ours wrote it: it says where its project is, and the seal is bound to that.
+fn requested(dir: &Path) -> Result<Option<(Ask, Seal)>, StopError> {
+    Ok(sealed(&dir.join(REQUEST))?.and_then(|bytes| {
+        let body = bytes.splitn(2, |byte| *byte == b'\n').nth(1)?;
+        let ask: Ask = serde_json::from_slice(body).ok()?;
+        let seal = Seal::from_environment(&ask.root, &ask.top)?;
+        seal.checked(REQUEST, &bytes)?;
+        Some((ask, seal))
+    }))
+}
+
+fn sealed(path: &Path) -> Result<Option<Vec<u8>>, StopError> {
+    match read_regular(path, LARGEST) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(file_error(path, source)),
+    }
+}
+
+fn put(path: &Path, seal: &Seal, purpose: &str, value: &impl Serialize) -> Result<(), StopError> {
+    let body = serde_json::to_vec(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
+    write_bytes(path, &seal.put_on(purpose, &body))
+}
+
 /// Nobody's child is waited for by its lock.
-fn join_or_start(dir: &Path, ask: &Ask, id: &str) -> Result<Option<Child>, StopError> {
+fn join_or_start(dir: &Path, ask: &Ask, seal: &Seal, id: &str) -> Result<Option<Child>, StopError> {
     let lock = dir.join(LOCK);
     if is_locked(dir) {
-        let running: Option<Ask> = read(&dir.join(REQUEST))?;
-        if running.is_some_and(|running| running.id() == id) {
+        if requested(dir)?.is_some_and(|(running, _)| running.id() == id) {
             return Ok(None);
         }
         end_worker(dir);
     }
-    write(&dir.join(REQUEST), ask)?;
+    put(&dir.join(REQUEST), seal, REQUEST, ask)?;
     let arguments = [OsString::from(ARGUMENT), dir.as_os_str().to_owned()];
     let child = start_detached(&arguments, &ask.root, None).map_err(|source| file_error(&lock, source))?;
     Ok(Some(child))
@@ -199,11 +237,11 @@ fn work(dir: &Path) -> Result<(), StopError> {
         thread::sleep(NAP);
     }
     fs::write(dir.join(LOCK), std::process::id().to_string()).map_err(|source| file_error(dir, source))?;
-    let Some(ask) = read::<Ask>(&dir.join(REQUEST))? else { return Ok(()) };
+    let Some((ask, seal)) = requested(dir)? else { return Ok(()) };
     let signals = Signals::install().unwrap_or_else(|_| Signals::none());
     let overdue = deadline(&ask, &signals);
     let Some(verdict) = run(dir, &ask, &signals, &overdue)? else { return Ok(()) };
-    write(&dir.join(VERDICT), &verdict)
+    put(&dir.join(VERDICT), &seal, VERDICT, &verdict)
 }
 
 /// When all of it has to be over, the checks are ended like by a signal.
@@ -230,7 +268,8 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     let look = || tree::look(&ask.root, &ask.top, &ask.ours);
     let mut before = look()?.key;
     let mut verdict = Verdict {
-        asked: ask.id(),
+        // Of a tree that is another one already, nothing is said.
+        asked: if before == ask.tree { ask.id() } else { String::new() },
         id: String::new(),
         tree: String::new(),
         runs: Vec::new(),

@@ -1,0 +1,63 @@
+//! What is known of checks on the work tree as it is, without running any: by the Stop gate of the session, else by the cache of gates.
+
+use std::path::PathBuf;
+
+use verdone_core::check::{Check, CheckRun};
+use verdone_core::event::VerifyOutcome;
+use verdone_core::plan::Story;
+
+use super::{Ask, Checked};
+use crate::plan_file::PlanFile;
+use crate::project::find_git_top;
+use crate::stop;
+use crate::verify_now;
+
+/// An earlier verification of the very same tree.
+#[derive(Debug)]
+pub(super) struct Known {
+    runs: Vec<CheckRun>,
+    verdict: VerifyOutcome,
+    gates_only: bool,
+}
+
+impl Known {
+    pub(super) fn checked(&self) -> Checked<'_> {
+        Checked { runs: &self.runs, verdict: &self.verdict, gates_only: self.gates_only }
+    }
+}
+
+/// Nothing where nobody looked at this tree; what stands in the way of an answer is none.
+pub(super) fn find(
+    ask: &Ask<'_>,
+    plan: Option<&PlanFile>,
+    story: Option<&Story>,
+    own: &[Check],
+    gates: &[Check],
+) -> Option<Known> {
+    let whole: Vec<Check> = own.iter().chain(gates).cloned().collect();
+    if whole.is_empty() {
+        return None;
+    }
+    let ours = plan.map(PlanFile::protected_paths).unwrap_or_default();
+    let by_gate = |checks: &[Check]| by_stop_gate(ask, &ours, checks, story);
+    let by_cache = |story: Option<&Story>| by_cache(ask, story);
+    let gates_only = |known: Known| Known { gates_only: !own.is_empty(), ..known };
+    by_gate(&whole)
+        .or_else(|| by_cache(story))
+        .or_else(|| if own.is_empty() { None } else { by_gate(gates).or_else(|| by_cache(None)).map(gates_only) })
+}
+
+fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check], story: Option<&Story>) -> Option<Known> {
+    let top = find_git_top(ask.root).ok()?;
+    let story = story.map(|story| story.id.as_str()).unwrap_or_default();
+    let (runs, green) = stop::seen_before(ask.root, &top, ask.session, ours, checks, story)?;
+    let verdict = if green { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
+    Some(Known { runs, verdict, gates_only: false })
+}
+
+fn by_cache(ask: &Ask<'_>, story: Option<&Story>) -> Option<Known> {
+    let question =
+        verify_now::Ask { root: ask.root.to_owned(), story: story.map(|story| story.id.clone()), stage: None, use_cache: true };
+    let report = verify_now::cached(&question).ok()??;
+    Some(Known { runs: report.runs, verdict: report.verdict, gates_only: false })
+}
