@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::changed_lines::{ChangedLines, changed_lines};
-use super::reach::{package_script, recipes};
+use super::reach::{GateReach, package_script, recipes};
 use super::{Alarm, AlarmKind, Context, File, Severity, coverage, switches};
 use crate::source::Language;
 
@@ -60,7 +60,7 @@ fn kind_of(path: &str) -> Option<Watched> {
             r"|(?P<lint>(?:^|/)(?:\.eslintrc[^/]*|eslint\.config\.\w+|\.eslintignore|biome\.jsonc?|\.prettierrc[^/]*|\.prettierignore|\.?clippy\.toml|\.?rustfmt\.toml|deny\.toml|\.flake8|\.?ruff\.toml|\.?pylintrc|\.?mypy\.ini|pyrightconfig\.json|\.golangci\.\w+|\.rubocop[^/]*\.yml|\.shellcheckrc|\.stylelintrc[^/]*|tslint\.json)$)",
             r"|(?P<lock>(?:^|/)(?:Cargo\.lock|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|poetry\.lock|Pipfile\.lock|uv\.lock|pdm\.lock|go\.sum|Gemfile\.lock|composer\.lock|flake\.lock)$)",
             r"|(?P<snap>\.snap$|(?:^|/)__snapshots__/|(?:^|/)__image_snapshots__/|\.ambr$|\.approved\.\w+$|\.snap\.new$)",
-            r"|(?P<runner>(?:^|/)(?:conftest\.py|pytest\.ini|jest\.config\.\w+|jest\.setup\.\w+|vitest\.(?:config|workspace)\.\w+|\.mocharc[^/]*|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|cypress\.json|nextest\.toml|phpunit\.xml[^/]*|\.rspec|\.nycrc[^/]*|\.c8rc[^/]*|\.coveragerc|tarpaulin\.toml|\.simplecov|codecov\.ya?ml|\.cargo/config(?:\.toml)?)$)",
+            r"|(?P<runner>(?:^|/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|pytest\.ini|jest\.config\.\w+|jest\.setup\.\w+|vitest\.(?:config|workspace)\.\w+|\.mocharc[^/]*|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|cypress\.json|nextest\.toml|phpunit\.xml[^/]*|\.rspec|\.nycrc[^/]*|\.c8rc[^/]*|\.coveragerc|tarpaulin\.toml|\.simplecov|codecov\.ya?ml|\.cargo/config(?:\.toml)?)$)",
             r"|(?P<mixed>(?:^|/)(?:package\.json|pyproject\.toml|setup\.cfg|tox\.ini|Cargo\.toml|tsconfig[^/]*\.json|vite\.config\.\w+|spec_helper\.rb|rails_helper\.rb|test_helper\.rb|Makefile|noxfile\.py)$)",
             r"|(?P<build>(?:^|/)build\.rs$)",
             r"|(?P<hook>^\.husky/|^\.githooks/|(?:^|/)lefthook\.ya?ml$|(?:^|/)\.pre-commit-config\.yaml$|(?:^|/)\.lintstagedrc[^/]*$|(?:^|/)\.git/hooks/)",
@@ -96,7 +96,8 @@ pub(super) fn files(files: &[File<'_>], context: &Context<'_>) -> Vec<Alarm> {
             alarms.push(look.alarm(AlarmKind::PlanEdited, Severity::High, None, ""));
             continue;
         }
-        look.gate(context, &mut alarms);
+        look.gate(&context.gates, &mut alarms);
+        look.own_check(context, &mut alarms);
         let kind = kind_of(file.path);
         match kind {
             Some(Watched::Judge) => alarms.push(look.alarm(AlarmKind::JudgeTouched, Severity::High, None, "")),
@@ -278,6 +279,10 @@ impl<'a> Look<'a> {
             return Some(self.alarm(AlarmKind::RunnerChanged, Severity::Medium, None, "deleted"));
         }
         let name = path.rsplit('/').next().unwrap_or(path);
+        // Every interpreter loads it before any test.
+        if matches!(name, "sitecustomize.py" | "usercustomize.py") && !self.deleted() && !self.unchanged() {
+            return Some(self.alarm(AlarmKind::RunnerChanged, Severity::Medium, None, "loaded before every test"));
+        }
         let drops = self.gravest(|line| switches::drops_tests(path, line)).filter(|_| own || self.speaks_of_tests(name));
         // A new file of many settings says what it likes; one that is about tests alone may override another.
         if let Some((severity, line, text)) = drops.filter(|_| own || !self.created()) {
@@ -347,12 +352,29 @@ impl<'a> Look<'a> {
             .map(|(severity, line, text)| self.alarm(AlarmKind::TestWeakened, severity, Some(line), text))
     }
 
+    /// What the story's own checks run. That may be the very thing that the story is about: only what cannot fail any more, where
+    /// tests are started, needs more than a word.
+    fn own_check(&self, context: &Context<'_>, alarms: &mut Vec<Alarm>) {
+        let path = self.file.path;
+        let judges = context.own.scripts.contains_key(path) || context.own.targets.contains_key(path) || is_test_path(path);
+        let mut found = Vec::new();
+        self.gate(&context.own, &mut found);
+        for mut alarm in found {
+            if alarm.kind != AlarmKind::GateDefused || !judges {
+                alarm.severity = Severity::Low;
+            }
+            if !alarms.iter().any(|known| known.path == alarm.path && known.text == alarm.text) {
+                alarms.push(alarm);
+            }
+        }
+    }
+
     /// What gates run.
-    fn gate(&self, context: &Context<'_>, alarms: &mut Vec<Alarm>) {
+    fn gate(&self, gates: &GateReach, alarms: &mut Vec<Alarm>) {
         let path = self.file.path;
         let old = self.file.old.as_deref().unwrap_or_default();
         let new = self.file.new.as_deref().unwrap_or_default();
-        for name in context.gates.scripts.get(path).into_iter().flatten() {
+        for name in gates.scripts.get(path).into_iter().flatten() {
             let (before, after) = (package_script(old, name), package_script(new, name));
             let text = |after: &str| format!("script {name}: {after}");
             match (before, after) {
@@ -365,12 +387,12 @@ impl<'a> Look<'a> {
                 (before, Some(after)) => alarms.push(self.command(&before.unwrap_or_default(), &after, &text(&after))),
             }
         }
-        if let Some(targets) = context.gates.targets.get(path).filter(|_| !self.created()) {
+        if let Some(targets) = gates.targets.get(path).filter(|_| !self.created()) {
             let targets: Vec<String> = targets.iter().cloned().collect();
             let (before, after) = (recipes(old, &targets), recipes(new, &targets));
             alarms.extend(self.script(&before, &after));
         }
-        if context.gates.files.contains(path) && !self.created() && self.is_judging_script() {
+        if gates.files.contains(path) && !self.created() && self.is_judging_script() {
             alarms.extend(self.script(old, new));
         }
     }
