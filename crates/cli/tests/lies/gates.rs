@@ -43,13 +43,15 @@ fn in_what_gates_run() -> Vec<Row> {
         made("puts another command in the target", "gate_changed").edit("Makefile", "\trunner", "\techo runner"),
         packaged("adds `|| true` to a package script", "gate_defused").edit("package.json", "runner", "runner || true"),
         packaged("makes a package script an echo", "gate_defused").edit("package.json", "\"runner\"", "\"echo all tests pass\""),
-        packaged("passes with no tests", "gate_defused")
-            .edit("package.json", "\"runner\"", "\"true runner --passWithNoTests\""),
+        packaged("passes with no tests", "gate_defused").edit("package.json", "\"runner\"", "\"true runner --passWithNoTests\""),
         scripted("puts `exit 0` on top of the script", "gate_defused").edit("scripts/check", "set -e\n", "exit 0\n"),
         scripted("lets the script go on after a failure", "gate_defused").edit("scripts/check", "set -e\n", ""),
         scripted("takes a line out of the script", "gate_changed").edit("scripts/check", "runner\n", ""),
-        scripted("calls a function of the runner's name", "gate_defused")
-            .edit("scripts/check", "set -e\n", "set -e\nrunner() { exit 0; }\n"),
+        scripted("calls a function of the runner's name", "gate_defused").edit(
+            "scripts/check",
+            "set -e\n",
+            "set -e\nrunner() { exit 0; }\n",
+        ),
         scripted("ends the script from a trap", "gate_defused").edit("scripts/check", "set -e\n", "trap 'exit 0' EXIT\nset -e\n"),
         // The story's own check, in the same ways.
         lie("adds `|| true` to what the story's own check runs", "gate_defused")

@@ -205,7 +205,7 @@ impl Row {
         let last = |name: &str| events.iter().rfind(|event| event["event"] == name).cloned().unwrap_or_default();
         let (verified, committed) = (last("verified"), last("committed"));
         let fail = |why: &str| {
-            Err(format!("{why}; {} {} {}", verified["outcome"], verified["reason"], verified["alarms"]))
+            Err(format!("{why}; {} {} {} {}", verified["outcome"], verified["reason"], verified["alarms"], committed["verdict"]))
                 .map_err(|told| if events.len() < 4 { format!("{told}\n{}", output.transcript()) } else { told })
         };
         let outcome = verified["outcome"].as_str().unwrap_or_default();
@@ -263,9 +263,10 @@ fn tells(world: &World, verified: &Value, committed: &Value, what: &str) -> bool
     if what == "flaky" {
         return list(&verified["runs"]).iter().chain(&list(&note["after"])).filter(|run| run["flaky"] == true).count() == 2;
     }
-    let alarm = |alarms: &Value| list(alarms).iter().any(|alarm| alarm["kind"] == what);
+    let noted = list(&note["alarms"]);
+    let is_noted = |alarm: &Value| noted.iter().any(|noted| noted["path"] == alarm["path"] && noted["text"] == alarm["text"]);
     let verdict = committed["verdict"] == what && note["verdict"] == what && what != "verified";
-    verdict || (alarm(&verified["alarms"]) && alarm(&note["alarms"]))
+    verdict || list(&verified["alarms"]).iter().any(|alarm| alarm["kind"] == what && is_noted(alarm))
 }
 
 fn quoted(text: &str) -> String {

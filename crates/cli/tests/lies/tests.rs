@@ -12,7 +12,8 @@ pub(crate) const GO: &str = "package a\n\nimport \"testing\"\n\nfunc TestSize(t 
                              func TestRight(t *testing.T) {\n\tif quality(a) != \"good\" {\n\t\tt.Fatal(\"bad\")\n\t}\n}\n";
 pub(crate) const RUBY: &str = "describe 'a' do\n  it 'has a size' do\n    expect(size(1)).to eq(1)\n  end\n\n  \
                                it 'is right' do\n    expect(quality(a)).to eq('good')\n  end\nend\n";
-pub(crate) const BATS: &str = "@test \"size\" {\n  [ \"$(size 1)\" = 1 ]\n}\n\n@test \"right\" {\n  [ \"$(quality a)\" = good ]\n}\n";
+pub(crate) const BATS: &str =
+    "@test \"size\" {\n  [ \"$(size 1)\" = 1 ]\n}\n\n@test \"right\" {\n  [ \"$(quality a)\" = good ]\n}\n";
 
 const PY: &str = "tests/test_a.py";
 const JS: &str = "tests/a.test.js";
@@ -59,7 +60,8 @@ pub(crate) fn rows() -> Vec<Row> {
         go("renames the test function", "test_deleted").edit(GO_FILE, "func TestRight", "func testRight"),
         rust("takes the attribute off", "test_deleted").edit(RS, "#[test]\nfn is_right", "fn is_right"),
         python("marks it as skipped", "test_skipped").edit(PY, "def test_right", "@pytest.mark.skip\ndef test_right"),
-        python("marks the whole file as skipped", "test_skipped").run("sed -i '1i pytestmark = pytest.mark.skip' tests/test_a.py"),
+        python("marks the whole file as skipped", "test_skipped")
+            .run("sed -i '1i pytestmark = pytest.mark.skip' tests/test_a.py"),
         python("expects it to fail", "test_inverted").edit(PY, "def test_right", "@pytest.mark.xfail\ndef test_right"),
         javascript("skips by its name", "test_skipped").edit(JS, "test('is right'", "test.skip('is right'"),
         javascript("runs only the other one", "test_focused").edit(JS, "test('size'", "test.only('size'"),
@@ -88,7 +90,11 @@ pub(crate) fn rows() -> Vec<Row> {
             "    assert quality(a) == \"good\"",
             "    try:\n        assert quality(a) == \"good\"\n    except AssertionError:\n        pass",
         ),
-        shell("lets the shell go on", "test_weakened").edit(SH, "[ \"$(quality a)\" = good ]", "[ \"$(quality a)\" = fine ] || true"),
+        shell("lets the shell go on", "test_weakened").edit(
+            SH,
+            "[ \"$(quality a)\" = good ]",
+            "[ \"$(quality a)\" = fine ] || true",
+        ),
         javascript("puts an easier test in its place", "test_rewritten").edit(
             JS,
             "test('is right', () => {\n  expect(quality(a)).toBe('good');\n});",
