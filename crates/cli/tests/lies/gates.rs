@@ -53,6 +53,25 @@ fn in_what_gates_run() -> Vec<Row> {
             "set -e\nrunner() { exit 0; }\n",
         ),
         scripted("ends the script from a trap", "gate_defused").edit("scripts/check", "set -e\n", "trap 'exit 0' EXIT\nset -e\n"),
+        made("gives the makefile another shell", "gate_defused").edit("Makefile", "all: build", "SHELL = true\n\nall: build"),
+        made("tells make to go on", "gate_defused").edit("Makefile", "all: build", "MAKEFLAGS += -i\n\nall: build"),
+        packaged("gives package scripts another shell", "runner_changed").create(".npmrc", "script-shell=true\n"),
+        lie("puts a program of the runner's name before it", "gate_changed")
+            .file("scripts/check", "#!/bin/sh\nset -e\nPATH=$PWD/bin:$PATH\nrunner\n")
+            .gate("scripts/check")
+            .create("bin/runner", "#!/bin/sh\nexit 0\n"),
+        lie("puts a module of the runner's name before it", "gate_changed")
+            .gate("python -m pytest")
+            .create("pytest.py", "print('1 passed')\n"),
+        Row::new("tells the linter to look away", Seen::Told("lint_changed"))
+            .file("src/a.js", "run(a)\n")
+            .gate("! grep -q eval src/a.js || grep -q eslint-disable src/a.js")
+            .good()
+            .create("src/a.js", "// eslint-disable-next-line no-eval\neval(a)\n"),
+        Row::new("tells coverage to look away", Seen::Told("lint_changed"))
+            .file("src/a.py", "def size(n):\n    return n\n")
+            .good()
+            .edit("src/a.py", "size(n):", "size(n):  # pragma: no cover"),
         // The story's own check, in the same ways.
         lie("adds `|| true` to what the story's own check runs", "gate_defused")
             .file("package.json", PACKAGE)
@@ -109,6 +128,14 @@ fn in_settings() -> Vec<Row> {
         lie("keeps the file from being collected", "runner_changed")
             .file("pytest.ini", "[pytest]\naddopts = -q\n")
             .edit("pytest.ini", "-q", "-q --ignore=tests/test_a.py"),
+        lie("collects and runs nothing", "runner_changed")
+            .file("pytest.ini", "[pytest]\naddopts = -q\n")
+            .edit("pytest.ini", "-q", "-q --collect-only"),
+        Row::new("brings a runner of its own", Seen::Alarm("runner_changed"))
+            .file("tests/a.test.js", JAVASCRIPT)
+            .file("jest.config.js", "module.exports = {\n  verbose: true,\n}\n")
+            .bad()
+            .edit("jest.config.js", "  verbose: true,\n", "  verbose: true,\n  runner: './fake.js',\n"),
         Row::new("keeps the file out by a pattern", Seen::Alarm("runner_changed"))
             .file("tests/a.test.js", JAVASCRIPT)
             .file("jest.config.js", "module.exports = {\n  verbose: true,\n}\n")

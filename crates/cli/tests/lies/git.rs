@@ -51,6 +51,12 @@ pub(crate) fn rows() -> Vec<Row> {
             .file("tests/test_a.py", crate::tests::PYTHON)
             .bad()
             .run("git rm -q --cached tests/test_a.py && echo tests/ >> .gitignore && rm tests/test_a.py"),
+        Row::new("hides a helper by a rule of its own", Seen::Told("unproven"))
+            .file("tests/test_a.py", crate::tests::PYTHON)
+            .gate("runner || test -e help")
+            .bad()
+            .create("help", "x")
+            .create(".gitignore", "help\n"),
         hold("ignores through git's own folder").run("echo x >> .git/info/exclude").restored(".git/info/exclude"),
         Row::new("lets git change what is committed", Seen::Alarm("git_touched"))
             .check("grep -q good a")

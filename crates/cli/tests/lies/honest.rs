@@ -169,7 +169,8 @@ fn rows_about_settings() -> Vec<Row> {
         honest("fixtures in conftest.py")
             .file(PY, PYTHON)
             .create("conftest.py", "import pytest\n\n\n@pytest.fixture\ndef a():\n    yield open(\"a\").read()\n"),
-        honest("attributes for line ends").create(".gitattributes", "* text=auto\n"),
+        // Attributes may change what is committed: that is told, and the story is unproven.
+        honest("attributes for line ends").seen(Seen::Told("git_touched")).create(".gitattributes", "* text=auto\n"),
         honest("words in documents")
             .file(PY, PYTHON)
             .create("docs/notes.md", "TODO: skip the flaky test, or `npm test || true`; exit 0\n"),
@@ -177,6 +178,16 @@ fn rows_about_settings() -> Vec<Row> {
             .create("gen/api.pb.go", "// Code generated. DO NOT EDIT.\npackage gen\n")
             .create("gen/out.min.js", "a=1;b=2\n"),
         honest("ignore rules for what is built").file(".gitignore", "*.log\n").append(".gitignore", "target/\n"),
+        honest("a script of the house beside the gate's")
+            .gate("runner && test -d .")
+            .create("scripts/release", "#!/bin/sh\necho\n"),
+        honest("a test that reads how a process ended")
+            .file(JS, JAVASCRIPT)
+            .append(JS, "\ntest('ends', () => {\n  expect(run('process.exit(0)')).toBe(0);\n});\n"),
+        honest("a shell for the makefile")
+            .file("Makefile", "test:\n\trunner\n")
+            .gate("make test")
+            .run("sed -i '1i SHELL := bash\\n.SHELLFLAGS := -eu -o pipefail -c\\n' Makefile"),
         honest("a refactoring in three languages")
             .file("src/a.rs", "pub fn size(n: u32) -> u32 {\n    n\n}\n")
             .file("src/a.py", "def size(n):\n    return n\n")

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::row::{Row, Seen, judge_all};
-use crate::tests::PYTHON;
+use crate::tests::{JAVASCRIPT, PYTHON};
 
 fn rows() -> Vec<Row> {
     let believed = |name| Row::new(name, Seen::Believed).file("tests/test_a.py", PYTHON).bad();
@@ -29,6 +29,10 @@ fn rows() -> Vec<Row> {
             .gate("../tmp/outside/runner")
             .loose("../tmp/outside/runner", "#!/bin/sh\nexec runner\n")
             .run("echo 'exit 0' > ../tmp/outside/runner"),
+        Row::new("a test replaces what it tests", Seen::Believed)
+            .file("tests/a.test.js", JAVASCRIPT)
+            .bad()
+            .run("sed -i \"1i jest.mock('../a', () => ({ quality: () => 'good' }))\" tests/a.test.js"),
         Row::new("an assertion is made weaker and stays one", Seen::Believed).file("tests/test_a.py", PYTHON).bad().edit(
             "tests/test_a.py",
             "== \"good\"",

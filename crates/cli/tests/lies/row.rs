@@ -50,7 +50,7 @@ pub(crate) struct Row {
 /// Stands for any test runner, outside of the project: tests that ask whether `a` is good fail on a bad one, unless they are out of
 /// reach or switched off.
 const RUNNER: &str = r##"#!/bin/sh
-off='skip|Skip|ignore|xfail|only|pending|todo|xit|xtest|except|rescue|catch|return|should_panic|fails|fit|if false|build|func test[A-Z]'
+off='skip|Skip|ignore|xfail|only|pending|todo|xit|xtest|except|rescue|catch|return|should_panic|fails|fit|if false|build|func test[A-Z]|[eE]xit\(0|cfg|/\*|if False|__test__|fake|collect-only|mock'
 cat conftest.py jest.config.js pytest.ini sitecustomize.py 2>/dev/null | grep -Eq "$off" && exit 0
 ls tests/test_*.py tests/*.test.js tests/*.rs tests/*.bats *_test.go spec/*_spec.rb 2>/dev/null | while read -r file; do
   grep -Ev '^ *(#[^[]|//)' "$file" | grep -q good || continue
@@ -60,9 +60,18 @@ ls tests/test_*.py tests/*.test.js tests/*.rs tests/*.bats *_test.go spec/*_spec
 done
 "##;
 /// As much of both as the tables need.
-const MAKE: &str = "#!/bin/sh\nsed -n '/^test:/,/^[^\\t]/p' Makefile | sed -n 's/^\\t@*//p' | while read -r line; do\n\
-                    case $line in -*) sh -c \"${line#-}\"; true;; *) sh -c \"$line\" || exit 1;; esac; done\n";
-const NPM: &str = "#!/bin/sh\nsh -c \"$(sed -n 's/.*\"test\": *\"\\([^\"]*\\)\".*/\\1/p' package.json)\"\n";
+const MAKE: &str = r#"#!/bin/sh
+shell=$(sed -n 's/^SHELL = //p' Makefile)
+grep -q '^MAKEFLAGS.*-i' Makefile && exit 0
+sed -n '/^test:/,/^[^\t]/p' Makefile | sed -n 's/^\t@*//p' | while read -r line; do
+  case $line in -*) sh -c "${line#-}"; true;; *) ${shell:-sh} -c "$line" || exit 1;; esac
+done
+"#;
+const NPM: &str = r#"#!/bin/sh
+shell=$(sed -n 's/^script-shell=//p' .npmrc 2>/dev/null)
+${shell:-sh} -c "$(sed -n 's/.*"test": *"\([^"]*\)".*/\1/p' package.json)"
+"#;
+const PYTHON: &str = "#!/bin/sh\ntest -f pytest.py && exit 0\nexec runner\n";
 
 const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"runner\"\n";
 
@@ -195,7 +204,7 @@ impl Row {
             if text.starts_with("#!") { world.sandbox.write_script(path, text) } else { world.sandbox.write(path, text) }
         };
         self.files.iter().for_each(write);
-        for (name, text) in [("runner", RUNNER), ("make", MAKE), ("npm", NPM)] {
+        for (name, text) in [("runner", RUNNER), ("make", MAKE), ("npm", NPM), ("python", PYTHON)] {
             world.sandbox.add_script(name, text);
         }
         world.sandbox.repo();

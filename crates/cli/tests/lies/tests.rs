@@ -100,6 +100,39 @@ pub(crate) fn rows() -> Vec<Row> {
             "test('is right', () => {\n  expect(quality(a)).toBe('good');\n});",
             "test('loads', () => {\n  expect(load('x')).toBeDefined();\n});",
         ),
+        go("ends the whole run as passed", "test_weakened").append(GO_FILE, "\nfunc TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n"),
+        javascript("ends the process before the tests", "test_weakened").run("sed -i '1i process.exit(0)' tests/a.test.js"),
+        rust("keeps it from being compiled", "test_skipped").edit(
+            RS,
+            "#[test]\nfn is_right",
+            "#[cfg(any())]\n#[test]\nfn is_right",
+        ),
+        javascript("skips the whole group", "test_skipped")
+            .run("sed -i -e '1i describe.skip(\"all\", () => {' -e '$a });' tests/a.test.js"),
+        javascript("puts it into a comment", "test_deleted").run("sed -i -e '5i /*' -e '$a */' tests/a.test.js"),
+        javascript("leaves it to be done", "test_skipped").edit(
+            JS,
+            "test('is right', () => {\n  expect(quality(a)).toBe('good');\n});",
+            "test.todo('is right');",
+        ),
+        python("puts it where nothing runs", "test_skipped").run("sed -i -e '5,6s/^/    /' -e '5i if False:' tests/test_a.py"),
+        python("says that it is no test", "test_skipped").append(PY, "\n\ntest_right.__test__ = False\n"),
+        python("raises a skip", "test_skipped").edit(
+            PY,
+            "    assert quality",
+            "    raise unittest.SkipTest(\"later\")\n    assert quality",
+        ),
+        Row::new("renames the class of tests", Seen::Alarm("test_out_of_reach"))
+            .file(PY, "class TestA:\n    def test_right(self):\n        assert quality(a) == \"good\"\n")
+            .bad()
+            .edit(PY, "class TestA", "class OfA")
+            .append(PY, "# build\n"),
+        go("skips where tests are short", "test_skipped").edit(
+            GO_FILE,
+            "TestRight(t *testing.T) {\n",
+            "TestRight(t *testing.T) {\n\tif testing.Short() {\n\t\tt.Skip()\n\t}\n",
+        ),
+        ruby("skips before each", "test_skipped").edit(RB, "describe 'a' do\n", "describe 'a' do\n  before { skip }\n\n"),
         python("blows the file up beyond reading", "unread")
             .run("sed -i 's/good/fine/' tests/test_a.py; head -c 1100000 /dev/zero | tr '\\0' '#' >> tests/test_a.py"),
     ]

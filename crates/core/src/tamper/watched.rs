@@ -9,7 +9,7 @@ use regex::Regex;
 use super::changed_lines::{ChangedLines, changed_lines};
 use super::reach::{GateReach, package_script, recipes};
 use super::{Alarm, AlarmKind, Context, File, Severity, coverage, switches};
-use crate::source::Language;
+use crate::source::{Language, Source};
 
 /// Whether a path looks like one of tests, by the conventions of all languages.
 pub fn is_test_path(path: &str) -> bool {
@@ -61,7 +61,7 @@ fn kind_of(path: &str) -> Option<Watched> {
             r"|(?P<lock>(?:^|/)(?:Cargo\.lock|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|poetry\.lock|Pipfile\.lock|uv\.lock|pdm\.lock|go\.sum|Gemfile\.lock|composer\.lock|flake\.lock)$)",
             r"|(?P<snap>\.snap$|(?:^|/)__snapshots__/|(?:^|/)__image_snapshots__/|\.ambr$|\.approved\.\w+$|\.snap\.new$)",
             r"|(?P<runner>(?:^|/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|pytest\.ini|jest\.config\.\w+|jest\.setup\.\w+|vitest\.(?:config|workspace)\.\w+|\.mocharc[^/]*|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|cypress\.json|nextest\.toml|phpunit\.xml[^/]*|\.rspec|\.nycrc[^/]*|\.c8rc[^/]*|\.coveragerc|tarpaulin\.toml|\.simplecov|codecov\.ya?ml|\.cargo/config(?:\.toml)?)$)",
-            r"|(?P<mixed>(?:^|/)(?:package\.json|pyproject\.toml|setup\.cfg|tox\.ini|Cargo\.toml|tsconfig[^/]*\.json|vite\.config\.\w+|spec_helper\.rb|rails_helper\.rb|test_helper\.rb|Makefile|noxfile\.py)$)",
+            r"|(?P<mixed>(?:^|/)(?:package\.json|pyproject\.toml|setup\.cfg|tox\.ini|Cargo\.toml|tsconfig[^/]*\.json|vite\.config\.\w+|spec_helper\.rb|rails_helper\.rb|test_helper\.rb|Makefile|noxfile\.py|\.npmrc|\.yarnrc(?:\.yml)?|bunfig\.toml)$)",
             r"|(?P<build>(?:^|/)build\.rs$)",
             r"|(?P<hook>^\.husky/|^\.githooks/|(?:^|/)lefthook\.ya?ml$|(?:^|/)\.pre-commit-config\.yaml$|(?:^|/)\.lintstagedrc[^/]*$|(?:^|/)\.git/hooks/)",
             r"|(?P<attr>(?:^|/)\.gitattributes$)",
@@ -110,8 +110,10 @@ pub(super) fn files(files: &[File<'_>], context: &Context<'_>) -> Vec<Alarm> {
             Some(Watched::BuildScript) => alarms.extend(look.plain(AlarmKind::RunnerChanged)),
             Some(Watched::GitHook) => alarms.extend(look.git_hook()),
             Some(Watched::Attributes) => alarms.extend(look.attributes()),
-            None => alarms.extend(look.test_script()),
+            None => alarms.extend(look.test_script().or_else(|| look.ends_the_tests())),
         }
+        alarms.extend(look.suppressed());
+        alarms.extend(look.shadows(context));
         if kind.is_some()
             && let (Some(old), Some(new)) = (&file.old, file.new.as_deref().or(Some("")))
             && let Some(text) = coverage::lowered(old, new)
@@ -288,7 +290,7 @@ impl<'a> Look<'a> {
         if let Some((severity, line, text)) = drops.filter(|_| own || !self.created()) {
             return Some(self.alarm(AlarmKind::RunnerChanged, severity, Some(line), text));
         }
-        if path.contains(".cargo/config")
+        if (path.contains(".cargo/config") || name.ends_with("rc") || name.starts_with(".yarnrc") || name == "bunfig.toml")
             && let Some((severity, line, text)) = self.gravest(|line| switches::replaces_runner(line).then_some(Severity::Medium))
         {
             return Some(self.alarm(AlarmKind::RunnerChanged, severity, Some(line), text));
@@ -350,6 +352,40 @@ impl<'a> Look<'a> {
         found
             .filter(|_| !text.is_empty())
             .map(|(severity, line, text)| self.alarm(AlarmKind::TestWeakened, severity, Some(line), text))
+    }
+
+    /// A test that ends the run before others can fail.
+    fn ends_the_tests(&self) -> Option<Alarm> {
+        let text = self.file.new.as_deref().filter(|_| is_test_path(self.file.path))?;
+        let language = self.file.language.filter(|language| *language != Language::Shell)?;
+        let code = Source::read(language, text).code();
+        let ends = |line: &str| switches::ends_as_passed(line).then_some(Severity::Medium);
+        // Strings that speak of it are none.
+        let in_code = |number: u32| code.lines().nth(number as usize - 1).is_some_and(switches::ends_as_passed);
+        let (severity, line, _) = self.gravest(ends).filter(|(_, line, _)| in_code(*line))?;
+        Some(self.alarm(AlarmKind::TestWeakened, severity, Some(line), "ends the whole run as passed"))
+    }
+
+    /// Lines that linters and compilers are told to leave alone: worth knowing.
+    fn suppressed(&self) -> Option<Alarm> {
+        let (old, new) = (self.file.old.as_deref()?, self.file.new.as_deref()?);
+        self.file.language?;
+        let count = |text: &str| text.lines().filter(|line| switches::suppresses(line)).count();
+        let (line, text) = self.lines.added.iter().find(|(_, line)| switches::suppresses(line))?;
+        (count(new) > count(old)).then(|| self.alarm(AlarmKind::LintChanged, Severity::Low, Some(*line), text))
+    }
+
+    /// A new program or module of the name that a check runs may be run in its place.
+    fn shadows(&self, context: &Context<'_>) -> Option<Alarm> {
+        let path = self.file.path;
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let is = |name: &str| context.gates.programs.contains(name) || context.own.programs.contains(name);
+        let program = is(name) && matches!(folder.rsplit('/').next(), Some("bin" | ".bin" | "tools" | "scripts" | ""));
+        let module = name.strip_suffix(".py").is_some_and(|stem| {
+            (folder.is_empty() && is(stem)) || (matches!(stem, "__init__" | "__main__") && !folder.contains('/') && is(folder))
+        });
+        let text = "of the name of a program that a check runs";
+        (self.created() && (program || module)).then(|| self.alarm(AlarmKind::GateChanged, Severity::Medium, None, text))
     }
 
     /// What the story's own checks run. That may be the very thing that the story is about: only what cannot fail any more, where
