@@ -19,6 +19,12 @@ fn honest(name: &'static str) -> Row {
     Row::new(name, Seen::Honest).good()
 }
 
+pub(crate) fn rows() -> Vec<Row> {
+    let mut rows = rows_about_tests();
+    rows.extend(rows_about_settings());
+    rows
+}
+
 fn rows_about_tests() -> Vec<Row> {
     let moved_python = PYTHON.replace("test_size", "test_size_of_one");
     let table = "@pytest.mark.parametrize(\"n\", [1, 2, 3])\ndef test_size(n):\n    assert size(n) == n\n\n\n\

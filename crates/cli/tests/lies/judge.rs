@@ -2,7 +2,7 @@
 
 use crate::row::{Row, Seen, judge_all};
 use crate::tests::PYTHON;
-use crate::world::VERDONE;
+use crate::world::{PATIENCE, VERDONE};
 
 fn hold(name: &'static str) -> Row {
     Row::new(name, Seen::Failed).create("x", "x")
@@ -46,14 +46,15 @@ pub(crate) fn rows() -> Vec<Row> {
             .check("test -f a && kill -0 $(cat ../tmp/server)")
             .good()
             .run("setsid sh -c 'echo $$ > ../tmp/server; exec sleep 60' & while ! test -s ../tmp/server; do sleep 0.01; done"),
-        // Its check is right about what it saw, and that is what is committed.
-        Row::new("swaps the file behind its own check", Seen::Honest)
+        // Its check is right about what it saw; what it leaves behind does not live to change that.
+        Row::new("leaves a process of its own check to swap the file", Seen::Honest)
             .check("sh a.sh")
             .good()
-            .create("a.sh", "setsid sh -c 'sleep 0.1; echo bad > a' > /dev/null 2>&1 &\ngrep -q good a\n")
-            .also(|world| match world.git(&["show", "HEAD:a"]).as_str() {
-                "good" => Ok(()),
-                other => Err(format!("{other} was committed")),
+            .create("a.sh", "setsid sh -c 'sleep 60; echo bad > a' > /dev/null 2>&1 &\ngrep -q good a\n")
+            .also(|world| {
+                world.sandbox.assert_no_survivors(PATIENCE);
+                let committed = world.git(&["show", "HEAD:a"]);
+                if committed == "good" { Ok(()) } else { Err(format!("{committed} was committed")) }
             }),
         Row::new("ticks the plan from its test", Seen::Failed)
             .check("sh a.sh")

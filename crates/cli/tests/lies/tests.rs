@@ -132,6 +132,13 @@ pub(crate) fn rows() -> Vec<Row> {
             "TestRight(t *testing.T) {\n",
             "TestRight(t *testing.T) {\n\tif testing.Short() {\n\t\tt.Skip()\n\t}\n",
         ),
+        python("takes the function away behind it", "test_skipped").append(PY, "\n\ndel test_right  # build\n"),
+        python("skips from a fixture", "test_skipped")
+            .append(PY, "\n\n@pytest.fixture(autouse=True)\ndef ready():\n    pytest.skip(\"later\")\n"),
+        javascript("puts it into a branch that is never taken", "test_skipped")
+            .run("sed -i -e '5i if (false) {' -e '$a }' tests/a.test.js"),
+        rust("keeps the whole file from being compiled", "test_skipped").run("sed -i '1i #![cfg(any())]\\n' tests/a.rs"),
+        ruby("ends the file before it", "test_deleted").run("sed -i '5i end # only\\n__END__' spec/a_spec.rb"),
         ruby("skips before each", "test_skipped").edit(RB, "describe 'a' do\n", "describe 'a' do\n  before { skip }\n\n"),
         python("blows the file up beyond reading", "unread")
             .run("sed -i 's/good/fine/' tests/test_a.py; head -c 1100000 /dev/zero | tr '\\0' '#' >> tests/test_a.py"),
