@@ -190,6 +190,10 @@ fn rows_about_settings() -> Vec<Row> {
         honest("a test that reads how a process ended")
             .file(JS, JAVASCRIPT)
             .append(JS, "\ntest('ends', () => {\n  expect(run('process.exit(0)')).toBe(0);\n});\n"),
+        honest("the module that the story's own check runs")
+            .check("test -f greet/__main__.py && python -m greet")
+            .create("greet/__init__.py", "")
+            .create("greet/__main__.py", "print('hello')\n"),
         honest("a shell for the makefile")
             .file("Makefile", "test:\n\trunner\n")
             .gate("make test")

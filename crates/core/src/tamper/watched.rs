@@ -379,7 +379,9 @@ impl<'a> Look<'a> {
     fn shadows(&self, context: &Context<'_>) -> Option<Alarm> {
         let path = self.file.path;
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let is = |name: &str| context.gates.programs.contains(name) || context.own.programs.contains(name);
+        // What the story's own check runs may be what the story makes, unless it is a runner of tests.
+        let own = |name: &str| context.own.programs.contains(name) && switches::is_test_command(name);
+        let is = |name: &str| context.gates.programs.contains(name) || own(name);
         let program = is(name) && matches!(folder.rsplit('/').next(), Some("bin" | ".bin" | "tools" | "scripts" | ""));
         let module = name.strip_suffix(".py").is_some_and(|stem| {
             (folder.is_empty() && is(stem)) || (matches!(stem, "__init__" | "__main__") && !folder.contains('/') && is(folder))
