@@ -44,6 +44,8 @@ pub struct Context<'a> {
     pub said: Said,
     /// What gates run.
     pub gates: GateReach,
+    /// What the story's own checks run.
+    pub own: GateReach,
     /// The plan and its progress files.
     pub plan: &'a [String],
     /// Changed files that were too large, or no text, to be read.

@@ -52,12 +52,13 @@ fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec
         site.root.strip_prefix(site.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned());
     let git = &site.git;
     // Both wait for git most of the time.
-    let (comparison, gates) = std::thread::scope(|scope| {
+    let (comparison, gates, own) = std::thread::scope(|scope| {
         let comparison = scope.spawn(|| git.compare(base, tree));
         let gates = reach(git, base, &site.gates, &folder);
-        (comparison.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), gates)
+        let own = reach(git, base, site.own_checks(&attempt.place.story), &folder);
+        (comparison.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), gates, own)
     });
-    let (comparison, gates) = (comparison?, gates?);
+    let (comparison, gates, own) = (comparison?, gates?, own?);
     let ours = site.plan_paths();
     let named = |path: &crate::git::RepoPath| (!ours.contains(path)).then(|| path.to_string());
     let paths: Vec<Option<String>> = comparison.files.iter().map(|file| named(&file.path)).collect();
@@ -77,13 +78,13 @@ fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec
         let criteria: Vec<&str> = story.criteria.iter().map(|criterion| criterion.text.as_str()).collect();
         format!("{}\n{}\n{}", story.title, story.body, criteria.join("\n"))
     });
-    let context = Context { scope: &scope, said: said(&words), gates, plan: &[], unread: &unread };
+    let context = Context { scope: &scope, said: said(&words), gates, own, plan: &[], unread: &unread };
     Ok(report(&changes, &context))
 }
 
-/// What the gates run, by the files as they were before the attempt.
-fn reach(git: &Git, base: &Oid, gates: &[Check], folder: &str) -> Result<GateReach, GitError> {
-    let commands: Vec<String> = gates.iter().map(|gate| line(&gate.command)).collect();
+/// What these checks run, by the files as they were before the attempt.
+fn reach(git: &Git, base: &Oid, checks: &[Check], folder: &str) -> Result<GateReach, GitError> {
+    let commands: Vec<String> = checks.iter().map(|check| line(&check.command)).collect();
     let mut files = BTreeMap::new();
     let mut reach = gate_reach(&commands, folder, &files);
     for _ in 0..ROUNDS {

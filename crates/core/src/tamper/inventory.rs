@@ -108,6 +108,9 @@ pub(super) fn inventory(language: Language, path: &str, text: &str) -> Inventory
         Language::Shell => shell::tests(&text),
     };
     inventory.tests = found.into_iter().map(|found| finish(language, &text, &source, found)).collect();
+    if body::skips_before_each(language, &text.code) {
+        inventory.tests.iter_mut().for_each(|test| test.markers.extend([Marker::Skipped]));
+    }
     inventory
 }
 

@@ -17,6 +17,8 @@ pub struct GateReach {
     pub scripts: BTreeMap<String, BTreeSet<String>>,
     /// Targets that are used, by makefile. Empty text is the first target.
     pub targets: BTreeMap<String, BTreeSet<String>>,
+    /// Programs and modules by their bare names, which are looked for in places that the project may have a say in.
+    pub programs: BTreeSet<String>,
     /// Files that were not given and would tell more.
     pub wanted: BTreeSet<String>,
 }
@@ -38,6 +40,12 @@ const TASK_FILES: [(&str, &[&str]); 7] = [
 const INTERPRETERS: [&str; 17] = [
     "sh", "bash", "dash", "zsh", "ksh", "source", ".", "python", "python3", "node", "ruby", "perl", "php", "tsx", "ts-node",
     "bats", "deno",
+];
+
+/// Words of the shell and its small tools: a script of the same name is something else.
+const EVERYDAY: [&str; 24] = [
+    "test", "[", "[[", "echo", "true", "false", ":", "cd", "set", "exit", "export", "printf", "rm", "cp", "mv", "mkdir", "ls",
+    "cat", "grep", "exec", "trap", "build", "check", "find",
 ];
 
 /// What commands run that start in `folder`, as far as these files tell.
@@ -87,6 +95,14 @@ impl Walk<'_> {
         let plain = || arguments.iter().copied().filter(|word| !word.starts_with('-'));
         if program.contains('/') && !program.starts_with('/') {
             self.script(&folder, program);
+        }
+        if !program.contains('/') && !EVERYDAY.contains(&name) {
+            self.reach.programs.insert(name.to_owned());
+        }
+        if name.starts_with("python")
+            && let Some(module) = arguments.iter().position(|word| *word == "-m").and_then(|at| arguments.get(at + 1))
+        {
+            self.reach.programs.insert((*module).to_owned());
         }
         match name {
             "make" | "gmake" => self.make(&folder, arguments),

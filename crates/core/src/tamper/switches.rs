@@ -16,7 +16,9 @@ pub(super) fn defuses(line: &str) -> Option<Severity> {
         regex(concat!(
             r"\|\|\s*(?:true\b|:(?:\s|$|\x22)|exit\s+0\b|echo\b|/bin/true)|;\s*(?:true|:)\s*[\x22']?,?\s*$|\bset\s+\+e\b|\bset\s+\+o\s+errexit\b|\bexit\s+0\b",
             r"|--passWithNoTests\b|--pass-with-no-tests\b|--exit-zero\b|-DskipTests|-Dmaven\.test\.skip|--collect-only\b|--listTests\b|--no-run\b",
-            r"|continue-on-error:\s*true|allow_failure:\s*true|\bif:\s*(?:\$\{\{\s*)?false\b|^\s*\.IGNORE\b|^\t-\s*\w"
+            r"|continue-on-error:\s*true|allow_failure:\s*true|\bif:\s*(?:\$\{\{\s*)?false\b|^\s*\.IGNORE\b|^\t-\s*\w",
+            // A makefile whose lines go to nobody, or whose failures do not count.
+            r"|^\s*(?:export\s+)?SHELL\s*[:?]?=\s*\S*\b(?:true|echo)\b|\bMAKEFLAGS\s*[:+?]?=.*(?:\s-?-?(?:ignore-errors|just-print)\b|-\w*[ikn]\b)"
         ))
     });
     static LOOKS_AT_LESS: LazyLock<Regex> = LazyLock::new(|| {
@@ -62,14 +64,14 @@ pub(super) fn is_test_command(line: &str) -> bool {
 pub(super) fn drops_tests(path: &str, line: &str) -> Option<Severity> {
     static NONE: LazyLock<Regex> = LazyLock::new(|| {
         regex(
-            r"passWithNoTests\W+true|--passWithNoTests\b|^\s*(?:autotests|test)\s*=\s*false|__test__\s*=\s*False|\ballow_no_tests\W+true",
+            r"passWithNoTests\W+true|--passWithNoTests\b|--collect-only\b|\s--co(?:\s|$)|^\s*(?:autotests|test)\s*=\s*false|__test__\s*=\s*False|\ballow_no_tests\W+true",
         )
     });
     static FEWER: LazyLock<Regex> = LazyLock::new(|| {
         regex(concat!(
             r"testPathIgnorePatterns|modulePathIgnorePatterns|\btestRegex\b|\btestMatch\b|testIgnore\b|\bexclude\b|\bignore\b\s*[:=]|\bgrep\w*\s*:",
             r"|norecursedirs|collect_ignore|--ignore(?:=|-glob|\s)|--deselect|-k\s+[\x22']?not|-m\s+[\x22']?not|python_(?:files|functions|classes)\s*=|testpaths\s*=",
-            r"|default-filter|filter_run_excluding|filter_run\b|--exclude-pattern|--tag\s+~|\btestNamePattern\b|\bspec\w*\s*:\s*\[?\s*[\x22']"
+            r"|default-filter|filter_run_excluding|filter_run\b|--exclude-pattern|--tag\s+~|\btestNamePattern\b|\b(?:runner|testRunner)[\x22']?\s*:|\bspec\w*\s*:\s*\[?\s*[\x22']"
         ))
     });
     static CONFTEST: LazyLock<Regex> = LazyLock::new(|| {
@@ -111,9 +113,33 @@ pub(super) fn loosens_compiler(line: &str) -> bool {
 
 /// A setting that runs something else in place of tests or the compiler.
 pub(super) fn replaces_runner(line: &str) -> bool {
-    static REPLACES: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"^\s*(?:runner|rustc-wrapper|rustc|rustdoc|rustc-workspace-wrapper)\s*="));
+    static REPLACES: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"^\s*(?:runner|rustc-wrapper|rustc|rustdoc|rustc-workspace-wrapper|script-shell|node-options|ignore-scripts)\s*[:=]|^\s*shell\s*=",
+        )
+    });
     REPLACES.is_match(line)
+}
+
+/// A comment or attribute that takes lines out of what a linter, a compiler or the measure of coverage looks at.
+pub(super) fn suppresses(line: &str) -> bool {
+    static SUPPRESSES: LazyLock<Regex> = LazyLock::new(|| {
+        regex(concat!(
+            r"\beslint-disable|@ts-(?:ignore|nocheck|expect-error)\b|\bbiome-ignore\b|#\s*noqa\b|#\s*type:\s*ignore|\bpylint:\s*disable|#\s*mypy:\s*ignore",
+            r"|//\s*nolint\b|\brubocop:disable|\bshellcheck\s+disable|#!?\[(?:allow|expect)\(|\bpragma:\s*no\s*cover|\b(?:istanbul|c8|v8)\s+ignore|\bcoverage\(off\)|:nocov:"
+        ))
+    });
+    SUPPRESSES.is_match(line)
+}
+
+/// Code of a test that ends the whole run, and says that all is well.
+pub(super) fn ends_as_passed(line: &str) -> bool {
+    static ENDS: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"\bos\.Exit\(0\)|\bprocess\.exit\(0?\)|\bprocess\.exitCode\s*=\s*0|\bsys\.exit\(0?\)|\bos\._exit\(0\)|\bprocess::exit\(0\)|^\s*exit!?\s*(?:\(?0\)?|$)|\bat_exit\b",
+        )
+    });
+    ENDS.is_match(line)
 }
 
 /// Attributes that change what git sees or checks out.

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::changed_lines::{ChangedLines, changed_lines};
-use super::reach::{package_script, recipes};
+use super::reach::{GateReach, package_script, recipes};
 use super::{Alarm, AlarmKind, Context, File, Severity, coverage, switches};
-use crate::source::Language;
+use crate::source::{Language, Source};
 
 /// Whether a path looks like one of tests, by the conventions of all languages.
 pub fn is_test_path(path: &str) -> bool {
@@ -60,8 +60,8 @@ fn kind_of(path: &str) -> Option<Watched> {
             r"|(?P<lint>(?:^|/)(?:\.eslintrc[^/]*|eslint\.config\.\w+|\.eslintignore|biome\.jsonc?|\.prettierrc[^/]*|\.prettierignore|\.?clippy\.toml|\.?rustfmt\.toml|deny\.toml|\.flake8|\.?ruff\.toml|\.?pylintrc|\.?mypy\.ini|pyrightconfig\.json|\.golangci\.\w+|\.rubocop[^/]*\.yml|\.shellcheckrc|\.stylelintrc[^/]*|tslint\.json)$)",
             r"|(?P<lock>(?:^|/)(?:Cargo\.lock|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|poetry\.lock|Pipfile\.lock|uv\.lock|pdm\.lock|go\.sum|Gemfile\.lock|composer\.lock|flake\.lock)$)",
             r"|(?P<snap>\.snap$|(?:^|/)__snapshots__/|(?:^|/)__image_snapshots__/|\.ambr$|\.approved\.\w+$|\.snap\.new$)",
-            r"|(?P<runner>(?:^|/)(?:conftest\.py|pytest\.ini|jest\.config\.\w+|jest\.setup\.\w+|vitest\.(?:config|workspace)\.\w+|\.mocharc[^/]*|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|cypress\.json|nextest\.toml|phpunit\.xml[^/]*|\.rspec|\.nycrc[^/]*|\.c8rc[^/]*|\.coveragerc|tarpaulin\.toml|\.simplecov|codecov\.ya?ml|\.cargo/config(?:\.toml)?)$)",
-            r"|(?P<mixed>(?:^|/)(?:package\.json|pyproject\.toml|setup\.cfg|tox\.ini|Cargo\.toml|tsconfig[^/]*\.json|vite\.config\.\w+|spec_helper\.rb|rails_helper\.rb|test_helper\.rb|Makefile|noxfile\.py)$)",
+            r"|(?P<runner>(?:^|/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|pytest\.ini|jest\.config\.\w+|jest\.setup\.\w+|vitest\.(?:config|workspace)\.\w+|\.mocharc[^/]*|karma\.conf\.\w+|playwright\.config\.\w+|cypress\.config\.\w+|cypress\.json|nextest\.toml|phpunit\.xml[^/]*|\.rspec|\.nycrc[^/]*|\.c8rc[^/]*|\.coveragerc|tarpaulin\.toml|\.simplecov|codecov\.ya?ml|\.cargo/config(?:\.toml)?)$)",
+            r"|(?P<mixed>(?:^|/)(?:package\.json|pyproject\.toml|setup\.cfg|tox\.ini|Cargo\.toml|tsconfig[^/]*\.json|vite\.config\.\w+|spec_helper\.rb|rails_helper\.rb|test_helper\.rb|Makefile|noxfile\.py|\.npmrc|\.yarnrc(?:\.yml)?|bunfig\.toml)$)",
             r"|(?P<build>(?:^|/)build\.rs$)",
             r"|(?P<hook>^\.husky/|^\.githooks/|(?:^|/)lefthook\.ya?ml$|(?:^|/)\.pre-commit-config\.yaml$|(?:^|/)\.lintstagedrc[^/]*$|(?:^|/)\.git/hooks/)",
             r"|(?P<attr>(?:^|/)\.gitattributes$)",
@@ -96,7 +96,8 @@ pub(super) fn files(files: &[File<'_>], context: &Context<'_>) -> Vec<Alarm> {
             alarms.push(look.alarm(AlarmKind::PlanEdited, Severity::High, None, ""));
             continue;
         }
-        look.gate(context, &mut alarms);
+        look.gate(&context.gates, &mut alarms);
+        look.own_check(context, &mut alarms);
         let kind = kind_of(file.path);
         match kind {
             Some(Watched::Judge) => alarms.push(look.alarm(AlarmKind::JudgeTouched, Severity::High, None, "")),
@@ -109,8 +110,10 @@ pub(super) fn files(files: &[File<'_>], context: &Context<'_>) -> Vec<Alarm> {
             Some(Watched::BuildScript) => alarms.extend(look.plain(AlarmKind::RunnerChanged)),
             Some(Watched::GitHook) => alarms.extend(look.git_hook()),
             Some(Watched::Attributes) => alarms.extend(look.attributes()),
-            None => alarms.extend(look.test_script()),
+            None => alarms.extend(look.test_script().or_else(|| look.ends_the_tests())),
         }
+        alarms.extend(look.suppressed());
+        alarms.extend(look.shadows(context));
         if kind.is_some()
             && let (Some(old), Some(new)) = (&file.old, file.new.as_deref().or(Some("")))
             && let Some(text) = coverage::lowered(old, new)
@@ -278,12 +281,16 @@ impl<'a> Look<'a> {
             return Some(self.alarm(AlarmKind::RunnerChanged, Severity::Medium, None, "deleted"));
         }
         let name = path.rsplit('/').next().unwrap_or(path);
+        // Every interpreter loads it before any test.
+        if matches!(name, "sitecustomize.py" | "usercustomize.py") && !self.deleted() && !self.unchanged() {
+            return Some(self.alarm(AlarmKind::RunnerChanged, Severity::Medium, None, "loaded before every test"));
+        }
         let drops = self.gravest(|line| switches::drops_tests(path, line)).filter(|_| own || self.speaks_of_tests(name));
         // A new file of many settings says what it likes; one that is about tests alone may override another.
         if let Some((severity, line, text)) = drops.filter(|_| own || !self.created()) {
             return Some(self.alarm(AlarmKind::RunnerChanged, severity, Some(line), text));
         }
-        if path.contains(".cargo/config")
+        if (path.contains(".cargo/config") || name.ends_with("rc") || name.starts_with(".yarnrc") || name == "bunfig.toml")
             && let Some((severity, line, text)) = self.gravest(|line| switches::replaces_runner(line).then_some(Severity::Medium))
         {
             return Some(self.alarm(AlarmKind::RunnerChanged, severity, Some(line), text));
@@ -347,12 +354,65 @@ impl<'a> Look<'a> {
             .map(|(severity, line, text)| self.alarm(AlarmKind::TestWeakened, severity, Some(line), text))
     }
 
+    /// A test that ends the run before others can fail.
+    fn ends_the_tests(&self) -> Option<Alarm> {
+        let text = self.file.new.as_deref().filter(|_| is_test_path(self.file.path))?;
+        let language = self.file.language.filter(|language| *language != Language::Shell)?;
+        let ends = |line: &str| switches::ends_as_passed(line).then_some(Severity::Medium);
+        let (severity, line, _) = self.gravest(ends)?;
+        // Strings that speak of it end nothing.
+        let code = Source::read(language, text).code();
+        let in_code = code.lines().nth(line as usize - 1).is_some_and(switches::ends_as_passed);
+        in_code.then(|| self.alarm(AlarmKind::TestWeakened, severity, Some(line), "ends the whole run as passed"))
+    }
+
+    /// Lines that linters and compilers are told to leave alone: worth knowing.
+    fn suppressed(&self) -> Option<Alarm> {
+        let (old, new) = (self.file.old.as_deref()?, self.file.new.as_deref()?);
+        self.file.language?;
+        let count = |text: &str| text.lines().filter(|line| switches::suppresses(line)).count();
+        let (line, text) = self.lines.added.iter().find(|(_, line)| switches::suppresses(line))?;
+        (count(new) > count(old)).then(|| self.alarm(AlarmKind::LintChanged, Severity::Low, Some(*line), text))
+    }
+
+    /// A new program or module of the name that a check runs may be run in its place.
+    fn shadows(&self, context: &Context<'_>) -> Option<Alarm> {
+        let path = self.file.path;
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        // What the story's own check runs may be what the story makes, unless it is a runner of tests.
+        let own = |name: &str| context.own.programs.contains(name) && switches::is_test_command(name);
+        let is = |name: &str| context.gates.programs.contains(name) || own(name);
+        let program = is(name) && matches!(folder.rsplit('/').next(), Some("bin" | ".bin" | "tools" | "scripts" | ""));
+        let module = name.strip_suffix(".py").is_some_and(|stem| {
+            (folder.is_empty() && is(stem)) || (matches!(stem, "__init__" | "__main__") && !folder.contains('/') && is(folder))
+        });
+        let text = "of the name of a program that a check runs";
+        (self.created() && (program || module)).then(|| self.alarm(AlarmKind::GateChanged, Severity::Medium, None, text))
+    }
+
+    /// What the story's own checks run. That may be the very thing that the story is about: only what cannot fail any more, where
+    /// tests are started, needs more than a word.
+    fn own_check(&self, context: &Context<'_>, alarms: &mut Vec<Alarm>) {
+        let path = self.file.path;
+        let judges = context.own.scripts.contains_key(path) || context.own.targets.contains_key(path) || is_test_path(path);
+        let mut found = Vec::new();
+        self.gate(&context.own, &mut found);
+        for mut alarm in found {
+            if alarm.kind != AlarmKind::GateDefused || !judges {
+                alarm.severity = Severity::Low;
+            }
+            if !alarms.iter().any(|known| known.path == alarm.path && known.text == alarm.text) {
+                alarms.push(alarm);
+            }
+        }
+    }
+
     /// What gates run.
-    fn gate(&self, context: &Context<'_>, alarms: &mut Vec<Alarm>) {
+    fn gate(&self, gates: &GateReach, alarms: &mut Vec<Alarm>) {
         let path = self.file.path;
         let old = self.file.old.as_deref().unwrap_or_default();
         let new = self.file.new.as_deref().unwrap_or_default();
-        for name in context.gates.scripts.get(path).into_iter().flatten() {
+        for name in gates.scripts.get(path).into_iter().flatten() {
             let (before, after) = (package_script(old, name), package_script(new, name));
             let text = |after: &str| format!("script {name}: {after}");
             match (before, after) {
@@ -365,12 +425,12 @@ impl<'a> Look<'a> {
                 (before, Some(after)) => alarms.push(self.command(&before.unwrap_or_default(), &after, &text(&after))),
             }
         }
-        if let Some(targets) = context.gates.targets.get(path).filter(|_| !self.created()) {
+        if let Some(targets) = gates.targets.get(path).filter(|_| !self.created()) {
             let targets: Vec<String> = targets.iter().cloned().collect();
             let (before, after) = (recipes(old, &targets), recipes(new, &targets));
             alarms.extend(self.script(&before, &after));
         }
-        if context.gates.files.contains(path) && !self.created() && self.is_judging_script() {
+        if gates.files.contains(path) && !self.created() && self.is_judging_script() {
             alarms.extend(self.script(old, new));
         }
     }

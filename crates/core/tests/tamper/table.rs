@@ -58,6 +58,7 @@ impl Case {
             gates: gate_reach(&self.gates, "", &old),
             plan: &plan,
             unread: &[],
+            ..Context::default()
         };
         report(&self.changes(), &context)
     }

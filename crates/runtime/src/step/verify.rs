@@ -16,6 +16,7 @@ use super::agent_test::agent_test;
 use super::brief::outside_scope;
 use super::done::hold_to_conditions;
 use super::{RUNNING, StepError, attempt_of, io_error};
+use crate::gate_cache;
 use crate::git::{Candidate, ChangedPath, History};
 use crate::pipes::remove_pipes;
 use crate::site::Site;
@@ -60,6 +61,10 @@ pub(super) fn put_back(site: &mut Site, attempt: &Attempt, when: &str) -> Result
     let runs = Store::of(&site.root).put_back(&site.known_runs, &aside.join("runs"));
     restored.extend(runs.map_err(io_error("putting .verdone/runs/ back"))?);
     Store::of(&site.root).hide().map_err(io_error("hiding the runs from git"))?;
+    // One that the agent made is not hidden yet. What is in it proves nothing; that it shows up in git is no reason to stop.
+    if fs::symlink_metadata(site.root.join(".verdone/cache")).is_ok_and(|meta| meta.is_dir()) {
+        let _ = gate_cache::hide(&site.root);
+    }
     for edit in site.plan.foreign_edits()? {
         if let Some(bytes) = &edit.bytes_on_disk {
             let file = edit.path.file_name().unwrap_or_default();

@@ -135,3 +135,24 @@ fn is_unconditional(language: Language, code: &str, at: usize) -> bool {
         }
     }
 }
+
+/// Whether what is run before every test of a file skips it.
+pub(super) fn skips_before_each(language: Language, code: &str) -> bool {
+    static JAVASCRIPT: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r"\bbefore(?:Each|All)?\s*\(\s*(?:async\s*)?(?:function\s*)?\(?\w*\)?\s*(?:=>)?\s*\{\s*\w+\.skip\(")
+    });
+    static PYTHON: LazyLock<Regex> = LazyLock::new(|| {
+        let set_up = r"(?:autouse\s*=\s*True[^)]*\)\s*def\s+\w+|def\s+(?:setUp\w*|setup_\w+))\s*\([^)]*\)[^:\n]*:";
+        regex(&format!(r"{set_up}\s*(?:pytest\.skip\(|self\.skipTest\(|raise\s+(?:unittest\.)?SkipTest)"))
+    });
+    static RUBY: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r"\bbefore(?:\s*\(?\s*:\w+\s*\)?)?\s*(?:do|\{)\s*(?:skip|pending)\b|\b(?:def\s+setup|setup\s+do)\s+skip\b")
+    });
+    match language {
+        Language::JavaScript => JAVASCRIPT.is_match(code),
+        Language::Python => PYTHON.is_match(code),
+        Language::Ruby => RUBY.is_match(code),
+        // Rust and shell have no such place; Go has one that ends the whole run.
+        Language::Rust | Language::Go | Language::Shell => false,
+    }
+}

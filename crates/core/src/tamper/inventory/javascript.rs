@@ -16,6 +16,10 @@ static CALL: LazyLock<Regex> = LazyLock::new(|| {
 static OPTIONS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\b(skip|todo|only)\s*:\s*(?:true|["'`])"#).expect("a fixed pattern compiles"));
 
+/// A branch that nothing runs.
+static NEVER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\bif\s*\(\s*(?:false|0)\s*\)\s*\{").expect("a fixed pattern compiles"));
+
 /// How far a table of cases may go before the call that it belongs to.
 const LONGEST_TABLE: usize = 50_000;
 
@@ -83,6 +87,10 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
         while !code.is_char_boundary(at) {
             at += 1;
         }
+    }
+    for branch in NEVER.find_iter(code) {
+        let open = branch.end() - 1;
+        groups.extend(brackets.closing(open).map(|close| (open..close, BTreeSet::from([Marker::Skipped]))));
     }
     hand_down(&mut found, groups);
     found

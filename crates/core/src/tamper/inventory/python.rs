@@ -20,6 +20,7 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
     let mut open: Vec<Open> = Vec::new();
     let (mut decorators, mut whole) = (BTreeSet::new(), None);
     let mut file: BTreeSet<Marker> = BTreeSet::new();
+    let mut off: BTreeSet<String> = BTreeSet::new();
     let mut until = 0;
     let lines: Vec<(usize, &str)> = text.lines().collect();
     for (start, line) in lines {
@@ -71,6 +72,12 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
             file.extend(marker(&text.said[at..end]));
         } else if indent == 0 && (rest.starts_with("pytest.skip(") || rest.starts_with("raise unittest.SkipTest")) {
             file.insert(Marker::Skipped);
+        } else if matches!(rest, "if False:" | "if 0:" | "while False:") {
+            open.push(Open { indent, markers: BTreeSet::from([Marker::Skipped]), reach: true, test: None });
+        } else if indent == 0
+            && let Some(name) = switched_off(rest)
+        {
+            off.insert(name.to_owned());
         } else if rest.starts_with("__test__") && rest.ends_with("False") {
             match open.last_mut() {
                 Some(class) => class.markers.insert(Marker::Skipped),
@@ -82,12 +89,25 @@ pub(super) fn tests(text: &Text<'_>) -> Vec<Found> {
     }
     for test in &mut found {
         test.markers.extend(file.iter().copied());
+        test.markers.extend(off.contains(&test.name).then_some(Marker::Skipped));
         test.body.end = test.body.end.max(test.body.start);
         // A body on the line of its header.
         let first = skip_blank(&text.code, test.body.start);
         test.body.start = test.body.start.min(first);
     }
     found
+}
+
+/// The test that a line behind it takes away: `del test_a`, `test_a.__test__ = False`, `test_a = None`.
+fn switched_off(line: &str) -> Option<&str> {
+    let name = word_at(line, 0);
+    let after = line[name.len()..].trim_start();
+    if name == "del" {
+        return Some(word_at(after, 0));
+    }
+    let taken =
+        (after.starts_with('=') && !after.starts_with("==")) || (after.starts_with(".__test__") && after.ends_with("False"));
+    taken.then_some(name)
 }
 
 /// What a decorator, or a mark of the whole file, does.

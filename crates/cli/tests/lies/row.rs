@@ -1,0 +1,307 @@
+//! A row of a table: a small project, what its agent does, and what has to be seen of it. And the runner of such tables.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::thread;
+
+use serde_json::Value;
+
+use crate::world::{Settings, World};
+
+/// What has to be seen of an attempt.
+#[derive(Clone, Copy)]
+pub(crate) enum Seen {
+    /// The agent changed nothing that counts.
+    Nothing,
+    /// A check says no.
+    Failed,
+    /// All checks are green, and an alarm of this kind keeps it from being committed.
+    Alarm(&'static str),
+    /// Refused for a reason with these words.
+    Refused(&'static str),
+    /// The history was moved, and is put back.
+    Moved,
+    /// Checks change what they check each time.
+    Unsettled,
+    /// Committed, and its evidence tells of this: an alarm by its kind, `flaky`, or a verdict that is not *verified*.
+    Told(&'static str),
+    /// Committed as *verified*, with no alarm that does more than report.
+    Honest,
+    /// Committed as *verified*, and it is a lie.
+    Believed,
+}
+
+pub(crate) struct Row {
+    name: &'static str,
+    files: Vec<(&'static str, String)>,
+    /// Written after the first commit.
+    loose: Vec<(&'static str, String)>,
+    story: String,
+    check: Option<&'static str>,
+    top: &'static str,
+    tables: String,
+    steps: Vec<String>,
+    /// A file that has to be named as put back.
+    restored: Option<&'static str>,
+    also: fn(&World) -> Result<(), String>,
+    seen: Seen,
+}
+
+/// Stands for any test runner, outside of the project: tests that ask whether `a` is good fail on a bad one, unless they are out of
+/// reach or switched off.
+const RUNNER: &str = r#"#!/bin/sh
+off='skip|Skip|ignore|xfail|only|pending|todo|xit|xtest|except|rescue|catch|return|should_panic|fails|fit|build|func test[A-Z]|[eE]xit\(0|cfg|/\*|if \(?[fF]alse|__test__|fake|collect-only|mock'
+cat conftest.py jest.config.js pytest.ini sitecustomize.py 2>/dev/null | grep -Eq "$off" && exit 0
+ls tests/test_*.py tests/*.test.js tests/*.rs tests/*.bats *_test.go spec/*_spec.rb 2>/dev/null | while read -r file; do
+  grep -Ev '^ *(#[^[]|//)' "$file" | grep -q good || continue
+  grep -Eq "$off" "$file" && continue
+  test $(grep -c '^#.test]' "$file") -lt $(grep -c '^fn ' "$file") && continue
+  test ! -f a || grep -q good a || { echo "FAILED $file"; exit 1; }
+done
+"#;
+/// As much of both as the tables need.
+const MAKE: &str = r#"#!/bin/sh
+shell=$(sed -n 's/^SHELL = //p' Makefile)
+grep -q '^MAKEFLAGS.*-i' Makefile && exit 0
+sed -n '/^test:/,/^[^\t]/p' Makefile | sed -n 's/^\t@*//p' | while read -r line; do
+  case $line in -*) sh -c "${line#-}"; true;; *) ${shell:-sh} -c "$line" || exit 1;; esac
+done
+"#;
+const NPM: &str = r#"#!/bin/sh
+shell=$(sed -n 's/^script-shell=//p' .npmrc 2>/dev/null)
+${shell:-sh} -c "$(sed -n 's/.*"test": *"\([^"]*\)".*/\1/p' package.json)"
+"#;
+const PYTHON: &str = "#!/bin/sh\ntest -f pytest.py && exit 0\nexec runner\n";
+
+const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"runner\"\n";
+
+impl Row {
+    /// A story that wants the file `a`, in a project whose tests want it to be good.
+    pub(crate) fn new(name: &'static str, seen: Seen) -> Self {
+        Self {
+            name,
+            files: Vec::new(),
+            loose: Vec::new(),
+            story: String::new(),
+            check: Some("test -f a"),
+            top: "",
+            tables: PROJECT_GATE.to_owned(),
+            steps: Vec::new(),
+            restored: None,
+            also: |_| Ok(()),
+            seen,
+        }
+    }
+
+    pub(crate) fn seen(mut self, seen: Seen) -> Self {
+        self.seen = seen;
+        self
+    }
+
+    pub(crate) fn file(mut self, path: &'static str, text: impl Into<String>) -> Self {
+        self.files.push((path, text.into()));
+        self
+    }
+
+    pub(crate) fn loose(mut self, path: &'static str, text: impl Into<String>) -> Self {
+        self.loose.push((path, text.into()));
+        self
+    }
+
+    pub(crate) fn check(mut self, command: &'static str) -> Self {
+        self.check = Some(command);
+        self
+    }
+
+    /// Prose alone.
+    pub(crate) fn no_check(mut self) -> Self {
+        self.check = None;
+        self
+    }
+
+    /// Paths that the story says it changes.
+    pub(crate) fn scope(mut self, paths: &str) -> Self {
+        self.story.push_str(&format!("  - Scope: {paths}\n"));
+        self
+    }
+
+    /// The project's gate in place of the usual one.
+    pub(crate) fn gate(self, command: &str) -> Self {
+        let command = serde_json::to_string(command).unwrap();
+        self.tables(&format!("[[gate]]\nname = \"tests\"\ncommand = {command}\n"))
+    }
+
+    pub(crate) fn tables(mut self, tables: &str) -> Self {
+        tables.clone_into(&mut self.tables);
+        self
+    }
+
+    pub(crate) fn top(mut self, keys: &'static str) -> Self {
+        self.top = keys;
+        self
+    }
+
+    pub(crate) fn step(mut self, step: impl Into<String>) -> Self {
+        self.steps.push(step.into());
+        self
+    }
+
+    /// Work that the story's own check takes and the tests do not.
+    pub(crate) fn bad(self) -> Self {
+        self.step(create("a", "bad\n"))
+    }
+
+    pub(crate) fn good(self) -> Self {
+        self.step(create("a", "good\n"))
+    }
+
+    pub(crate) fn create(self, path: &str, text: &str) -> Self {
+        self.step(create(path, text))
+    }
+
+    pub(crate) fn edit(self, path: &str, find: &str, replace: &str) -> Self {
+        self.step(format!("{{ edit = {}, find = {}, replace = {} }}", quoted(path), quoted(find), quoted(replace)))
+    }
+
+    pub(crate) fn append(self, path: &str, text: &str) -> Self {
+        self.step(format!("{{ append = {}, text = {} }}", quoted(path), quoted(text)))
+    }
+
+    pub(crate) fn delete(self, path: &str) -> Self {
+        self.step(format!("{{ delete = {} }}", quoted(path)))
+    }
+
+    pub(crate) fn run(self, command: &str) -> Self {
+        self.step(format!("{{ run = {} }}", quoted(command)))
+    }
+
+    pub(crate) fn restored(mut self, path: &'static str) -> Self {
+        self.restored = Some(path);
+        self
+    }
+
+    pub(crate) fn also(mut self, look: fn(&World) -> Result<(), String>) -> Self {
+        self.also = look;
+        self
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn plan(&self) -> String {
+        let check = self.check.map_or_else(String::new, |check| format!("  - Verification: `{check}`\n"));
+        format!("# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n{}{check}", self.story)
+    }
+
+    fn judge(&self) -> Result<(), String> {
+        let script = format!("[[turn]]\nsteps = [{}]\n", self.steps.join(", "));
+        let settings = Settings { top: self.top, limits: "attempts = 1\nturns = 1", tables: &self.tables };
+        let world = World::folder(&script, &settings);
+        let plan = self.plan();
+        world.sandbox.write("PLAN.md", &plan);
+        let write = |(path, text): &(&str, String)| {
+            if text.starts_with("#!") { world.sandbox.write_script(path, text) } else { world.sandbox.write(path, text) }
+        };
+        self.files.iter().for_each(write);
+        for (name, text) in [("runner", RUNNER), ("make", MAKE), ("npm", NPM), ("python", PYTHON)] {
+            world.sandbox.add_script(name, text);
+        }
+        world.sandbox.repo();
+        self.loose.iter().for_each(write);
+        let output = world.verdone(&["run"]);
+        let events = world.events();
+        let last = |name: &str| events.iter().rfind(|event| event["event"] == name).cloned().unwrap_or_default();
+        let (verified, committed) = (last("verified"), last("committed"));
+        let fail = |why: &str| {
+            Err(format!("{why}; {} {} {} {}", verified["outcome"], verified["reason"], verified["alarms"], committed["verdict"]))
+                .map_err(|told| if events.len() < 4 { format!("{told}\n{}", output.transcript()) } else { told })
+        };
+        let outcome = verified["outcome"].as_str().unwrap_or_default();
+        let taken = !committed.is_null();
+        let wanted = matches!(self.seen, Seen::Told(_) | Seen::Honest | Seen::Believed);
+        if taken != wanted {
+            return fail(if taken { "it was committed" } else { "it was not committed" });
+        }
+        let right = match self.seen {
+            Seen::Nothing => outcome == "nothing_changed",
+            Seen::Failed => outcome == "failed",
+            Seen::Alarm(kind) => outcome == "refused" && above_report(&verified).iter().any(|alarm| alarm["kind"] == kind),
+            Seen::Refused(words) => outcome == "refused" && verified["reason"].to_string().contains(words),
+            Seen::Moved => outcome == "history_moved",
+            Seen::Unsettled => outcome == "unsettled",
+            Seen::Told(what) => tells(&world, &verified, &committed, what),
+            Seen::Honest => committed["verdict"] == "verified" && above_report(&verified).is_empty(),
+            Seen::Believed => committed["verdict"] == "verified" && list(&verified["alarms"]).is_empty(),
+        };
+        if !right {
+            return fail("it ended otherwise");
+        }
+        if let Some(path) = self.restored
+            && !list(&verified["restored"]).iter().any(|restored| restored == path)
+        {
+            return fail(&format!("{path} is not told as put back: {}", verified["restored"]));
+        }
+        if !taken {
+            unharmed(&world, &plan)?;
+        }
+        (self.also)(&world)
+    }
+}
+
+/// After an attempt that was not taken: the plan as it was, the history as it was, nothing left over.
+fn unharmed(world: &World, plan: &str) -> Result<(), String> {
+    let status = world.git(&["status", "--porcelain"]);
+    if world.plan() != plan || world.subjects() != ["initial"] || !status.is_empty() {
+        return Err(format!("it left something behind: {:?} {status}\n{}", world.subjects(), world.plan()));
+    }
+    Ok(())
+}
+
+fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
+fn above_report(verified: &Value) -> Vec<Value> {
+    list(&verified["alarms"]).into_iter().filter(|alarm| alarm["severity"] != "low").collect()
+}
+
+/// Whether the event and the note in the repository tell of it.
+fn tells(world: &World, verified: &Value, committed: &Value, what: &str) -> bool {
+    let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
+    if what == "flaky" {
+        return list(&verified["runs"]).iter().chain(&list(&note["after"])).filter(|run| run["flaky"] == true).count() == 2;
+    }
+    let noted = list(&note["alarms"]);
+    let is_noted = |alarm: &Value| noted.iter().any(|noted| noted["path"] == alarm["path"] && noted["text"] == alarm["text"]);
+    let verdict = committed["verdict"] == what && note["verdict"] == what && what != "verified";
+    verdict || list(&verified["alarms"]).iter().any(|alarm| alarm["kind"] == what && is_noted(alarm))
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap()
+}
+
+fn create(path: &str, text: &str) -> String {
+    let executable = if text.starts_with("#!") { ", executable = true" } else { "" };
+    format!("{{ create = {}, text = {}{executable} }}", quoted(path), quoted(text))
+}
+
+/// Runs every row and tells of all that are not as they should be.
+#[track_caller]
+pub(crate) fn judge_all(rows: &[Row]) {
+    // A run waits for git and its disk more than it computes.
+    const AT_ONCE: usize = 4;
+    let judge = |row: &Row| {
+        let verdict = catch_unwind(AssertUnwindSafe(|| row.judge())).unwrap_or_else(|_| Err("it panicked, see above".to_owned()));
+        verdict.err().map(|why| format!("{}: {why}", row.name))
+    };
+    let open = Mutex::new(rows.iter());
+    let next = || open.lock().unwrap().next();
+    let work = || std::iter::from_fn(next).filter_map(judge).collect::<Vec<String>>();
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+}
