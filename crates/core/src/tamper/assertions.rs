@@ -14,6 +14,15 @@ pub(super) struct Asserted {
     pub(super) constant: u32,
     /// Calls of functions that may assert, by their names.
     pub(super) helpers: u32,
+    /// Calls of functions of its file that do assert.
+    pub(super) local: u32,
+}
+
+impl Asserted {
+    /// Everything that may fail.
+    pub(super) fn all(self) -> u32 {
+        self.real + self.helpers + self.local
+    }
 }
 
 fn regex(pattern: &str) -> Regex {

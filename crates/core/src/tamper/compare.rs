@@ -75,7 +75,7 @@ fn pair<'a>(old: &'a [Inventory], new: &'a [Inventory], found: &mut Findings<'_>
             open.entry(key(it)).or_default().push(at);
         }
         for (at, before) in old.iter().enumerate() {
-            if taken_old[at] || (number == 2 && before.test.asserted.real + before.test.asserted.helpers == 0) {
+            if taken_old[at] || (number == 2 && before.test.asserted.all() == 0) {
                 continue;
             }
             let Some(candidates) = open.get_mut(&key(before)) else { continue };
@@ -109,8 +109,10 @@ impl Findings<'_> {
             let (kind, severity, why) = match marker {
                 Marker::Skipped => (AlarmKind::TestSkipped, Severity::High, ""),
                 // A condition became another condition: what it is, a machine cannot weigh.
-                Marker::SkippedIf if old.markers.contains(&Marker::Skipped) => continue,
+                Marker::SkippedIf | Marker::SkippedElsewhere if old.markers.contains(&Marker::Skipped) => continue,
+                Marker::SkippedElsewhere if old.markers.contains(&Marker::SkippedIf) => continue,
                 Marker::SkippedIf => (AlarmKind::TestSkipped, Severity::Medium, "under a condition"),
+                Marker::SkippedElsewhere => (AlarmKind::TestSkipped, Severity::Low, "on other platforms"),
                 Marker::Only => (AlarmKind::TestFocused, Severity::High, ""),
                 Marker::ExpectedToFail if same_body => (AlarmKind::TestInverted, Severity::High, "its body is the same"),
                 Marker::ExpectedToFail => (AlarmKind::TestInverted, Severity::Low, ""),
@@ -121,7 +123,9 @@ impl Findings<'_> {
         }
         let (had, has) = (old.asserted, new.asserted);
         let skipped = new.markers.contains(&Marker::Skipped);
-        if had.real > 0 && has.real == 0 && !skipped {
+        // What it called before proves nothing about what it asserted itself.
+        let handed_over = has.local > had.local;
+        if had.real > 0 && has.real == 0 && !skipped && !handed_over {
             if has.constant > 0 && has.constant >= has.helpers.saturating_sub(has.constant) {
                 self.add(AlarmKind::TestWeakened, Severity::High, file, "asserts only what is always true", new);
             } else if has.helpers == 0 {
@@ -135,7 +139,7 @@ impl Findings<'_> {
                 "asserts what is always true in place of what was asserted",
                 new,
             );
-        } else if has.real + has.helpers < (had.real + had.helpers).div_ceil(2) && had.real >= 4 && !skipped {
+        } else if has.all() < had.all().div_ceil(2) && had.real >= 4 && !skipped {
             self.add(AlarmKind::TestWeakened, Severity::Low, file, "asserts less than half of what it did", new);
         }
     }
@@ -146,13 +150,15 @@ impl Findings<'_> {
         let mut fresh: HashMap<usize, usize> = HashMap::new();
         // What new and changed tests say, for each language.
         let mut said: HashMap<Option<Language>, HashSet<u64>> = HashMap::new();
-        for it in added.iter().filter(|it| it.test.reach && it.test.asserted.real + it.test.asserted.helpers > 0) {
+        for it in added.iter().filter(|it| it.test.reach && it.test.asserted.all() > 0) {
             *fresh.entry(it.file).or_default() += 1;
             said.entry(self.files[it.file].language).or_default().extend(&it.test.tokens);
         }
         let successors: Vec<Successor> = added
             .iter()
-            .filter(|it| it.test.reach && it.test.asserted.real > 0 && !it.test.markers.contains(&Marker::Skipped))
+            .filter(|it| {
+                it.test.reach && it.test.asserted.real + it.test.asserted.local > 0 && !it.test.markers.contains(&Marker::Skipped)
+            })
             .take(MOST_SUCCESSORS)
             .map(|it| Successor { file: it.file, language: self.files[it.file].language, words: words_of(&it.test.name) })
             .collect();
@@ -196,9 +202,12 @@ impl Findings<'_> {
             let values = r"(?m)^(?:export\s+)?(?:const|static|pub const)\s+([A-Za-z_]\w{3,})";
             Regex::new(&format!("{words}|{values}")).expect("a fixed pattern compiles")
         });
+        static TESTS: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"#\[cfg\(test\)\]\s*(?:pub(?:\(\w+\))?\s+)?mod\s+\w+\s*\{").expect("a fixed pattern compiles")
+        });
         // Helpers of tests that lie in the file itself do not count: they go with the tests.
         let names = |text: &str| -> BTreeSet<String> {
-            let text = text.split("#[cfg(test)]").next().unwrap_or(text);
+            let text = TESTS.find(text).map_or(text, |tests| &text[..tests.start()]);
             let name = |found: regex::Captures<'_>| found.get(1).or_else(|| found.get(2)).map(|name| name.as_str().to_owned());
             DEFINED.captures_iter(text).filter_map(name).collect()
         };
@@ -220,7 +229,7 @@ impl Findings<'_> {
         for it in added {
             if it.test.markers.contains(&Marker::Only) {
                 self.add(AlarmKind::TestFocused, Severity::High, it.file, "", it.test);
-            } else if it.test.reach && it.test.asserted.real == 0 && it.test.asserted.constant > 0 {
+            } else if it.test.reach && it.test.asserted.real + it.test.asserted.local == 0 && it.test.asserted.constant > 0 {
                 self.add(AlarmKind::TestWeakened, Severity::Low, it.file, "new, and asserts only what is always true", it.test);
             } else if it.test.markers.contains(&Marker::Skipped) || it.test.markers.contains(&Marker::EarlyReturn) {
                 self.add(AlarmKind::TestSkipped, Severity::Low, it.file, "new", it.test);
@@ -231,6 +240,13 @@ impl Findings<'_> {
     /// Files of tests that no module declares any more.
     fn judge_modules(&mut self, old: &[Inventory], new: &[Inventory]) {
         let declared: BTreeSet<&String> = new.iter().flat_map(|inventory| &inventory.modules).collect();
+        for (file, (before, after)) in old.iter().zip(new).enumerate() {
+            for name in after.conditional.difference(&before.conditional).filter(|name| before.modules.contains(*name)) {
+                let entry =
+                    self.alarms.entry((AlarmKind::TestSkipped, Severity::Medium, file, "the module is under a condition"));
+                entry.or_default().push((0, name.clone()));
+            }
+        }
         for (file, inventory) in old.iter().enumerate().filter(|(file, _)| self.files[*file].new.is_some()) {
             for name in inventory.modules.iter().filter(|name| !declared.contains(name)) {
                 let ends = [format!("{name}.rs"), format!("{name}/mod.rs")];
@@ -306,7 +322,7 @@ impl Findings<'_> {
 
 /// Whether it tested something before.
 fn counts(test: &Test) -> bool {
-    !test.markers.contains(&Marker::Skipped) && test.asserted.real + test.asserted.helpers > 0
+    !test.markers.contains(&Marker::Skipped) && test.asserted.all() > 0
 }
 
 /// A new test that may stand for one that is gone.

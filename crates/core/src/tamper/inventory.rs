@@ -2,6 +2,7 @@
 
 mod body;
 mod go;
+mod helpers;
 mod javascript;
 mod python;
 mod ruby;
@@ -24,6 +25,8 @@ pub(super) enum Marker {
     Skipped,
     /// Under a condition.
     SkippedIf,
+    /// Under a condition that does not hold where stories are built.
+    SkippedElsewhere,
     /// It alone, or its group alone, runs.
     Only,
     ExpectedToFail,
@@ -52,6 +55,8 @@ pub(super) struct Inventory {
     pub(super) tests: Vec<Test>,
     /// Modules of tests that this file declares and other files hold.
     pub(super) modules: BTreeSet<String>,
+    /// Of those, the ones under a condition.
+    pub(super) conditional: BTreeSet<String>,
 }
 
 /// A test as a language's reader finds it.
@@ -97,8 +102,8 @@ pub(super) fn inventory(language: Language, path: &str, text: &str) -> Inventory
     let mut inventory = Inventory::default();
     let found = match language {
         Language::Rust => {
-            let (found, modules) = rust::tests(&text);
-            inventory.modules = modules;
+            let (found, modules, conditional) = rust::tests(&text);
+            (inventory.modules, inventory.conditional) = (modules, conditional);
             found
         }
         Language::JavaScript => javascript::tests(&text),
@@ -107,17 +112,21 @@ pub(super) fn inventory(language: Language, path: &str, text: &str) -> Inventory
         Language::Ruby => ruby::tests(&text),
         Language::Shell => shell::tests(&text),
     };
-    inventory.tests = found.into_iter().map(|found| finish(language, &text, &source, found)).collect();
+    let asserting = if found.is_empty() { BTreeSet::new() } else { helpers::asserting(language, &text) };
+    inventory.tests = found.into_iter().map(|found| finish(language, &text, &source, &asserting, found)).collect();
     if body::skips_before_each(language, &text.code) {
         inventory.tests.iter_mut().for_each(|test| test.markers.extend([Marker::Skipped]));
     }
     inventory
 }
 
-fn finish(language: Language, text: &Text<'_>, source: &Source<'_>, found: Found) -> Test {
+fn finish(language: Language, text: &Text<'_>, source: &Source<'_>, asserting: &BTreeSet<String>, found: Found) -> Test {
     let code = &text.code[found.body.clone()];
     let said = &text.said[found.body.clone()];
-    let (asserted, first) = assertions::count(language, code, said);
+    let (mut asserted, first) = assertions::count(language, code, said);
+    if !asserting.is_empty() {
+        asserted.local = helpers::calls(language, code).filter(|name| asserting.contains(*name)).count() as u32;
+    }
     let mut markers = found.markers;
     markers.extend(body::markers(language, code, first, asserted));
     let tokens = tokens_of(source, found.body.clone());

@@ -480,9 +480,29 @@ impl<'a> Look<'a> {
         {
             return Some(self.alarm(AlarmKind::GateDefused, Severity::High, None, &format!("gone: {}", line.trim())));
         }
-        if let Some(line) = removed.first() {
+        let grown = |line: &&&str| added().any(|now| grows(line, now));
+        if let Some(line) = removed.iter().find(|line| !grown(line)) {
             return Some(self.alarm(AlarmKind::GateChanged, Severity::Medium, None, &format!("was: {}", line.trim())));
         }
         added().next().map(|line| self.alarm(AlarmKind::GateChanged, Severity::Low, place(line), line))
     }
+}
+
+/// Whether a line of a script is the same with more in its list: steps, packages, files. What a runner of tests is given besides may
+/// be a filter, and then it does less.
+fn grows(before: &str, after: &str) -> bool {
+    static LIST: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\s*(?:local\s+|readonly\s+)?\w+\+?=\(").expect("a fixed pattern compiles"));
+    static PLAIN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(?:\w|\$\w)[\w.:/@=+-]*$").expect("a fixed pattern compiles"));
+    let words = |line: &'_ str| -> Vec<String> {
+        line.split([' ', '\t', '"', '\'', '(', ')']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let (old, new) = (words(before), words(after));
+    let list = LIST.is_match(before) && LIST.is_match(after);
+    if switches::is_test_command(before) || !(list || old.len() >= 3 && new.iter().take(2).eq(old.iter().take(2))) {
+        return false;
+    }
+    let mut left = old.iter().peekable();
+    let mut more = new.iter().filter(|word| left.next_if_eq(word).is_none());
+    more.all(|word| PLAIN.is_match(word)) && left.peek().is_none()
 }

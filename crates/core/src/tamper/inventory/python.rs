@@ -1,6 +1,9 @@
 //! Python: functions whose name begins with `test`, in the manner of pytest and unittest.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::{Brackets, Found, Marker, Text, indent_of, skip_blank, word_at};
 
@@ -112,8 +115,14 @@ fn switched_off(line: &str) -> Option<&str> {
 
 /// What a decorator, or a mark of the whole file, does.
 fn marker(said: &str) -> Option<Marker> {
+    static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
+        let platform = r#"sys\.platform\s*==\s*["']win32["']|os\.name\s*==\s*["']nt["']|sys\.platform\.startswith\(["']win["']\)|platform\.system\(\)\s*==\s*["']Windows["']"#;
+        Regex::new(&format!(r"skip[iI]f\(\s*(?:{platform})\s*[,)]")).expect("a fixed pattern compiles")
+    });
     let has = |word: &str| said.contains(word);
-    if has("skipif") || has("skipIf") || has("skipUnless") {
+    if ELSEWHERE.is_match(said) {
+        Some(Marker::SkippedElsewhere)
+    } else if has("skipif") || has("skipIf") || has("skipUnless") {
         Some(Marker::SkippedIf)
     } else if has("mark.skip") || has("unittest.skip") || said.starts_with("@skip") || has("disabled") {
         Some(Marker::Skipped)

@@ -7,9 +7,11 @@ use super::{Brackets, Found, Marker, Text, hand_down, skip_blank, word_at};
 const TEST_ATTRIBUTES: [&str; 7] =
     ["test", "rstest", "test_case", "quickcheck", "wasm_bindgen_test", "parameterized", "sqlx_test"];
 
-pub(super) fn tests(text: &Text<'_>) -> (Vec<Found>, BTreeSet<String>) {
+/// The tests, the modules of tests that other files hold, and which of those are under a condition.
+pub(super) fn tests(text: &Text<'_>) -> (Vec<Found>, BTreeSet<String>, BTreeSet<String>) {
     let brackets = Brackets::of(&text.code);
-    let (mut found, mut modules, mut groups) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let (mut found, mut groups) = (Vec::new(), Vec::new());
+    let (mut modules, mut conditional) = (BTreeSet::new(), BTreeSet::new());
     let mut file: BTreeSet<Marker> = BTreeSet::new();
     let mut attributes: Vec<&str> = Vec::new();
     let (mut at, mut whole) = (0, 0);
@@ -33,7 +35,12 @@ pub(super) fn tests(text: &Text<'_>) -> (Vec<Found>, BTreeSet<String>) {
                         attributes.clear();
                     }
                     Some(Item::Declares(name, after)) => {
-                        modules.extend(is_test_module(&name, &attributes).then_some(name));
+                        if is_test_module(&name, &attributes) {
+                            let on_condition =
+                                attributes.iter().any(|attribute| cfg_marker(attribute) == Some(Marker::SkippedIf));
+                            conditional.extend(on_condition.then(|| name.clone()));
+                            modules.insert(name);
+                        }
                         attributes.clear();
                         at = after;
                     }
@@ -74,7 +81,7 @@ pub(super) fn tests(text: &Text<'_>) -> (Vec<Found>, BTreeSet<String>) {
     }
     groups.push((0..code.len(), file));
     hand_down(&mut found, groups);
-    (found, modules)
+    (found, modules, conditional)
 }
 
 /// Words between an attribute and what it belongs to.
@@ -128,7 +135,11 @@ fn marker(attribute: &str) -> Option<Marker> {
     match path_of(attribute) {
         "ignore" => Some(Marker::Skipped),
         "should_panic" => Some(Marker::ExpectedToFail),
-        "cfg_attr" if attribute.contains("ignore") => Some(Marker::SkippedIf),
+        "cfg_attr" if attribute.contains("ignore") => {
+            let condition = attribute.split_once('(').and_then(|(_, rest)| rest.rsplit_once(',')).map_or("", |(first, _)| first);
+            let elsewhere = ELSEWHERE.contains(&plain(condition).split(",ignore").next().unwrap_or_default());
+            Some(if elsewhere { Marker::SkippedElsewhere } else { Marker::SkippedIf })
+        }
         _ => None,
     }
 }
@@ -138,7 +149,15 @@ fn cfg_marker(attribute: &str) -> Option<Marker> {
     if path_of(attribute) != "cfg" {
         return None;
     }
-    let condition: String = attribute.chars().filter(|c| !c.is_whitespace()).collect();
+    let condition = plain(attribute);
+    let only = condition.strip_prefix("cfg(").and_then(|rest| rest.strip_suffix(')')).unwrap_or_default();
+    // `all(test, unix)` says of tests what `unix` does.
+    let only = only.strip_prefix("all(test,").and_then(|rest| rest.strip_suffix(')')).unwrap_or(only);
+    if only.strip_prefix("not(").and_then(|rest| rest.strip_suffix(')')).is_some_and(|not| ELSEWHERE.contains(&not))
+        || HERE.contains(&only)
+    {
+        return Some(Marker::SkippedElsewhere);
+    }
     match condition.as_str() {
         "cfg(test)" => None,
         "cfg(any())" | "cfg(FALSE)" | "cfg(false)" | "cfg(not(test))" => Some(Marker::Skipped),
@@ -147,8 +166,28 @@ fn cfg_marker(attribute: &str) -> Option<Marker> {
     }
 }
 
+/// Where stories are not built, and what holds wherever they are.
+const ELSEWHERE: [&str; 7] = [
+    "windows",
+    "miri",
+    "target_os=\"windows\"",
+    "target_family=\"windows\"",
+    "target_family=\"wasm\"",
+    "target_arch=\"wasm32\"",
+    "target_os=\"emscripten\"",
+];
+const HERE: [&str; 3] = ["unix", "target_family=\"unix\"", "panic=\"unwind\""];
+
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
 fn is_test_module(name: &str, attributes: &[&str]) -> bool {
-    name.contains("test") || attributes.iter().any(|attribute| attribute.replace(' ', "") == "cfg(test)")
+    let for_tests = |attribute: &&str| {
+        let attribute = plain(attribute);
+        (attribute == "cfg(test)" || attribute.starts_with("cfg(all(test,")) && cfg_marker(&attribute) != Some(Marker::Skipped)
+    };
+    name.contains("test") || attributes.iter().any(for_tests)
 }
 
 fn is_word(byte: u8) -> bool {
