@@ -494,12 +494,20 @@ fn grows(before: &str, after: &str) -> bool {
     static LIST: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\s*(?:local\s+|readonly\s+)?\w+\+?=\(").expect("a fixed pattern compiles"));
     static PLAIN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(?:\w|\$\w)[\w.:/@=+-]*$").expect("a fixed pattern compiles"));
+    // What decides, or hands on what was decided, is no list.
+    static DECIDES: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = r"[|&;<>]|^\s*(?:if|elif|while|until|case|test|return|exit|grep|diff|cmp|!|\[)(?:\s|\[)";
+        Regex::new(pattern).expect("a fixed pattern compiles")
+    });
     let words = |line: &'_ str| -> Vec<String> {
         line.split([' ', '\t', '"', '\'', '(', ')']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
     let (old, new) = (words(before), words(after));
     let list = LIST.is_match(before) && LIST.is_match(after);
-    if switches::is_test_command(before) || !(list || old.len() >= 3 && new.iter().take(2).eq(old.iter().take(2))) {
+    if DECIDES.is_match(before)
+        || switches::is_test_command(before)
+        || !(list || old.len() >= 3 && new.iter().take(2).eq(old.iter().take(2)))
+    {
         return false;
     }
     let mut left = old.iter().peekable();
