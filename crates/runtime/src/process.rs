@@ -32,7 +32,7 @@ pub(crate) use detached::{own_session, start_detached};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flow::Flow;
-pub use program::{check_program, program_exists};
+pub use program::{check_program, own_program, program_exists};
 pub use supervise::{Sweep, run, run_beside, run_beside_others};
 pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};
 

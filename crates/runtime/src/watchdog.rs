@@ -38,7 +38,7 @@ impl Watchdog {
     pub fn start(grace: Duration) -> io::Result<Starting> {
         process::let_orphans_go();
         let (reader, pipe) = io::pipe()?;
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(process::own_program()?);
         command.arg(ARGUMENT).arg(grace.as_millis().to_string());
         // It needs nothing, and with our environment it would look like something that the run left behind.
         command.current_dir("/").env_clear().envs(std::env::var_os(PROFILE).map(|file| (PROFILE, file)));

@@ -1,7 +1,7 @@
-//! Other work trees of the repository, in which the user goes on working with git.
+//! Others beside the run: work trees of the repository in which the user goes on working with git, an update of the program.
 
 use crate::signals::wait_for_file;
-use crate::world::{ONE, PATIENCE, World};
+use crate::world::{ONE, PATIENCE, TWO, VERDONE, World};
 
 const WAITS: &str = "[[turn]]\nsteps = [{ say = \"at work\" }, { run = \"until test -f ../tmp/end; do sleep 0.02; done\" }, { create = \"a\" }]\n";
 /// Holds the locks of its refs until it may go on.
@@ -32,4 +32,17 @@ fn a_slow_commit_in_another_work_tree_is_not_disturbed() {
     world.sandbox.write("../tmp/go", "");
     commit.wait(PATIENCE).assert_code(0);
     assert_eq!(world.git(&["log", "-1", "--format=%s", "other"]), "mine");
+}
+
+#[test]
+fn a_run_whose_program_is_replaced_meanwhile_goes_on() {
+    let update = "{ run = 'cp ../tmp/verdone ../tmp/new && mv ../tmp/new ../tmp/verdone' }";
+    let script = format!(
+        "[[turn]]\nstory = \"US-001\"\nsteps = [{update}, {{ create = \"a\" }}]\n[[turn]]\nstory = \"US-002\"\nsteps = [{{ create = \"b\" }}]\n"
+    );
+    let world = World::new(TWO, &script);
+    let program = world.sandbox.path("../tmp/verdone");
+    std::fs::copy(VERDONE, &program).unwrap();
+    world.sandbox.verdone(&program, ["run"]).assert_code(0);
+    assert_eq!(world.subjects().len(), 3, "{:?}", world.subjects());
 }

@@ -24,7 +24,7 @@ use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
 use super::{TurnRequest, TurnResult, lasting_environment};
 use crate::hook::{Guard, PLANNING, TurnOf};
 use crate::output::{Capture, create_fresh};
-use crate::process::{Flow, Moment};
+use crate::process::{Flow, Moment, own_program};
 use crate::signal::Signals;
 use crate::store::SessionLock;
 
@@ -274,7 +274,7 @@ impl Claude {
         signals: &Signals,
     ) -> Result<Client, ClientError> {
         let config = &request.agent.claude;
-        let program = std::env::current_exe().map_err(ClientError::Program)?;
+        let program = own_program().map_err(ClientError::Program)?;
         let env = || {
             let env = lasting_environment(request);
             if self.planning { env.with(PLANNING, "1") } else { env }

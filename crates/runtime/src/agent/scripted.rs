@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::process::{SHELL, Stdin};
+use crate::process::{SHELL, Stdin, own_program};
 
 pub use script::{Script, ScriptError};
 
@@ -74,7 +74,7 @@ pub fn play(script: &Path, place: &Whereabouts) -> ExitCode {
 }
 
 pub(super) fn start(script: &Path, prompt: &str) -> Result<(Vec<OsString>, Stdin), String> {
-    let exe = std::env::current_exe().map_err(|error| format!("this program's own file: {error}"))?;
+    let exe = own_program().map_err(|error| format!("this program's own file: {error}"))?;
     Ok((vec![exe.into(), ARGUMENT.into(), script.into()], Stdin::Bytes(prompt.as_bytes().to_vec())))
 }
 

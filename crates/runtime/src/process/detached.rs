@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::environment::is_removed;
+use super::program::own_program;
 
 /// Starts this program with other arguments. What it prints goes to the file, or nowhere. It has to call [`own_session`] first.
 pub(crate) fn start_detached(arguments: &[OsString], cwd: &Path, output: Option<std::fs::File>) -> io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::new(own_program()?);
     command.args(arguments).current_dir(cwd).stdin(Stdio::null());
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_removed(name)) {
         command.env_remove(name);

@@ -1,10 +1,23 @@
 //! Which program a command needs, and whether it is there: asked before a run starts.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use verdone_core::check::CommandSpec;
+
+/// This program's own file, as it was when that was first asked: one that is replaced during a run, by an update say, is found at its
+/// place, where the system only knows that the old one is gone.
+pub fn own_program() -> io::Result<PathBuf> {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(found.clone());
+    }
+    let found = std::env::current_exe()?;
+    Ok(FOUND.get_or_init(|| found).clone())
+}
 
 /// The program that a simple command starts with. None where only a shell could tell.
 pub fn check_program(command: &CommandSpec) -> Option<String> {
