@@ -36,7 +36,7 @@ pub(crate) struct LoopStartArgs {
     /// What it is about: told to the agent each time.
     #[arg(value_name = "TASK")]
     pub task: Option<String>,
-    /// Let the session go after N blocks; else `max_blocks` of [stop].
+    /// Let the session go after N blocks; else `stop.max_blocks` of the config.
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
     /// The plan to work off: a file, or a folder that holds one.

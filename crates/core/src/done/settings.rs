@@ -57,7 +57,7 @@ pub enum RalphState {
 pub struct OwnCondition {
     /// The name, as `require` and `verdone claim` spell it; unique.
     pub name: String,
-    /// Who proves it: "gate:<stage>", "git", "plan", "claim", "ci" or "judge".
+    /// Who proves it: "gate:STAGE", "git", "plan", "claim", "ci" or "judge".
     pub prover: String,
     /// Count it only for tasks of at least this complexity; 0 means for all.
     #[serde(default)]
