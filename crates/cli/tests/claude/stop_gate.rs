@@ -112,7 +112,7 @@ fn an_agent_that_starts_a_loop_arms_its_own_session_and_its_tasks_are_held_too()
         turns.iter().flat_map(verdone_testkit::model_server::Request::tool_results).map(|result| result.text).collect();
     let has = |part: &str| assert!(results.iter().any(|text| text.contains(part)), "no {part:?} in {results:#?}");
     has("A loop holds the session");
-    has("parts/a.rs:1 an open end");
+    has("parts/a.rs:1 note to self");
     has("verdone-itself");
     assert!(turns[6].prompt().contains("- Write it"), "{}", turns[6].prompt());
     assert_eq!(decisions(&world).last().unwrap().1, "complete", "{:?}", decisions(&world));

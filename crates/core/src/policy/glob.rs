@@ -1,6 +1,6 @@
 //! File globs: `*` and `?` stay inside a name, `**` does not.
 
-/// Whether the whole text fits. Time is at most the product of the lengths for each `**`.
+/// Whether the whole text fits. Time is at most the product of the lengths.
 pub(crate) fn fits(glob: &str, text: &str) -> bool {
     if !glob.contains(['*', '?']) {
         return glob == text;
@@ -10,6 +10,8 @@ pub(crate) fn fits(glob: &str, text: &str) -> bool {
     // One row of the table of (rest of glob, rest of text): no backtracking, so no pattern is slow.
     let mut row = vec![false; text.len() + 1];
     row[text.len()] = true;
+    // The row before that: without the first character of the rest of the glob.
+    let mut shorter = row.clone();
     let mut at = glob.len();
     while at > 0 {
         at -= 1;
@@ -28,15 +30,47 @@ pub(crate) fn fits(glob: &str, text: &str) -> bool {
             if glob.get(at + 2) == Some(&'/') {
                 for start in 0..=text.len() {
                     let begins = start == 0 || text[start - 1] == '/';
-                    next[start] |= begins && fits_rest(&glob[at + 3..], &text[start..]);
+                    next[start] |= begins && shorter[start];
                 }
             }
         }
-        row = next;
+        shorter = std::mem::replace(&mut row, next);
     }
     row[0]
 }
 
-fn fits_rest(glob: &[char], text: &[char]) -> bool {
-    fits(&glob.iter().collect::<String>(), &text.iter().collect::<String>())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_stars_fit_any_number_of_folders_and_none() {
+        let table = [
+            ("**/x", "x", true),
+            ("**/x", "a/x", true),
+            ("**/x", "a/b/x", true),
+            ("**/x", "ax", false),
+            ("a/**/x", "a/x", true),
+            ("a/**/x", "a/b/c/x", true),
+            ("a/**/x", "ab/x", false),
+            ("a/**", "a/b/c", true),
+            ("**/a/**/b", "a/b", true),
+            ("**/a/**/b", "x/a/y/z/b", true),
+            ("**/a/**/b", "x/ab", false),
+            ("*/x", "a/b/x", false),
+            ("**/.verdone/notes/**", "p/.verdone/notes/n.md", true),
+            ("/**/.mcp.json", "/home/u/.mcp.json", true),
+            ("**/", "a/", true),
+        ];
+        for (glob, text, expected) in table {
+            assert_eq!(fits(glob, text), expected, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_path_of_many_folders_is_no_trouble() {
+        let path = format!("{}/x", vec!["a"; 20_000].join("/"));
+        assert!(fits("**/a/**/x", &path));
+        assert!(!fits("**/b/**/x", &path));
+    }
 }

@@ -1,0 +1,66 @@
+//! Provers that have to be asked, as real processes. One test for all of them: each sweeps what is left of this process's children.
+
+use std::path::Path;
+use std::time::Duration;
+
+use verdone_core::check::CommandSpec;
+use verdone_core::config::Config;
+use verdone_core::done::{CiFact, CiSettings, JudgeFact};
+use verdone_core::id::Oid;
+use verdone_core::redact::Redactor;
+use verdone_core::span::Span;
+use verdone_runtime::judge::{Court, ask_ci, ask_judge};
+use verdone_runtime::process::EnvPlan;
+use verdone_runtime::signal::Signals;
+
+#[test]
+fn who_is_asked_is_heard_only_where_the_answer_is_clear() {
+    a_judge_is_given_the_prompt_and_only_a_clear_answer_counts();
+    ci_is_asked_until_it_knows_or_the_time_is_over();
+}
+
+fn court<'a>(dir: &'a Path, redactor: &'a Redactor) -> Court<'a> {
+    Court { root: dir, dir, env: EnvPlan::default(), redactor, grace: Duration::from_millis(200) }
+}
+
+fn judge(command: &str) -> JudgeFact {
+    let temp = tempfile::tempdir().unwrap();
+    let mut config = Config::default();
+    config.done.judge.command = Some(CommandSpec::Shell(command.to_owned()));
+    ask_judge(&config, "refute it", &court(temp.path(), &Redactor::default()), &Signals::none(), &mut |_| {}).unwrap()
+}
+
+fn a_judge_is_given_the_prompt_and_only_a_clear_answer_counts() {
+    assert_eq!(judge(r#"grep -q 'refute it' && echo '{"verdict":"holds","findings":[]}'"#), JudgeFact::Holds);
+    let refuted = judge(r#"echo 'Well.'; echo '{"verdict":"refuted","findings":["no test"]}'"#);
+    assert_eq!(refuted, JudgeFact::Refuted { findings: vec!["no test".to_owned()] });
+    for command in [r#"echo '{"verdict":"holds"}'; exit 1"#, "echo holds", "true", "no-such-program-here", "kill -9 $$"] {
+        assert!(matches!(judge(command), JudgeFact::Unknown { .. }), "{command}");
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let nobody =
+        ask_judge(&Config::default(), "x", &court(temp.path(), &Redactor::default()), &Signals::none(), &mut |_| {}).unwrap();
+    assert!(matches!(nobody, JudgeFact::Unknown { why } if why.contains("[done.judge]")));
+}
+
+fn ci_is_asked_until_it_knows_or_the_time_is_over() {
+    let temp = tempfile::tempdir().unwrap();
+    let ask = |command: &str, timeout: u64| {
+        let settings = CiSettings {
+            command: Some(CommandSpec::Shell(command.to_owned())),
+            timeout: Span::from_millis(timeout),
+            interval: Span::from_millis(1),
+        };
+        ask_ci(&settings, &Oid::from("0123456789abcdef"), &court(temp.path(), &Redactor::default()), &Signals::none())
+    };
+    // The third answer is the one.
+    let patient = "echo x >> asked; test $(wc -l < asked) -ge 3 || exit 75; test $VERDONE_COMMIT = 0123456789abcdef";
+    assert_eq!(ask(patient, 600_000), CiFact::Green { commit: "0123456789".to_owned() });
+    assert_eq!(ask("echo broken; exit 1", 600_000), CiFact::Red { commit: "0123456789".to_owned(), said: "broken".to_owned() });
+    assert!(matches!(ask("exit 75", 1), CiFact::Unknown { .. }));
+    assert!(matches!(ask("no-such-program-here", 600_000), CiFact::Unknown { .. }));
+    assert_eq!(
+        ask_ci(&CiSettings::default(), &Oid::from("x"), &court(temp.path(), &Redactor::default()), &Signals::none()),
+        CiFact::Off
+    );
+}
