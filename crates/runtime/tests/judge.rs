@@ -1,4 +1,5 @@
 //! Provers that have to be asked, as real processes. One test for all of them: each sweeps what is left of this process's children.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use verdone_testkit::Sandbox;
 
@@ -45,8 +46,15 @@ fn bench(sandbox: &Sandbox, stand_in: &str) -> Output {
         .expect("the harness can be started")
 }
 
+/// A script cannot be started while the fork of another test still holds it open for writing.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn every_case_is_measured_in_one_run() {
+    let _alone = alone();
     let output = bench(&Sandbox::new(), STAND_IN);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
@@ -70,6 +78,7 @@ fn every_case_is_measured_in_one_run() {
 
 #[test]
 fn a_run_that_does_no_work_is_not_a_result() {
+    let _alone = alone();
     let table = [
         ("  git commit --quiet -m story\n", "iterations made 0 commits"),
         ("  sh -c \"$agent\"\n", "it was not killed"),
@@ -85,6 +94,7 @@ fn a_run_that_does_no_work_is_not_a_result() {
 
 #[test]
 fn a_program_that_fails_is_not_a_result() {
+    let _alone = alone();
     let output = bench(&Sandbox::new(), "#!/bin/sh\necho broken >&2\nexit 1\n");
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("broken"), "{output:?}");
@@ -136,6 +146,7 @@ fn hooks(sandbox: &Sandbox, hook: &str, jq: Option<&str>) -> Output {
 
 #[test]
 fn hook_calls_are_measured_beside_scripts_and_what_can_grow() {
+    let _alone = alone();
     let output = hooks(&Sandbox::new(), HOOK, Some("#!/bin/sh\necho jq-0\n"));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
@@ -159,6 +170,7 @@ fn hook_calls_are_measured_beside_scripts_and_what_can_grow() {
 
 #[test]
 fn a_hook_call_without_its_answer_is_not_a_result_and_a_missing_program_is_named() {
+    let _alone = alone();
     let sandbox = Sandbox::new();
     let missing = hooks(&sandbox, HOOK, None);
     assert!(String::from_utf8_lossy(&missing.stderr).contains("jq is missing: install it"), "{missing:?}");
