@@ -1,8 +1,8 @@
 //! The tests of one file: each with its name, the digest of its body, what it asserts and what keeps it from counting.
 
 mod body;
+mod callees;
 mod go;
-mod helpers;
 mod javascript;
 mod python;
 mod ruby;
@@ -112,7 +112,7 @@ pub(super) fn inventory(language: Language, path: &str, text: &str) -> Inventory
         Language::Ruby => ruby::tests(&text),
         Language::Shell => shell::tests(&text),
     };
-    let asserting = if found.is_empty() { BTreeSet::new() } else { helpers::asserting(language, &text) };
+    let asserting = if found.is_empty() { BTreeSet::new() } else { callees::asserting(language, &text) };
     inventory.tests = found.into_iter().map(|found| finish(language, &text, &source, &asserting, found)).collect();
     if body::skips_before_each(language, &text.code) {
         inventory.tests.iter_mut().for_each(|test| test.markers.extend([Marker::Skipped]));
@@ -125,7 +125,7 @@ fn finish(language: Language, text: &Text<'_>, source: &Source<'_>, asserting: &
     let said = &text.said[found.body.clone()];
     let (mut asserted, first) = assertions::count(language, code, said);
     if !asserting.is_empty() {
-        asserted.local = helpers::calls(language, code).filter(|name| asserting.contains(*name)).count() as u32;
+        asserted.local = callees::calls(language, code).filter(|name| asserting.contains(*name)).count() as u32;
     }
     let mut markers = found.markers;
     markers.extend(body::markers(language, code, first, asserted));
