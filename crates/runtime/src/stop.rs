@@ -4,6 +4,7 @@
 mod arm;
 mod commit;
 mod files;
+mod look;
 mod others;
 mod ralph;
 mod transcript;

@@ -70,20 +70,8 @@ impl Shape {
     pub fn words(&self) -> String {
         match self {
             Self::Table(_) => "a table".to_owned(),
-            Self::List(item) => match item.as_ref() {
-                Self::Table(_) => "a list of tables".to_owned(),
-                Self::List(_)
-                | Self::Map(_)
-                | Self::WordOr { .. }
-                | Self::Command
-                | Self::Duration
-                | Self::Choice(_)
-                | Self::Whole { .. }
-                | Self::Number
-                | Self::Text
-                | Self::Flag
-                | Self::Any => "a list".to_owned(),
-            },
+            Self::List(item) if matches!(item.as_ref(), Self::Table(_)) => "a list of tables".to_owned(),
+            Self::List(_) => "a list".to_owned(),
             Self::Map(item) => format!("a table of names, each with {}", item.words()),
             Self::WordOr { word, or } => match or.as_ref() {
                 Self::Table(fields) => {

@@ -12,7 +12,7 @@ use crate::regular::read_regular;
 use crate::signal::Signals;
 use crate::site::gates;
 
-use super::turn::{ask, source};
+use super::look::{ask, source};
 use super::verify::{Seen, verdict};
 use super::{Gate, Judged, StopError, Trace, tree};
 
