@@ -58,6 +58,9 @@ pub struct Evidence {
     /// Digest of the evidence before this one; absent at the beginning of a chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
+    /// The session of the user's own whose loop saw it; absent for runs. `run` is the id of the loop then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The evidence that the commit's trailer names, where a git hook rewrote the tree that it is about. Everything around it was
     /// seen on the new tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,6 +122,27 @@ impl From<&CheckRun> for Proof {
     }
 }
 
+/// A story as the loop of a session knows it, beside what the checks say.
+#[derive(Debug, Clone)]
+pub struct SessionStory {
+    /// The id of the loop.
+    pub run: RunId,
+    pub session: String,
+    pub story: StoryId,
+    pub title: String,
+    /// Where the branch stood when it became the story at work.
+    pub base: Option<Oid>,
+    /// Turns of the loop so far.
+    pub turns: u32,
+    /// Its own checks that were seen to fail before.
+    pub before: Vec<Proof>,
+    pub criteria: Vec<ProvenCriterion>,
+    /// Digest of the gates as they were defined.
+    pub gates: String,
+    /// Digest of the evidence before this one.
+    pub previous: Option<String>,
+}
+
 /// Why a note is no evidence.
 #[derive(Debug, thiserror::Error)]
 pub enum NoteError {
@@ -159,6 +183,42 @@ impl Evidence {
             criteria: attempt.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
+            session: None,
+            amends: None,
+        }
+    }
+
+    /// The evidence for a story that the loop of a session is about to commit as `tree`, proven by `runs`.
+    pub fn of_session(told: SessionStory, tree: &Oid, runs: &[CheckRun]) -> Self {
+        let own = runs.iter().any(|run| run.origin == CheckOrigin::Story && !run.advisory);
+        let was_red = told.before.iter().any(|proof| !proof.outcome.passed());
+        let (verdict, red) = match (own, was_red) {
+            (true, true) => (StoryVerdict::Verified, Red::Red),
+            (true, false) => (StoryVerdict::Unproven, Red::Unknown),
+            (false, _) => (StoryVerdict::Unproven, Red::Absent),
+        };
+        let session = one_line(&told.session);
+        Self {
+            v: SCHEMA_VERSION,
+            run: told.run,
+            story: told.story,
+            title: told.title,
+            verdict,
+            tree: tree.clone(),
+            base: told.base,
+            attempt: 1,
+            turns: told.turns,
+            red,
+            before: told.before,
+            after: runs.iter().map(Proof::from).collect(),
+            claim: None,
+            cost_usd: None,
+            sessions: vec![session.clone()],
+            alarms: Vec::new(),
+            criteria: told.criteria,
+            gates: Some(told.gates),
+            previous: told.previous,
+            session: Some(session),
             amends: None,
         }
     }
@@ -231,8 +291,9 @@ impl Evidence {
     /// The commit's message: the subject from the template, then trailers.
     pub fn commit_message(&self, subject: &str) -> String {
         let verified = if self.verdict > StoryVerdict::Unverified { "yes" } else { "no" };
+        let session = self.session.as_ref().map(|id| format!("Verdone-Session: {}\n", one_line(id))).unwrap_or_default();
         format!(
-            "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\nVerdone-Verdict: {}\nVerdone-Verified: {verified}\nVerdone-Evidence: {}\n",
+            "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\n{session}Verdone-Verdict: {}\nVerdone-Verified: {verified}\nVerdone-Evidence: {}\n",
             self.subject(subject),
             one_line(self.story.as_str()),
             self.run,
@@ -309,7 +370,43 @@ pub(crate) mod tests {
             criteria: Vec::new(),
             gates: Some("sha256:gates".to_owned()),
             previous: None,
+            session: None,
             amends: None,
+        }
+    }
+
+    #[test]
+    fn a_session_proves_no_more_than_its_loop_saw() {
+        let told = |before: Vec<Proof>| SessionStory {
+            run: RunId::from("r1"),
+            session: "s1\nVerdone-Verdict: verified".to_owned(),
+            story: StoryId::from("US-1"),
+            title: "Title".to_owned(),
+            base: None,
+            turns: 2,
+            before,
+            criteria: Vec::new(),
+            gates: "sha256:gates".to_owned(),
+            previous: None,
+        };
+        let run = |origin: CheckOrigin| CheckRun {
+            origin,
+            outcome: CheckOutcome::Passed,
+            ..CheckRun::of(&crate::check::Check::own(CommandSpec::Shell("test".to_owned()), crate::span::Span::from_secs(1)))
+        };
+        let (own, gate) = (run(CheckOrigin::Story), run(CheckOrigin::Gate(crate::check::Stage::Quality)));
+        let red = || vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })];
+        for (before, runs, verdict) in [
+            (red(), vec![own.clone(), gate.clone()], StoryVerdict::Verified),
+            (Vec::new(), vec![own.clone()], StoryVerdict::Unproven),
+            (red(), vec![gate], StoryVerdict::Unproven),
+        ] {
+            let evidence = Evidence::of_session(told(before), &Oid::from("t"), &runs);
+            assert_eq!((evidence.verdict, evidence.overclaim()), (verdict, None));
+            let message = evidence.commit_message("{id}");
+            assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verdict:")).count(), 1, "{message}");
+            assert!(message.contains("\nVerdone-Session: s1 Verdone-Verdict: verified\n"), "{message}");
+            assert_eq!(Evidence::from_note(evidence.to_note().as_bytes()).unwrap(), evidence);
         }
     }
 

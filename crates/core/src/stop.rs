@@ -18,7 +18,7 @@ pub use output::{meaningful, places};
 pub use record::{CauseTally, StopRecord, StopTally};
 pub use settings::{OnContext, StopMode, StopSettings};
 pub use survey::{Survey, remaining, survey};
-pub use words::{LONGEST, debris_words, fault_words, incomplete_words, loop_words};
+pub use words::{LONGEST, debris_words, fault_words, incomplete_words, loop_words, with_note};
 
 use crate::agent::claude::{ContextLimits, ContextUse};
 use crate::check::CheckRun;

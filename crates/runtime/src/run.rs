@@ -412,15 +412,9 @@ impl Ready {
             frozen: self.frozen_digest(),
             max_iterations: self.request.config.limits.max_iterations,
             unverified: self.request.unverified,
-            gates: Some(self.gates_digest()),
+            gates: Some(gates_digest(&self.request.config)),
             evidence: self.git.last_evidence()?,
         })
-    }
-
-    /// What every story's evidence names: a gate that was defined otherwise proved something else.
-    fn gates_digest(&self) -> String {
-        let defined = serde_json::to_vec(&self.request.config.gate).unwrap_or_default();
-        format!("sha256:{}", digest(&defined))
     }
 
     /// One digest over everything that decides: settings, gates and the stories' checks.
@@ -439,6 +433,12 @@ pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut 
         reporter.report(Update::Notice { text: &text });
     };
     starting.and_then(|starting| starting.watch(run)).map_err(told).ok()
+}
+
+/// What every story's evidence names: a gate that was defined otherwise proved something else.
+pub(crate) fn gates_digest(config: &Config) -> String {
+    let defined = serde_json::to_vec(&config.gate).unwrap_or_default();
+    format!("sha256:{}", digest(&defined))
 }
 
 /// The name of a format as JSON spells it.

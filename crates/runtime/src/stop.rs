@@ -19,6 +19,7 @@ use std::time::Instant;
 use verdone_core::check::{Check, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
+use verdone_core::sanitise::sanitise_line;
 use verdone_core::stop::{
     BlockCause, MOST_FAULTS, StopDecision, StopFacts, StopRecord, Yield, fault_words, incomplete_words, loop_words,
 };
@@ -183,8 +184,14 @@ impl<'a> Gate<'a> {
         record.verdict = seen.verdict.map(str::to_owned);
         record.agent_type = input.common.agent_type.as_deref().map(str::to_owned);
         record.ms = began.elapsed().as_millis() as u64;
+        record.commit.clone_from(&seen.commit);
         self.files.forget_faults();
-        Ok(Some(Said { answer: decision.answer(&input.common.event_name), records: vec![Record::Stop(record)] }))
+        let mut answer = decision.answer(&input.common.event_name);
+        // A block says it already.
+        if let (Answer::Tell { text }, Some(told)) = (&mut answer, &seen.commit) {
+            text.push_str(&format!(". {}", sanitise_line(told)));
+        }
+        Ok(Some(Said { answer, records: vec![Record::Stop(record)] }))
     }
 
     /// Work that is open when the session ends is written down; a resumed session goes on with it.
@@ -229,6 +236,8 @@ impl<'a> Gate<'a> {
 pub(super) struct Trace {
     pub(super) tree: Option<String>,
     pub(super) verdict: Option<&'static str>,
+    /// What there is to say about the commit of a story.
+    pub(super) commit: Option<String>,
 }
 
 pub(super) type Judged = (StopFacts, StopDecision, Trace);

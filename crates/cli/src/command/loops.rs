@@ -147,6 +147,9 @@ fn lines(state: &LoopState) -> String {
     }
     let story = state.current.as_ref().filter(|_| state.is_active()).map(|current| current.story.to_string());
     line("at work", &story.unwrap_or_default());
+    for marked in state.marked.iter().filter(|marked| marked.told.is_some()) {
+        line("commit", &format!("story {}: {}", marked.story, marked.told.as_deref().unwrap_or_default()));
+    }
     line("let go", state.let_go.as_deref().unwrap_or_default());
     line("started", &state.started_at);
     text

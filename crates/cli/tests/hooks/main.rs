@@ -13,6 +13,7 @@ mod memory;
 mod policy;
 mod rules;
 mod scope;
+mod stop_commit;
 mod stop_gate;
 mod stop_others;
 mod tests_seen;

@@ -69,7 +69,7 @@ pub(crate) fn stop_with(world: &World, session: &str, more: &Value) -> Said {
     }
 }
 
-fn name_the_author(world: &mut World) {
+pub(crate) fn name_the_author(world: &mut World) {
     for name in ["AUTHOR", "COMMITTER"] {
         world.set(&format!("GIT_{name}_NAME"), "dev");
         world.set(&format!("GIT_{name}_EMAIL"), "dev@example.org");

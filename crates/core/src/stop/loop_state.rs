@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::CommandSpec;
 use crate::event::Checkpoint;
+use crate::evidence::Proof;
 use crate::id::{Oid, StoryId};
 use crate::verdict::StoryVerdict;
 
@@ -52,6 +53,9 @@ pub struct LoopState {
     pub let_go: Option<String>,
     #[serde(default)]
     pub incomplete: Option<Incomplete>,
+    /// Own checks of stories that were seen to fail, for their evidence.
+    #[serde(default)]
+    pub red: BTreeMap<StoryId, Vec<Proof>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +87,9 @@ pub struct Marked {
     pub at: String,
     #[serde(default)]
     pub commit: Option<Oid>,
+    /// Why there is no commit, or what is to be said about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
 }
 
 /// The story at work.

@@ -34,6 +34,9 @@ pub struct StopRecord {
     pub failed: Vec<String>,
     /// Where the verdict came from: `cached`, `ran`, `running`, or nothing.
     pub verdict: Option<String>,
+    /// What became of the commit of a story that was marked, where there is something to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The subagent that wanted to stop, where it was one.
     pub agent_type: Option<String>,
     pub ms: u64,

@@ -195,6 +195,7 @@ fn state(text: &str) -> LoopState {
         waits: 0,
         let_go: None,
         incomplete: None,
+        red: std::collections::BTreeMap::new(),
     }
 }
 
@@ -218,6 +219,7 @@ fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
         tree: String::new(),
         at: String::new(),
         commit: None,
+        told: None,
     };
     state.marked.push(marked("US-002"));
     assert_eq!(look(ticked, &state), (Some("US-003".to_owned()), 1, 0));

@@ -36,6 +36,12 @@ pub(super) fn block(held: &Held, open: &Open) -> String {
     cut(&parts.join("\n\n"), LONGEST)
 }
 
+/// A block with something that is worth knowing and holds nobody, after its first lines.
+pub fn with_note(block: &str, note: &str) -> String {
+    let (head, rest) = block.split_once("\n\n").unwrap_or((block, ""));
+    cut(format!("{head}\n\n{}\n\n{rest}", line(note)).trim_end(), LONGEST)
+}
+
 fn head(held: &Held) -> String {
     let of = if held.max_blocks > 0 { format!(" of {}", held.max_blocks) } else { String::new() };
     let mut first = if held.task.is_empty() && held.goes_on.is_empty() {

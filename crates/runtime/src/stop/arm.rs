@@ -103,6 +103,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         waits: 0,
         let_go: None,
         incomplete: None,
+        red: std::collections::BTreeMap::new(),
     };
     if let (Some(plan), Some(name)) = (&plan, &plan_name) {
         let approvals = Approvals::read(root)?;

@@ -1,74 +1,307 @@
 //! The commit of a story that the gate verified, where the settings ask for it. Done by the worker, never by a hook: the plan is ticked,
-//! and exactly what was verified becomes a commit, without what was untracked when the loop began.
+//! and what was verified becomes a commit with its evidence, without what the user had changed when the loop began.
+//!
+//! Where that cannot be told apart, or the repository is in the middle of something, there is no commit: the story is marked all the
+//! same, and why is told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use verdone_core::check::{Check, CheckRun, Where, all_green};
 use verdone_core::event::Checkpoint;
-use verdone_core::id::{Oid, StoryId};
-use verdone_core::plan::Status;
+use verdone_core::evidence::{Evidence, Proof, SessionStory, note_digest};
+use verdone_core::id::{Oid, RunId, StoryId};
+use verdone_core::plan::{Status, Story};
+use verdone_core::proof::criteria;
 use verdone_core::span::Span;
+use verdone_core::stop::{Current, LoopState};
 
-use crate::git::{CandidateRules, CommitError, Git, History};
+use crate::check_runner::{CheckContext, CleanPlaces, Ways, run_checks};
+use crate::git::{Candidate, CandidateRules, Commit, CommitError, Git, History, Obstacle, PathSet, RepoPath};
 use crate::plan_file::{PlanFile, PlanLocation};
+use crate::process::{EnvPlan, redactor_from_environment};
 use crate::project::HOME;
+use crate::regular::read_regular;
+use crate::run::gates_digest;
 use crate::signal::Signals;
+use crate::site;
 
-use super::StopError;
+use super::files::{file_error, write_bytes};
+use super::verify::Ask;
+use super::{Gate, StopError, tree};
 
+/// The evidence of the last commit, written before it: a worker that is killed leaves it to the next one.
+const OWED: &str = "evidence.json";
+const LARGEST: u64 = 1024 * 1024;
+/// How many files a sentence names.
+const NAMED: usize = 3;
+
+/// The story that is to be committed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CommitAsk {
     pub(super) story: StoryId,
-    pub(super) plan: PathBuf,
-    pub(super) root: PathBuf,
-    pub(super) checkpoint: Checkpoint,
-    pub(super) message: String,
-    pub(super) timeout: Span,
-    pub(super) largest_file: u64,
+    session: String,
+    plan: PathBuf,
+    checkpoint: Checkpoint,
+    /// Where the branch stood when it became the story at work.
+    base: Option<Oid>,
+    turns: u32,
+    before: Vec<Proof>,
+    gates: String,
+    subject: String,
+    timeout: Span,
 }
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Committed {
-    Commit(Oid),
+    Commit {
+        id: Oid,
+        /// What went wrong all the same.
+        told: Option<String>,
+    },
+    /// The story is marked and its work stays in no commit: nothing that the agent does would change that.
+    Without(String),
     /// The work stays as it is, uncommitted and not marked.
     Refused(String),
 }
 
-pub(super) fn commit(ask: &CommitAsk, signals: &Signals) -> Committed {
-    try_to(ask, signals).unwrap_or_else(|error| Committed::Refused(error.to_string()))
+/// What was verified in the work tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen<'a> {
+    /// The folder of the session.
+    pub(super) dir: &'a Path,
+    pub(super) key: &'a str,
+    pub(super) runs: &'a [CheckRun],
 }
 
-fn try_to(ask: &CommitAsk, signals: &Signals) -> Result<Committed, StopError> {
+impl CommitAsk {
+    /// Nothing where stories are not committed.
+    pub(super) fn of(gate: &Gate<'_>, state: &LoopState, story: &Story, current: &Current, plan: &Path) -> Option<Self> {
+        let config = gate.config;
+        Some(Self {
+            story: story.id.clone(),
+            session: gate.session.to_owned(),
+            plan: plan.to_owned(),
+            checkpoint: state.checkpoint.clone().filter(|_| config.stop.commit)?,
+            base: current.base.head.clone(),
+            turns: state.blocks + 1,
+            before: state.red.get(&story.id).filter(|_| current.was_red).cloned().unwrap_or_default(),
+            gates: gates_digest(config),
+            subject: config.commit.subject.clone(),
+            timeout: config.commit.timeout,
+        })
+    }
+}
+
+/// Commits the story.
+pub(super) fn commit(ask: &Ask, story: &CommitAsk, seen: Seen<'_>, signals: &Signals) -> Committed {
+    try_to(ask, story, seen, signals).unwrap_or_else(|error| Committed::Refused(error.to_string()))
+}
+
+/// Writes the evidence that an earlier worker could not, where its commit is the last one.
+pub(super) fn pay_owed(dir: &Path, git: &Git) {
+    let Some((note, commit)) = owed(dir, git) else { return };
+    if matches!(git.read_note(&commit), Ok(None)) {
+        // It stays owed, and an audit says so.
+        let _ = git.note(&commit, &note);
+    }
+}
+
+fn try_to(ask: &Ask, story: &CommitAsk, seen: Seen<'_>, signals: &Signals) -> Result<Committed, StopError> {
     let git = Git::open(&ask.root)?;
-    let mut plan = PlanFile::open(PlanLocation::of(ask.plan.clone()))?;
-    plan.mark(&ask.story, Status::Done)?;
-    let made = made(ask, &git, signals);
-    if !matches!(made, Ok(Committed::Commit(_))) {
+    let mut plan = PlanFile::open(PlanLocation::of(story.plan.clone()))?;
+    plan.mark(&story.story, Status::Done)?;
+    let made = Making { ask, story, seen, signals, git: &git, plan: &plan }.commit();
+    if !matches!(made, Ok(Committed::Commit { .. })) {
         plan.unmark()?;
     }
     made
 }
 
-fn made(ask: &CommitAsk, git: &Git, signals: &Signals) -> Result<Committed, StopError> {
-    let excluded = git.repo_path(&ask.root.join(HOME)).into_iter().collect();
-    let rules = CandidateRules { excluded, largest_file: ask.largest_file };
-    let candidate = git.candidate(&ask.checkpoint, &rules)?;
-    if let History::Moved { reason } = &candidate.history {
-        return Ok(Committed::Refused(reason.clone()));
-    }
-    if let Some(obstacle) = candidate.obstacles.first() {
-        return Ok(Committed::Refused(obstacle.to_string()));
-    }
-    let called_off = || signals.requested().is_some();
-    match git.commit_unless(&candidate, &ask.message, ask.timeout.duration(), &called_off) {
-        Ok(commit) if commit.tree == candidate.tree => Ok(Committed::Commit(commit.id)),
-        Ok(commit) => {
-            git.uncommit(&commit.id, candidate.head.as_ref())?;
-            Ok(Committed::Refused("a git hook changed files, so the commit was not what was verified".to_owned()))
+/// The evidence in the folder, and the commit of HEAD, where that is the one it is about.
+fn owed(dir: &Path, git: &Git) -> Option<(String, Oid)> {
+    let note = String::from_utf8(read_regular(&dir.join(OWED), LARGEST).ok()?).ok()?;
+    let commit = git.head_that_names(&note_digest(note.as_bytes())).ok()??;
+    Some((note, commit))
+}
+
+struct Making<'a> {
+    ask: &'a Ask,
+    story: &'a CommitAsk,
+    seen: Seen<'a>,
+    signals: &'a Signals,
+    git: &'a Git,
+    plan: &'a PlanFile,
+}
+
+impl Making<'_> {
+    fn commit(&self) -> Result<Committed, StopError> {
+        if let Some(why) = self.stands_in_the_way() {
+            return Ok(Committed::Without(why));
         }
-        Err(CommitError::Refused { message, .. }) => Ok(Committed::Refused(message)),
-        Err(CommitError::Git(error)) => Err(error.into()),
+        let ours = self.ours();
+        let earlier = self.git.earlier_changes(&self.story.checkpoint, &ours)?;
+        if !earlier.staged.is_empty() {
+            let why = format!("you had staged changes when the loop began: {}", named(&earlier.staged));
+            return Ok(Committed::Without(why));
+        }
+        if !earlier.mixed.is_empty() {
+            let why = format!(
+                "{} had changes of yours when the loop began, and was changed again since: nobody can tell them apart",
+                named(&earlier.mixed)
+            );
+            return Ok(Committed::Without(why));
+        }
+        let candidate = self.candidate(&earlier.same)?;
+        if let Some(refused) = is_refused(&candidate) {
+            return Ok(refused);
+        }
+        // What is in the tree is what was verified: nothing was changed before it was made, nor meanwhile.
+        if tree::look(&self.ask.root, &self.ask.top, &self.ask.ours)?.key != self.seen.key {
+            return Ok(Committed::Refused("files were changed after they were verified".to_owned()));
+        }
+        let theirs = self.git.changed_untracked(&self.story.checkpoint)?.into_iter().filter(|path| !ours.contains(path));
+        let apart: Vec<RepoPath> = earlier.same.into_iter().chain(theirs).collect();
+        let runs = if apart.is_empty() { self.seen.runs.to_vec() } else { self.run_on(&candidate.tree)? };
+        if let Some(why) = self.falls_short(&runs, &apart) {
+            return Ok(Committed::Without(why));
+        }
+        let evidence = self.evidence(&candidate.tree, &runs)?;
+        if let Some(id) = self.made_before(&evidence) {
+            return Ok(self.noted(id, None));
+        }
+        let (path, note) = (self.seen.dir.join(OWED), evidence.to_note());
+        write_bytes(&path, note.as_bytes())?;
+        let message = evidence.commit_message(&self.story.subject);
+        let called_off = || self.signals.requested().is_some();
+        match self.git.commit_unless(&candidate, &message, self.story.timeout.duration(), &called_off) {
+            Ok(Commit { id, tree, .. }) if tree == candidate.tree => Ok(self.noted(id, Some(&note))),
+            Ok(Commit { id, .. }) => {
+                self.git.uncommit(&id, candidate.head.as_ref())?;
+                Ok(Committed::Refused("a git hook changed files, so the commit was not what was verified".to_owned()))
+            }
+            Err(CommitError::Refused { message, .. }) => Ok(Committed::Refused(message)),
+            Err(CommitError::Git(error)) => Err(error.into()),
+        }
     }
+
+    fn stands_in_the_way(&self) -> Option<String> {
+        let detached = self.story.checkpoint.branch.is_none();
+        let operation = self.git.operation_in_progress();
+        let begun = |what| format!("a {what} was begun and is not finished");
+        detached.then(|| "the loop was started on a detached HEAD".to_owned()).or_else(|| operation.map(begun))
+    }
+
+    /// Files that no commit and no comparison counts as the user's: the plan, its progress, and what no verification looks at.
+    fn ours(&self) -> PathSet {
+        let plan = self.plan.protected_paths().into_iter();
+        let home = [self.ask.root.join(HOME)];
+        let paths =
+            plan.chain(self.ask.ours.iter().cloned()).chain(home).chain(tree::of_the_client(&self.ask.root, &self.ask.top));
+        paths.filter_map(|path| self.git.repo_path(&path)).collect()
+    }
+
+    fn candidate(&self, apart: &[RepoPath]) -> Result<Candidate, StopError> {
+        let not_judged = tree::of_the_client(&self.ask.root, &self.ask.top).chain([self.ask.root.join(HOME)]);
+        let excluded = not_judged.filter_map(|path| self.git.repo_path(&path)).chain(apart.iter().cloned()).collect();
+        let rules = CandidateRules { excluded, largest_file: self.ask.largest_file };
+        Ok(self.git.candidate(&self.story.checkpoint, &rules)?)
+    }
+
+    /// Every check once more, on the files that would be committed and no others.
+    fn run_on(&self, tree: &Oid) -> Result<Vec<CheckRun>, StopError> {
+        let ask = self.ask;
+        let clean = |check: &Check| {
+            let mut check = check.clone();
+            check.terms.place = Where::Clean;
+            check
+        };
+        let checks: Vec<Check> = ask.checks.iter().map(clean).collect();
+        let places = CleanPlaces::of(self.git, tree, &ask.root, &ask.clean, self.signals);
+        let place_of = |check: &Check| places.place_of(check);
+        let redactor = redactor_from_environment(&[]);
+        let context = CheckContext {
+            cwd: &ask.root,
+            run_dir: self.seen.dir,
+            number: 2,
+            env: EnvPlan::default(),
+            cap: ask.output_bytes,
+            grace: ask.grace.duration(),
+            redactor: &redactor,
+            ways: Ways { place_of: Some(&place_of), ..site::ways(&ask.gates) },
+        };
+        run_checks(&checks, &context, self.signals, &mut |_| {}).map_err(|source| file_error(self.seen.dir, source))
+    }
+
+    /// Why what would be committed is not proven without what is set apart.
+    fn falls_short(&self, runs: &[CheckRun], apart: &[RepoPath]) -> Option<String> {
+        let whole = runs.len() == self.ask.checks.len();
+        if whole && all_green(runs) {
+            return None;
+        }
+        let failed = runs.iter().find(|run| run.blocks()).map(|run| format!("`{}` {}", run.name, run.outcome.words()));
+        let failed = failed.unwrap_or_else(|| "not every check ran".to_owned());
+        Some(format!("without {}, which had changes of yours when the loop began, {failed}", named(apart)))
+    }
+
+    fn evidence(&self, tree: &Oid, runs: &[CheckRun]) -> Result<Evidence, StopError> {
+        let about = self.story;
+        let story = self.plan.plan().story(&about.story);
+        let chain = self.git.chain_of(&about.checkpoint.id)?;
+        let told = SessionStory {
+            run: chain.unwrap_or_else(|| RunId(format!("loop-{}", about.checkpoint.id.short()))),
+            session: about.session.clone(),
+            story: about.story.clone(),
+            title: story.map(|story| story.title.clone()).unwrap_or_default(),
+            base: about.base.clone(),
+            turns: about.turns,
+            before: about.before.clone(),
+            criteria: story.map(|story| criteria(story, runs, None)).unwrap_or_default(),
+            gates: about.gates.clone(),
+            previous: self.git.last_evidence()?,
+        };
+        Ok(Evidence::of_session(told, tree, runs))
+    }
+
+    /// The commit of a worker that was killed before it could say so.
+    fn made_before(&self, evidence: &Evidence) -> Option<Oid> {
+        let (note, commit) = owed(self.seen.dir, self.git)?;
+        let before = Evidence::from_note(note.as_bytes()).ok()?;
+        let same = before.story == evidence.story && before.session == evidence.session && before.tree == evidence.tree;
+        same.then_some(commit)
+    }
+
+    fn noted(&self, id: Oid, note: Option<&str>) -> Committed {
+        // The one of a worker that was killed lies in the folder.
+        let owed = || owed(self.seen.dir, self.git).map(|(note, _)| note);
+        let note = note.map(str::to_owned).or_else(owed);
+        let noted = note.map_or(Ok(()), |note| self.git.note(&id, &note));
+        let told =
+            noted.err().map(|error| format!("{} was made, but its evidence note could not be written: {error}", id.short()));
+        Committed::Commit { id, told }
+    }
+}
+
+/// Why there will be no commit of it.
+fn is_refused(candidate: &Candidate) -> Option<Committed> {
+    if let History::Moved { reason } = &candidate.history {
+        return Some(Committed::Refused(reason.clone()));
+    }
+    candidate.obstacles.first().map(|obstacle| match obstacle {
+        Obstacle::Operation(_) | Obstacle::Unmerged(_) => Committed::Without(obstacle.to_string()),
+        Obstacle::Submodule(_)
+        | Obstacle::Nested(_)
+        | Obstacle::NestedChanged(_)
+        | Obstacle::TooLarge { .. }
+        | Obstacle::Protected(_)
+        | Obstacle::Hidden(_) => Committed::Refused(obstacle.to_string()),
+    })
+}
+
+fn named(paths: &[RepoPath]) -> String {
+    let names: Vec<String> = paths.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = paths.len().saturating_sub(NAMED);
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
-use verdone_core::config::Config;
 use verdone_core::done::{GitFact, judge as judge_facts};
 use verdone_core::event::VerifyOutcome;
+use verdone_core::evidence::Proof;
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Status, Story};
 use verdone_core::sanitise::sanitise_line;
@@ -120,7 +120,8 @@ impl Looker<'_> {
         } else {
             tree.differs(&current.base, self.gate.top)?
         };
-        let mut commit = if changed { self.commit_ask(&story, plan.path()) } else { None };
+        let asked = changed.then(|| CommitAsk::of(self.gate, self.state, &story, &current, plan.path()));
+        let mut commit = asked.flatten();
         // Where more is asked for than checks, nothing is committed before it was judged.
         let later = if self.asks_more() { commit.take() } else { None };
         let mut open = self.open();
@@ -138,6 +139,16 @@ impl Looker<'_> {
                 seen = self.verify(&tree, &checks, ours, later)?;
             }
         }
+        // What counted as committed before it was is judged once more where it is not.
+        if let Seen::Ended { verdict, .. } = &seen
+            && let (true, Some(Committed::Without(why))) = (self.asks_more(), &verdict.commit)
+        {
+            let before = open.missing.len();
+            self.add_conditions(&mut open, Some((plan.path(), &story.id)), None, &verdict.runs)?;
+            holds = open.missing.len() == before;
+            let told = || (BlockCause::Condition, format!("The story was not committed: {why}"));
+            open.missing.extend((!holds).then(told));
+        }
         let (verdict, source) = match seen {
             Seen::Running { seconds } => {
                 self.state.current = Some(current);
@@ -151,7 +162,7 @@ impl Looker<'_> {
         self.follow(&tree, &verdict);
         let refused = match &verdict.commit {
             Some(Committed::Refused(why)) => Some(format!("The story's checks pass, but its commit was refused: {why}")),
-            Some(Committed::Commit(_)) | None => None,
+            Some(Committed::Commit { .. } | Committed::Without(_)) | None => None,
         };
         if verdict.green && changed && holds && refused.is_none() {
             return self.done(plan, &story, &current, &verdict, has_own, open, tree, source);
@@ -161,7 +172,11 @@ impl Looker<'_> {
                 CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => true,
                 CheckOutcome::Passed | CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => false,
             };
-            current.was_red |= verdict.runs.iter().any(|run| run.origin == CheckOrigin::Story && is_red(&run.outcome));
+            let red = || verdict.runs.iter().filter(|run| run.origin == CheckOrigin::Story && is_red(&run.outcome));
+            if red().next().is_some() {
+                current.was_red = true;
+                self.state.red.insert(story.id.clone(), red().map(Proof::from).collect());
+            }
             self.add_failures(&mut open, &verdict);
         } else if !changed {
             let since = if has_own { "the loop was started" } else { "it became the story at work" };
@@ -192,14 +207,18 @@ impl Looker<'_> {
         tree: Tree,
         source: &'static str,
     ) -> Result<Looked, StopError> {
-        let commit = match &verdict.commit {
-            Some(Committed::Commit(id)) => {
+        let (commit, told) = match &verdict.commit {
+            Some(Committed::Commit { id, told }) => {
                 plan.refresh()?;
-                Some(id.clone())
+                (Some(id.clone()), told.clone())
+            }
+            Some(Committed::Without(why)) => {
+                plan.mark(&story.id, Status::Done)?;
+                (None, Some(format!("it was not committed: {why}")))
             }
             Some(Committed::Refused(_)) | None => {
                 plan.mark(&story.id, Status::Done)?;
-                None
+                (None, None)
             }
         };
         let worth = if has_own && current.was_red { StoryVerdict::Verified } else { StoryVerdict::Unproven };
@@ -209,6 +228,7 @@ impl Looker<'_> {
             tree: verdict.tree.clone(),
             at: jiff::Timestamp::now().to_string(),
             commit,
+            told,
         });
         self.state.current = None;
         let mut view = plan.plan().clone();
@@ -330,20 +350,6 @@ impl Looker<'_> {
         verdict(&self.gate.files.dir, &ask, self.renew, config.stop.wait.duration(), self.signals)
     }
 
-    fn commit_ask(&self, story: &Story, plan: &Path) -> Option<CommitAsk> {
-        let config = self.gate.config;
-        let checkpoint = self.state.checkpoint.clone().filter(|_| config.stop.commit)?;
-        Some(CommitAsk {
-            story: story.id.clone(),
-            plan: plan.to_owned(),
-            root: self.gate.root.to_owned(),
-            checkpoint,
-            message: message(config, story),
-            timeout: config.commit.timeout,
-            largest_file: config.limits.snapshot_file_bytes,
-        })
-    }
-
     fn verifying(&self, checks: &[Check], seconds: u64) -> Work {
         Work::Verifying { checks: checks.iter().map(|check| check.name.clone()).collect(), seconds, waits: self.state.waits }
     }
@@ -396,10 +402,4 @@ fn gone(story: &StoryId) -> (BlockCause, String) {
         sanitise_line(story.as_str())
     );
     (BlockCause::StoryGone, why)
-}
-
-fn message(config: &Config, story: &Story) -> String {
-    let (id, title) = (sanitise_line(story.id.as_str()), sanitise_line(&story.title));
-    let subject = config.commit.subject.replace("{id}", &id).replace("{title}", &title);
-    format!("{subject}\n\nVerdone-Story: {id}\n")
 }

@@ -40,7 +40,7 @@ pub(super) fn subagent(
         None => Vec::new(),
     };
     let tree = tree::look(gate.root, gate.top, &ours)?;
-    let mut trace = Trace { tree: Some(tree.key.clone()), verdict: None };
+    let mut trace = Trace { tree: Some(tree.key.clone()), ..Trace::default() };
     let quick: Vec<_> =
         gates(gate.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
     let mut work = None;

@@ -45,7 +45,7 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
 pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
     let status = git.status()?;
-    let theirs = CLIENTS.iter().flat_map(|name| [root.join(name), top.join(name)]);
+    let theirs = of_the_client(root, top);
     let own: PathSet =
         ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect();
     let mut text = format!("{:?}\n", status.head).into_bytes();
@@ -58,6 +58,11 @@ pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, St
         text.push(b'\n');
     }
     Ok(Tree { key: digest(&text)[..32].to_owned(), head: status.head.clone(), clean, status, own })
+}
+
+/// Files that the client writes, wherever they are: no work of anybody's.
+pub(super) fn of_the_client(root: &Path, top: &Path) -> impl Iterator<Item = PathBuf> {
+    CLIENTS.iter().flat_map(move |name| [root.join(name), top.join(name)])
 }
 
 impl Tree {

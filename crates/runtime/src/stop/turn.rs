@@ -7,8 +7,8 @@ use serde::Deserialize;
 use verdone_core::hook::HookInput;
 use verdone_core::plan::progress::{LoopState as ProgressState, LoopStatus};
 use verdone_core::stop::{
-    BlockCause, Held, Holder, LoopState, LoopStatusName, OnContext, Open, Same, StopDecision, StopFacts, StopSettings, Work,
-    Yield, decide, early, reasons_of,
+    BlockCause, Held, Holder, LoopState, LoopStatusName, Marked, OnContext, Open, Same, StopDecision, StopFacts, StopSettings,
+    Work, Yield, decide, early, reasons_of, with_note,
 };
 
 use crate::plan_file::PlanFile;
@@ -60,18 +60,30 @@ pub(super) fn judge(
         let decision = decide(&facts, settings);
         return Ok((facts, decision, Trace::default()));
     };
+    let marked_before = state.marked.len();
     let looked =
         Looker { gate, state: &mut state, other: other.iter().map(missing).collect(), renew: !active, signals: &signals };
     let looked = looked.look()?;
     facts.work = looked.work;
+    let commit = about_commits(&state.marked[marked_before.min(state.marked.len())..]);
     if let (Work::Open(open), Holder::Loop(held)) = (&facts.work, &mut facts.holder) {
         held.same = state.count_same(&looked.tree.key, &reasons_of(open));
     }
     let spawns = settings.on_context == OnContext::Spawn && looked.tree.clean && state.plan.is_some();
     let on_context = if spawns { OnContext::Spawn } else { OnContext::Yield };
-    let decision = decide(&facts, &StopSettings { on_context, ..settings.clone() });
+    let mut decision = decide(&facts, &StopSettings { on_context, ..settings.clone() });
+    if let (StopDecision::Block { reason, .. }, Some(told)) = (&mut decision, &commit) {
+        *reason = with_note(reason, told);
+    }
     keep(gate, &mut state, &facts, &decision, looked.plan)?;
-    Ok((facts, decision, Trace { tree: Some(looked.tree.key), verdict: looked.verdict }))
+    Ok((facts, decision, Trace { tree: Some(looked.tree.key), verdict: looked.verdict, commit }))
+}
+
+/// What there is to say about the commits of stories that were marked just now.
+fn about_commits(marked: &[Marked]) -> Option<String> {
+    let words = |marked: &Marked| marked.told.as_ref().map(|told| format!("About story {}: {told}.", marked.story));
+    let all: Vec<String> = marked.iter().filter_map(words).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// What the loop remembers of a decision, and what else follows from it.

@@ -27,7 +27,7 @@ use crate::seal::Seal;
 use crate::signal::Signals;
 use crate::site;
 
-use super::commit::{CommitAsk, Committed, commit};
+use super::commit::{self, CommitAsk, Committed, commit};
 use super::files::{LARGEST, file_error, write_bytes};
 use super::{StopError, tree};
 
@@ -92,7 +92,7 @@ pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signal
     let id = ask.id();
     let seal = Seal::from_environment(&ask.root, &ask.top).ok_or(StopError::NoSecret)?;
     if let Some(verdict) = answered(dir, &seal, &id)? {
-        if verdict.green || !renew {
+        if (verdict.green && !matches!(verdict.commit, Some(Committed::Refused(_)))) || !renew {
             return Ok(Seen::Ended { verdict, cached: true });
         }
         let old = dir.join(VERDICT);
@@ -265,6 +265,7 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     let redactor = redactor_from_environment(&[]);
     fs::create_dir_all(dir.join("checks")).map_err(|source| file_error(dir, source))?;
     let git = Git::open(&ask.root)?;
+    commit::pay_owed(dir, &git);
     let look = || tree::look(&ask.root, &ask.top, &ask.ours);
     let mut before = look()?.key;
     let mut verdict = Verdict {
@@ -311,8 +312,9 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     }
     verdict.id = ask.id_on(&before);
     verdict.tree = before;
-    if let Some(ask) = ask.commit.as_ref().filter(|_| verdict.green) {
-        verdict.commit = Some(commit(ask, signals));
+    if let Some(story) = ask.commit.as_ref().filter(|_| verdict.green) {
+        let seen = commit::Seen { dir, key: &verdict.tree, runs: &verdict.runs };
+        verdict.commit = Some(commit(ask, story, seen, signals));
     }
     verdict.ms = began.elapsed().as_millis() as u64;
     Ok(Some(verdict))

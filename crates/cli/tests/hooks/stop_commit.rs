@@ -1,0 +1,141 @@
+//! Commits of the Stop gate's loops (`[stop] commit = true`): what goes into them, what does not, and when there is none.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::stop_gate::{arm, name_the_author, stop, verdone, world};
+use crate::world::World;
+
+const COMMIT: &str = "[stop]\ncommit = true\n";
+const PLAN: &str = "- [ ] US-001: One\n  - Verification: `test -f one`\n- [ ] US-002: Two\n  - Verification: `test -f two`\n";
+
+fn committing(plan: &str) -> World {
+    let mut world = world(COMMIT, &[("PLAN.md", plan)]);
+    name_the_author(&mut world);
+    world
+}
+
+#[track_caller]
+fn git(world: &World, arguments: &[&str]) -> String {
+    let output = Command::new("git").args(arguments).current_dir(&world.work).env("HOME", &world.root).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn commits(world: &World) -> usize {
+    git(world, &["rev-list", "--count", "HEAD"]).trim().parse().unwrap()
+}
+
+fn last_commit(world: &World) -> Value {
+    world.records("stop").last().unwrap()["commit"].clone()
+}
+
+#[test]
+fn a_commit_takes_no_earlier_change_of_the_users_along_and_an_audit_holds() {
+    let world = committing(PLAN);
+    world.write("README.md", "The user's own.\n");
+    fs::remove_file(world.work.join("src/a.rs")).unwrap();
+    arm(&world, &["--plan", "PLAN.md"]);
+    stop(&world).blocked("test -f one");
+    world.write("one", "1\n");
+    // An agent stages everything; that makes nothing of it the agent's.
+    git(&world, &["add", "-A"]);
+    let reason = stop(&world).blocked("story US-001 is verified");
+    assert!(!reason.contains("not committed"), "{reason}");
+    assert_eq!(git(&world, &["show", "--format=%s", "--name-only", "HEAD"]), "feat(US-001): One\n\nPLAN.md\none\n");
+    world.write("two", "2\n");
+    stop(&world).let_go("COMPLETE: all 2 stories");
+    assert_eq!(git(&world, &["show", "--format=", "--name-only", "HEAD"]), "PLAN.md\ntwo\n");
+    assert_eq!(git(&world, &["status", "--porcelain"]), " M README.md\n D src/a.rs\n", "the user's own, as it was");
+    let audit: Value = serde_json::from_slice(&verdone(&world, &["audit", "--json"]).stdout).unwrap();
+    let stories = audit["stories"].as_array().unwrap();
+    let verdicts: Vec<&str> = stories.iter().map(|story| story["verdict"].as_str().unwrap()).collect();
+    assert_eq!((audit["holds"].as_bool(), &verdicts[..]), (Some(true), &["verified", "unproven"][..]), "{audit}");
+    assert!(stories.iter().all(|story| story["remarks"].as_array().unwrap().iter().all(|remark| remark["kind"] != "new_chain")));
+    let note: Value = serde_json::from_str(&git(&world, &["notes", "--ref=verdone", "show", "HEAD~1"])).unwrap();
+    assert_eq!((note["session"].as_str(), note["before"][0]["name"].as_str()), (Some("s1"), Some("test -f one")), "{note}");
+}
+
+#[test]
+fn what_cannot_be_told_apart_is_not_committed_and_the_story_is_marked_all_the_same() {
+    let world = committing(PLAN);
+    world.write("README.md", "The user's own.\n");
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("README.md", "The user's own.\nThe agent's.\n");
+    world.write("one", "1\n");
+    let told =
+        "About story US-001: it was not committed: README.md had changes of yours when the loop began, and was changed again";
+    stop(&world).blocked(told);
+    assert!(last_commit(&world).as_str().unwrap().starts_with(told));
+    assert_eq!((commits(&world), world.read("PLAN.md").matches("[x]").count()), (1, 1));
+    assert!(git(&world, &["status", "--porcelain"]).contains("?? one"), "nothing is lost");
+    // The user settles it, and what was held back goes with the next story.
+    git(&world, &["-c", "user.name=dev", "-c", "user.email=d@e", "commit", "--quiet", "-m", "mine", "README.md"]);
+    world.write("two", "2\n");
+    stop(&world).let_go("COMPLETE");
+    assert_eq!(git(&world, &["show", "--format=", "--name-only", "HEAD"]), "PLAN.md\none\ntwo\n");
+    verdone(&world, &["audit"]);
+}
+
+#[test]
+fn work_that_needs_the_users_own_changes_is_not_committed_without_them() {
+    let world = committing("- [ ] US-001: One\n  - Verification: `grep -q mine README.md && test -f one`\n");
+    world.write("README.md", "mine\n");
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    stop(&world).let_go(
+        "COMPLETE: all 1 stories of the loop passed, 1 of them unproven (no check of their own was red before). About story US-001: it \
+         was not committed: without README.md, which had changes of yours when the loop began, `grep -q mine README.md && test -f one` \
+         failed with exit code 1.",
+    );
+    assert_eq!(commits(&world), 1);
+}
+
+#[test]
+fn nothing_is_committed_while_git_is_about_something_else() {
+    let detached: &dyn Fn(&World) = &|world| drop(git(world, &["checkout", "--quiet", "--detach"]));
+    let merging: &dyn Fn(&World) = &|world| {
+        let head = git(world, &["rev-parse", "HEAD"]);
+        fs::write(world.work.join(".git/MERGE_HEAD"), head).unwrap();
+    };
+    let staged: &dyn Fn(&World) = &|world| {
+        world.write("README.md", "staged\n");
+        git(world, &["add", "README.md"]);
+    };
+    let table = [
+        (detached, "it was not committed: the loop was started on a detached HEAD"),
+        (merging, "it was not committed: a merge was begun and is not finished"),
+        (staged, "it was not committed: you had staged changes when the loop began: README.md"),
+    ];
+    for (prepare, told) in table {
+        let world = committing(PLAN);
+        prepare(&world);
+        let index = git(&world, &["ls-files", "--stage"]);
+        arm(&world, &["--plan", "PLAN.md"]);
+        world.write("one", "1\n");
+        let reason = stop(&world).blocked(told);
+        assert!(reason.contains("NEXT STORY (US-002)"), "the loop goes on: {reason}");
+        assert_eq!((commits(&world), world.read("PLAN.md").matches("[x]").count()), (1, 1), "{told}");
+        assert_eq!(git(&world, &["ls-files", "--stage"]), index, "{told}");
+    }
+}
+
+#[test]
+fn a_worker_that_was_killed_after_the_commit_is_made_up_for_and_commits_nothing_twice() {
+    let world = committing(PLAN);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    let (state, verdict) = (".verdone/sessions/s1/loop.json", world.work.join(".verdone/sessions/s1/verdict.json"));
+    let before = world.read(state);
+    stop(&world).blocked("NEXT STORY (US-002)");
+    let note = git(&world, &["notes", "--ref=verdone", "show", "HEAD"]);
+    // As it would be after a kill between the commit and all that follows it.
+    git(&world, &["-c", "user.name=dev", "-c", "user.email=d@e", "notes", "--ref=verdone", "remove", "HEAD"]);
+    fs::remove_file(verdict).unwrap();
+    world.write(state, &before);
+    stop(&world).blocked("NEXT STORY (US-002)");
+    assert_eq!((commits(&world), git(&world, &["notes", "--ref=verdone", "show", "HEAD"])), (2, note));
+    verdone(&world, &["audit"]);
+}
