@@ -78,7 +78,7 @@ impl Check {
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     Passed,
-    /// Exit code other than 0, 126 and 127.
+    /// Exit code other than 126 and 127; 0 where a test report says that tests failed all the same.
     Failed {
         code: i32,
     },
@@ -105,6 +105,7 @@ impl CheckOutcome {
     pub fn words(&self) -> String {
         match self {
             Self::Passed => "passed".to_owned(),
+            Self::Failed { code: 0 } => "ended with exit code 0, but its test report names failures".to_owned(),
             Self::Failed { code } => format!("failed with exit code {code}"),
             Self::Signalled { signal } => format!("was ended by signal {signal}"),
             Self::TimedOut { after_ms } => format!("did not end within {}", Span::from_millis(*after_ms)),

@@ -9,14 +9,18 @@ mod command;
 mod failures;
 mod lines;
 mod reader;
+mod report;
 mod summary;
+mod tally;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::shell::{self, Runs, Simple, Variables};
 
+pub use report::{Report, ReportFault, report};
 pub use summary::summary;
+pub use tally::{Tally, tally};
 
 /// What a test run showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -140,19 +144,25 @@ pub fn read<C: AsRef<[W]>, W: AsRef<str>>(commands: Option<&[C]>, exit_code: Opt
 
 /// As [`read`], for a command line of a shell.
 pub fn read_line(line: &str, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
+    read(Some(&simple_commands(line)), exit_code, output)
+}
+
+/// Whether what was run may have run tests of others, so that reports of tests in its output count: `make test`, `./ci.sh`,
+/// two frameworks one after another. Not so for one framework, and not for a program that is known to do something else.
+pub fn wraps_tests<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C]) -> bool {
+    let words: Vec<Vec<&str>> = commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
+    command::wraps(&words)
+}
+
+/// The simple commands of a command line of a shell, each a list of words.
+pub fn simple_commands(line: &str) -> Vec<Vec<String>> {
     let script = shell::parse(line, &Variables::new());
     let words = |simple: &Simple| -> Vec<String> {
         simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect()
     };
     // What a shell was given as text is listed after it.
     let read_in = |simple: &&Simple| simple.runs != Runs::Known && !simple.words.is_empty();
-    let commands: Vec<Vec<String>> = script.commands.iter().filter(read_in).map(words).collect();
-    read(Some(&commands), exit_code, output)
-}
-
-/// The tests of a `JUnit` XML report; nothing for a text that is none.
-pub fn junit(text: &str) -> Option<TestCounts> {
-    reader::junit_counts(text)
+    script.commands.iter().filter(read_in).map(words).collect()
 }
 
 /// Whether one simple command runs tests, as far as its words tell.

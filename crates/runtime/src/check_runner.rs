@@ -3,6 +3,7 @@
 //! Stages run one after another. Gates of one stage run at the same time, as far as the settings allow; a story's own checks never do.
 
 mod clean;
+mod guarded;
 mod judge;
 mod memory;
 mod parallel;
@@ -16,11 +17,13 @@ use std::time::Duration;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Where, stages};
 use verdone_core::id::encode_component;
 use verdone_core::redact::Redactor;
+use verdone_core::sanitise::sanitise_line;
 
 use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
 
 pub use clean::CleanPlaces;
+pub use guarded::Guarded;
 pub use memory::Memory;
 use reports::Reports;
 
@@ -235,9 +238,12 @@ impl Worker<'_> {
         let before = Reports::look(place, check.terms.junit.as_deref());
         match (self.start)(&spawn, signals, on) {
             Ok(ended) => {
-                (run.outcome, run.tests) = judge::judge(check, ended.exit, &ended.output.text, &before.written_since());
+                let judged = judge::judge(check, ended.exit, &ended.output.text, &before.written_since());
+                (run.outcome, run.tests) = (judged.outcome, judged.tests);
                 run.duration_ms = ended.duration.as_millis() as u64;
                 ended.output.tail(TAIL).clone_into(&mut run.tail);
+                // At the end: that is what feedback and reports show.
+                run.tail.extend(judged.failed.map(|failed| format!("\n{}", redactor.redact(&sanitise_line(&failed)))));
                 run.output_digest = ended.output.digest;
                 run.output = spawn.keep.is_some_and(|path| path.exists()).then_some(file);
             }

@@ -19,7 +19,7 @@ use verdone_core::check::{CheckOutcome, CommandSpec};
 use verdone_core::id::{Oid, digest};
 
 use crate::git::{Git, GitError};
-use crate::process::{self, EnvPlan, Exit, RUN_VARIABLE, Spawn, SpawnError, Stdin};
+use crate::process::{self, EnvPlan, Exit, RUN_VARIABLE, Spawn, SpawnError, Stdin, VERIFY_VARIABLE};
 use crate::signal::Signals;
 use folder::Taken;
 
@@ -205,8 +205,8 @@ impl Making<'_> {
 
     fn run(&self, command: &CommandSpec, taken: &Taken) -> Result<(), CleanError> {
         let redactor = process::redactor_from_environment(&[]);
-        let run: Option<OsString> = self.git.variable(RUN_VARIABLE);
-        let env = run.map_or_else(EnvPlan::default, |run| EnvPlan::default().with(RUN_VARIABLE, run));
+        let marks = [RUN_VARIABLE, VERIFY_VARIABLE].map(|name| Some((name, self.git.variable(name)?)));
+        let env = marks.into_iter().flatten().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
         let spawn = Spawn {
             argv: process::argv(command),
             cwd: taken.tree().join(self.inside),

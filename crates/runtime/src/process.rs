@@ -38,6 +38,8 @@ pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};
 
 /// Set for everything that a run starts; a run inside a run is refused by it.
 pub const RUN_VARIABLE: &str = "VERDONE_RUN";
+/// Set for everything that a verification without a run starts: it is ended by it when its Verdone is killed.
+pub const VERIFY_VARIABLE: &str = "VERDONE_VERIFY";
 /// Long enough for a process to get from its start to its own environment.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
 
@@ -140,7 +142,13 @@ pub fn end_leftovers(keep: &[u32], grace: Duration, signals: &Signals) -> u32 {
 /// Ends the processes of a run whose Verdone was killed and could not do it. They are known by `VERDONE_RUN`.
 /// Says how many there were.
 pub fn end_strays(runs: &[&RunId], grace: Duration, signals: &Signals) -> u32 {
-    let end = || runs.iter().map(|run| tree::end_marked(RUN_VARIABLE, run.as_str(), grace, signals)).sum::<u32>();
+    let marks: Vec<(&str, &str)> = runs.iter().map(|run| (RUN_VARIABLE, run.as_str())).collect();
+    end_marked(&marks, grace, signals)
+}
+
+/// Ends every process that has one of these variables in its environment. Says how many there were.
+pub(crate) fn end_marked(marks: &[(&str, &str)], grace: Duration, signals: &Signals) -> u32 {
+    let end = || marks.iter().map(|(name, value)| tree::end_marked(name, value, grace, signals)).sum::<u32>();
     let found = end();
     // A process that was only just started shows no environment for a moment, so it is not found at the first look.
     std::thread::sleep(SECOND_LOOK);

@@ -1,8 +1,8 @@
 //! A second process that outlives a killed run by a moment: it ends the run's agents, checks and scripts, so that none of them goes
-//! on working, and costing money, for nobody.
+//! on working, and costing money, for nobody. A verification without a run has one, too.
 //!
-//! It holds one end of a pipe, and hears there which run it is. A run that ends says so; a pipe that closes without that means that
-//! the run was killed. Nothing else is put in order here: the next run does that.
+//! It holds one end of a pipe, and hears there which run it is: the variable that is set for all that the run starts. A run that ends
+//! says so; a pipe that closes without that means that the run was killed. Nothing else is put in order here: the next run does that.
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter, Read as _, Write as _};
@@ -20,7 +20,7 @@ pub const ARGUMENT: &str = "watchdog";
 const LOOSE: &str = "--loose";
 /// Where a build that measures its coverage writes; without it the file would land anywhere.
 const PROFILE: &str = "LLVM_PROFILE_FILE";
-/// What a run says last; no part of an id.
+/// What a run says last; no part of a mark.
 const DISMISSED: u8 = b'\n';
 
 /// One that is being started: it takes two processes and a moment, in which others can be busy.
@@ -57,12 +57,17 @@ impl Watchdog {
 
 impl Starting {
     /// Comes before orphans are adopted, or the watchdog would be one of them.
-    pub fn watch(mut self, run: &RunId) -> io::Result<Watchdog> {
+    pub fn watch(self, run: &RunId) -> io::Result<Watchdog> {
+        self.watch_marked(process::RUN_VARIABLE, run.as_str())
+    }
+
+    /// The same for whatever has this variable in its environment.
+    pub(crate) fn watch_marked(mut self, name: &str, value: &str) -> io::Result<Watchdog> {
         let status = self.child.wait()?;
         if !status.success() {
             return Err(io::Error::other(status.to_string()));
         }
-        self.pipe.write_all(run.as_str().as_bytes())?;
+        self.pipe.write_all(format!("{name}={value}").as_bytes())?;
         Ok(Watchdog(self.pipe))
     }
 }
@@ -87,9 +92,11 @@ fn watch(grace: &OsString) -> ExitCode {
     let mut said = Vec::new();
     let heard = io::stdin().read_to_end(&mut said);
     if heard.is_ok() && !said.is_empty() && said.last() != Some(&DISMISSED) {
-        let run = RunId::from(String::from_utf8_lossy(&said).as_ref());
+        let said = String::from_utf8_lossy(&said);
         let grace = Duration::from_millis(grace.to_str().and_then(|grace| grace.parse().ok()).unwrap_or(0));
-        process::end_strays(&[&run], grace, &Signals::none());
+        if let Some(mark) = said.split_once('=') {
+            process::end_marked(&[mark], grace, &Signals::none());
+        }
     }
     ExitCode::SUCCESS
 }

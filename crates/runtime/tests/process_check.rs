@@ -278,7 +278,7 @@ fn a_test_run_without_tests_is_unknown_unless_that_is_fine() {
     let empty = tool(&result(0));
     assert_eq!(run(&gate("test", Stage::Correctness, &empty)).outcome, nothing);
     assert_eq!(run(&check("own", CheckOrigin::Story, &empty)).outcome, nothing);
-    let fine = Terms { zero_tests: ZeroTests::Ok, ..Terms::default() };
+    let fine = Terms { zero_tests: Some(ZeroTests::Ok), ..Terms::default() };
     assert!(run(&with(gate("test", Stage::Correctness, &empty), fine)).outcome.passed());
     let some = run(&gate("test", Stage::Correctness, &tool(&[result(0), result(4)].concat())));
     assert!(some.outcome.passed());
@@ -286,22 +286,58 @@ fn a_test_run_without_tests_is_unknown_unless_that_is_fine() {
 }
 
 #[test]
-fn test_reports_are_counted_and_one_from_before_is_none() {
+fn a_gate_that_says_it_has_tests_passes_only_where_some_are_counted() {
+    let _one = alone();
+    let strict = || Terms { zero_tests: Some(ZeroTests::Fail), ..Terms::default() };
+    let judged = |command: &str| run(&with(gate("test", Stage::Correctness, command), strict())).outcome;
+    assert!(judged("echo '12 tests passed'").passed());
+    let CheckOutcome::Unknown { reason } = judged("echo fine") else { panic!("nothing was counted") };
+    assert!(
+        reason.starts_with("no count of tests was found in its output") && reason.contains("zero_tests = \"ok\""),
+        "{reason}"
+    );
+    assert!(run(&gate("test", Stage::Correctness, "echo fine")).outcome.passed(), "what is not set asks for nothing");
+}
+
+#[test]
+fn test_reports_are_counted_and_believed_as_a_whole_or_not_at_all() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
-    let terms = Terms { junit: Some("out/*.xml".to_owned()), ..Terms::default() };
-    let report = "<testsuite><testcase name=\"a\"/><testcase name=\"b\"><failure/></testcase></testsuite>";
-    let write = format!("mkdir -p out && echo '{report}' > out/r.xml");
-    let judged = |command: &str| {
-        let check = with(gate("test", Stage::Correctness, command), terms.clone());
+    let judged_with = |junit: &str, command: &str| {
+        let terms = Terms { junit: Some(junit.to_owned()), ..Terms::default() };
+        let check = with(gate("test", Stage::Correctness, command), terms);
         run_check(&check, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap()
     };
-    let first = judged(&write);
-    assert!(first.outcome.passed(), "{first:?}");
-    assert_eq!(first.tests, Some(TestCount { ran: 2, passed: 1, failed: 1, skipped: 0 }));
-    let stale = judged("true");
-    assert_eq!(stale.outcome, CheckOutcome::Unknown { reason: "no test report was written: out/*.xml".to_owned() });
-    let empty = judged("echo '<testsuite/>' > out/r.xml");
-    assert_eq!(empty.outcome, CheckOutcome::Unknown { reason: "no tests were run".to_owned() });
+    let judged = |command: &str| judged_with("out/*.xml", command);
+    let why = |run: &CheckRun| match &run.outcome {
+        CheckOutcome::Unknown { reason } => reason.clone(),
+        other => panic!("{other:?}"),
+    };
+    let good = judged("mkdir -p out && echo '<testsuite><testcase name=\"a\"/></testsuite>' > out/r.xml");
+    assert!(good.outcome.passed(), "{good:?}");
+    assert_eq!(good.tests, Some(TestCount { ran: 1, passed: 1, failed: 0, skipped: 0 }));
+    assert_eq!(why(&judged("true")), "the test report is from before, this run wrote none: out/*.xml");
+    assert_eq!(why(&judged("rm out/r.xml")), "no test report was written: out/*.xml");
+
+    let report = "<testsuite><testcase name=\"a\"/><testcase name=\"b\"><failure/></testcase></testsuite>";
+    let bad = judged(&format!("echo '{report}' > out/r.xml; echo fine"));
+    assert_eq!(bad.outcome, CheckOutcome::Failed { code: 0 });
+    assert_eq!(bad.tests, Some(TestCount { ran: 2, passed: 1, failed: 1, skipped: 0 }));
+    assert!(bad.tail.ends_with("1 test failed by its test report: b"), "{}", bad.tail);
+
+    assert_eq!(why(&judged("echo '<testsuite/>' > out/r.xml")), "no tests were run");
+    let cut = judged("echo '<testsuite><testcase name=\"a\"/>' > out/r.xml");
+    assert_eq!(why(&cut), "the test report out/r.xml cannot be believed: it ends in the middle");
+    let bomb = "<!DOCTYPE x [<!ENTITY a \"&b;&b;\">]><testsuite><testcase name=\"a\"/></testsuite>";
+    assert!(why(&judged(&format!("echo '{bomb}' > out/r.xml"))).contains("document type"));
+    assert_eq!(why(&judged("rm out/r.xml; mkfifo out/r.xml")), "no test report was written: out/*.xml");
+    assert_eq!(why(&judged_with("out/r.xml", "true")), "the test report is no plain file: out/r.xml");
+    let huge = judged("rm out/r.xml; truncate -s 65M out/r.xml");
+    assert_eq!(why(&huge), "the test report out/r.xml cannot be read: larger than 67108864 bytes");
+
+    let away = tempfile::tempdir().unwrap();
+    std::fs::write(away.path().join("r.xml"), "<testsuite><testcase name=\"a\"/></testsuite>").unwrap();
+    let link = format!("rm -r out; ln -s '{}' out", away.path().display());
+    assert_eq!(why(&judged_with("out/r.xml", &link)), "the test report out/r.xml cannot be read: it lies outside of the tree");
 }
 
 #[test]

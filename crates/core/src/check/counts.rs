@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CommandSpec;
-use crate::test_outcome::{self, TestCounts, TestState};
+use crate::test_outcome::{self, Report, Tally, TestCounts, TestOutcome, TestState};
+
+/// Names of failed tests that are told.
+const MOST_NAMES: usize = 10;
 
 /// Tests of one run of a check. What the framework does not say is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,30 +20,68 @@ pub struct TestCount {
 }
 
 /// What was seen of tests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestsSeen {
     pub count: Option<TestCount>,
     /// It was a test run, and no test ran to an end.
     pub nothing_ran: bool,
+    /// At least one test ran to an end.
+    pub some_ran: bool,
+    /// Tests that failed by a report, whatever the exit code says; the first ones.
+    pub failed: Vec<String>,
 }
 
-/// Reads a finished check. `reports` are the texts of its `JUnit` XML files; where there are such, they are believed before the output.
-pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: &[String]) -> TestsSeen {
-    let reported: Vec<TestCounts> = reports.iter().filter_map(|text| test_outcome::junit(text)).collect();
-    if !reported.is_empty() {
-        let sum = |pick: fn(&TestCounts) -> Option<u64>| reported.iter().filter_map(pick).fold(0, u64::saturating_add);
-        let count = counted(sum(|counts| counts.passed), sum(|counts| counts.failed), sum(|counts| counts.skipped));
-        return TestsSeen { count: Some(count), nothing_ran: count.ran == 0 };
+/// Reads a finished check. `reports` are its `JUnit` XML files; where there are such, they are believed before the output.
+pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: &[Report]) -> TestsSeen {
+    if !reports.is_empty() {
+        return reported(reports);
     }
-    let outcome = match command {
-        CommandSpec::Shell(line) => test_outcome::read_line(line, Some(exit_code), output),
-        CommandSpec::Argv(words) => test_outcome::read(Some(&[words]), Some(exit_code), output),
+    let commands = match command {
+        CommandSpec::Shell(line) => test_outcome::simple_commands(line),
+        CommandSpec::Argv(words) => vec![words.clone()],
     };
-    let Some(outcome) = outcome else { return TestsSeen::default() };
-    let TestCounts { passed, failed, skipped } = outcome.counts;
-    let says = passed.or(failed).or(skipped).is_some();
-    let count = counted(passed.unwrap_or(0), failed.unwrap_or(0), skipped.unwrap_or(0));
-    TestsSeen { count: says.then_some(count), nothing_ran: outcome.state == TestState::NothingRan }
+    let outcome = test_outcome::read(Some(&commands), Some(exit_code), output);
+    let mut seen = outcome.map(|outcome| told(&outcome)).unwrap_or_default();
+    if !seen.some_ran && (seen.count.is_none() || test_outcome::wraps_tests(&commands)) {
+        // Several summaries are one run: only where each of them is about no test, none ran.
+        match test_outcome::tally(output) {
+            Tally::Ran(counts) if test_outcome::wraps_tests(&commands) || !seen.nothing_ran => {
+                seen = TestsSeen { count: counted_by(counts).or(seen.count), some_ran: true, ..TestsSeen::default() };
+            }
+            Tally::Zero if test_outcome::wraps_tests(&commands) => seen.nothing_ran = true,
+            Tally::Ran(_) | Tally::Zero | Tally::Silent => {}
+        }
+    }
+    seen
+}
+
+fn reported(reports: &[Report]) -> TestsSeen {
+    let sum = |pick: fn(&TestCounts) -> Option<u64>| {
+        reports.iter().filter_map(|report| pick(&report.counts)).fold(0, u64::saturating_add)
+    };
+    let count = counted(sum(|counts| counts.passed), sum(|counts| counts.failed), sum(|counts| counts.skipped));
+    let failed = reports.iter().flat_map(|report| &report.failures).map(|failure| failure.name.clone());
+    TestsSeen {
+        count: Some(count),
+        nothing_ran: count.ran == 0,
+        some_ran: count.ran > 0,
+        failed: failed.take(MOST_NAMES).collect(),
+    }
+}
+
+fn told(outcome: &TestOutcome) -> TestsSeen {
+    let count = counted_by(outcome.counts);
+    TestsSeen {
+        count,
+        nothing_ran: outcome.state == TestState::NothingRan,
+        some_ran: count.is_some_and(|count| count.ran > 0),
+        failed: Vec::new(),
+    }
+}
+
+fn counted_by(TestCounts { passed, failed, skipped }: TestCounts) -> Option<TestCount> {
+    passed.or(failed).or(skipped)?;
+    Some(counted(passed.unwrap_or(0), failed.unwrap_or(0), skipped.unwrap_or(0)))
 }
 
 fn counted(passed: u64, failed: u64, skipped: u64) -> TestCount {
@@ -103,18 +144,52 @@ mod tests {
     }
 
     #[test]
+    fn a_wrapper_that_ran_no_test_is_told_by_the_summaries_in_its_output() {
+        let pytest = "===== test session starts =====\ncollected 0 items\n\n===== no tests ran in 0.01s =====\n";
+        let ran = EMPTY_BINARY.replace("0 passed", "2 passed");
+        for (command, output, none) in [
+            ("make test", EMPTY_BINARY.to_owned(), true),
+            ("npm test", "No tests found, exiting with code 0\n".to_owned(), true),
+            ("./scripts/test", pytest.to_owned(), true),
+            ("./ci", pytest.to_owned(), true),
+            ("sh scripts/all.sh", "Test Suites: 0 total\nTests:       0 total\n".to_owned(), true),
+            ("./ci", [pytest, &ran, EMPTY_BINARY].concat(), false),
+            ("make test", [&ran, pytest].concat(), false),
+            ("cargo test && pytest", [&ran, pytest].concat(), false),
+            ("cargo test && pytest", [EMPTY_BINARY, pytest].concat(), true),
+            ("./ci", "all done\n".to_owned(), false),
+            ("cat report.txt", pytest.to_owned(), false),
+        ] {
+            assert_eq!(seen(command, &output).1, none, "{command}: {output}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_ran_is_seen_in_any_output_that_can_be_read() {
+        let some = |command: &str, output: &str| tests_seen(&CommandSpec::Shell(command.to_owned()), 0, output, &[]).some_ran;
+        assert!(some("./ci", "12 tests passed\n") && some("python3 all.py", "Ran 3 tests in 0.001s\n\nOK\n"));
+        assert!(some("go test ./...", "ok  \texample.com/a\t0.003s\n"), "go counts only when asked to");
+        assert!(some("mytool", "# TOTAL: 4\n# PASS:  4\n"));
+        assert!(!some("./ci", "all done\n") && !some("cargo test", EMPTY_BINARY) && !some("true", ""));
+        assert!(
+            !some("cargo test", &[EMPTY_BINARY, "12 tests passed\n"].concat()),
+            "what a test printed is no summary of cargo's"
+        );
+    }
+
+    #[test]
     fn reports_are_believed_before_the_output() {
-        let report =
-            |inner: &str| format!("<?xml version=\"1.0\"?>\n<testsuites><testsuite name=\"a\">{inner}</testsuite></testsuites>");
+        let report = |inner: &str| {
+            let text = format!("<?xml version=\"1.0\"?>\n<testsuites><testsuite name=\"a\">{inner}</testsuite></testsuites>");
+            test_outcome::report(&text).unwrap()
+        };
         let two = report("<testcase name=\"a\"/><testcase name=\"b\"><skipped/></testcase>");
         let one = report("<testcase name=\"c\"><failure message=\"x\"/></testcase>");
         let command = CommandSpec::Shell("make check".to_owned());
         let both = tests_seen(&command, 0, "", &[two, one]);
         assert_eq!(both.count, Some(TestCount { ran: 2, passed: 1, failed: 1, skipped: 1 }));
-        assert!(!both.nothing_ran);
+        assert!(!both.nothing_ran && both.some_ran);
+        assert_eq!(both.failed, ["c"]);
         assert!(tests_seen(&command, 0, "3 passed", &[report("")]).nothing_ran);
-        let summary = "<testsuite tests=\"5\" failures=\"1\" errors=\"1\" skipped=\"2\"/>".to_owned();
-        assert_eq!(tests_seen(&command, 1, "", &[summary]).count, Some(TestCount { ran: 3, passed: 1, failed: 2, skipped: 2 }));
-        assert_eq!(tests_seen(&command, 0, "", &["not XML".to_owned()]), TestsSeen::default());
     }
 }

@@ -51,9 +51,9 @@ pub struct Gate {
     /// How often it is tried again when it fails. A pass after that counts, and is reported as flaky.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
-    /// What it means when it ran no tests at all.
-    #[serde(default, skip_serializing_if = "ZeroTests::is_fail")]
-    pub zero_tests: ZeroTests,
+    /// What it means when it ran no tests at all. Not set: it did not pass where its output says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zero_tests: Option<ZeroTests>,
     /// The test reports (`JUnit` XML) that it writes, a path or a pattern: tests are counted in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub junit: Option<String>,
@@ -117,7 +117,8 @@ pub struct Terms {
     pub inputs: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub retries: u32,
-    pub zero_tests: ZeroTests,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zero_tests: Option<ZeroTests>,
     pub junit: Option<String>,
 }
 
@@ -154,21 +155,14 @@ impl Where {
 }
 
 /// What it means when a gate ran no tests at all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ZeroTests {
-    /// It proved nothing, so it did not pass.
-    #[default]
+    /// It passes only where its output, or its report, shows that at least one test ran.
     Fail,
     /// Its exit code decides.
+    #[serde(alias = "allow")]
     Ok,
-}
-
-impl ZeroTests {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
-    fn is_fail(&self) -> bool {
-        *self == Self::Fail
-    }
 }
 
 /// How gates are run.

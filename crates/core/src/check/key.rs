@@ -70,7 +70,7 @@ impl ResultKey<'_> {
             share: &'a [String],
             input_patterns: &'a [String],
             env: &'a std::collections::BTreeMap<String, String>,
-            zero_tests: ZeroTests,
+            zero_tests: Option<ZeroTests>,
             junit: Option<&'a str>,
         }
         let terms = &check.terms;
@@ -118,7 +118,8 @@ mod tests {
             Gate { place: Where::Clean, ..gate() },
             Gate { env: [("A".to_owned(), "1".to_owned())].into(), ..gate() },
             Gate { inputs: vec!["x".to_owned()], ..gate() },
-            Gate { zero_tests: ZeroTests::Ok, ..gate() },
+            Gate { zero_tests: Some(ZeroTests::Ok), ..gate() },
+            Gate { zero_tests: Some(ZeroTests::Fail), ..gate() },
             Gate { junit: Some("r.xml".to_owned()), ..gate() },
         ];
         for other in &others {

@@ -62,6 +62,29 @@ impl Ran {
     }
 }
 
+/// Whether reports of tests in the output may be of what these commands started: none of them is a framework alone.
+pub(super) fn wraps(commands: &[Vec<&str>]) -> bool {
+    let commands = without_wrapped(commands);
+    let kinds: Vec<Kind> = commands.iter().filter_map(|words| classify(words)).collect();
+    match kinds.as_slice() {
+        [] => commands.iter().any(|words| is_own_script(words)),
+        [Kind::Direct(_)] => false,
+        [..] => true,
+    }
+}
+
+/// A program of the project, whatever its name says: `./ci`, `sh scripts/all.sh`, `python3 tools/run.py`.
+fn is_own_script(words: &[&str]) -> bool {
+    let words = unwrap(words);
+    let Some((program, args)) = words.split_first() else { return false };
+    let of_the_system = ["/bin/", "/usr/", "/opt/", "/sbin/"].iter().any(|folder| program.starts_with(folder));
+    let interprets =
+        matches!(base_name(program), "sh" | "bash" | "zsh" | "dash" | "ksh" | "python3" | "python" | "node" | "ruby");
+    let file = args.first().is_some_and(|arg| !arg.starts_with('-'));
+    let asks = args.iter().any(|arg| ASKS.contains(arg));
+    !asks && (program.contains('/') && !of_the_system || interprets && file)
+}
+
 /// Programs whose exit code is an answer: `test -d web && npm test` may end without a test run.
 fn asks(program: &str) -> bool {
     matches!(program, "test" | "[" | "[[" | "grep" | "rg" | "cmp" | "diff" | "false" | "which" | "pgrep")

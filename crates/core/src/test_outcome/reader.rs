@@ -9,7 +9,7 @@ mod go;
 mod gradle;
 mod jest;
 mod json;
-mod junit;
+pub(super) mod junit;
 mod minitest;
 mod mocha;
 mod nextest;
@@ -142,11 +142,6 @@ pub(super) fn all(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
         readings.retain(|reading| reading.framework != Framework::CargoTest);
     }
     readings
-}
-
-/// The tests of a whole report as `JUnit` XML.
-pub(super) fn junit_counts(text: &str) -> Option<TestCounts> {
-    junit::counts(text)
 }
 
 fn run(readers: &[Reader], lines: &Lines<'_>, text: &str) -> Vec<Reading> {

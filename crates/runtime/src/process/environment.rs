@@ -50,7 +50,7 @@ const KEPT: [&str; 6] = [
 ];
 
 /// They name a repository, an index or a run that the child has nothing to do with (a git hook or alias may have started us).
-const REMOVED: [&str; 21] = [
+const REMOVED: [&str; 22] = [
     "AI_AGENT",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -72,6 +72,7 @@ const REMOVED: [&str; 21] = [
     "VERDONE_RUN",
     "VERDONE_STORY",
     "VERDONE_TURN",
+    "VERDONE_VERIFY",
 ];
 
 pub(super) fn is_removed(name: &OsStr) -> bool {
@@ -96,6 +97,7 @@ mod tests {
             ("GIT_INDEX_FILE", true),
             ("GIT_AUTHOR_NAME", false),
             ("VERDONE_RUN", true),
+            ("VERDONE_VERIFY", true),
             (crate::fault::VARIABLE, true),
             ("PATH", false),
             ("LC_ALL", false),

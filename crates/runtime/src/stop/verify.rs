@@ -18,10 +18,10 @@ use verdone_core::finish::StopSignal;
 use verdone_core::id::digest;
 use verdone_core::span::Span;
 
-use crate::check_runner::{CheckContext, CleanPlaces, Ways, run_checks};
+use crate::check_runner::{CheckContext, CleanPlaces, Guarded, Ways, run_checks};
 use crate::clean_tree::CleanSettings;
 use crate::git::Git;
-use crate::process::{EnvPlan, own_session, redactor_from_environment, start_detached};
+use crate::process::{own_session, redactor_from_environment, start_detached};
 use crate::regular::{open_regular, read_regular};
 use crate::seal::Seal;
 use crate::signal::Signals;
@@ -264,7 +264,8 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     let began = Instant::now();
     let redactor = redactor_from_environment(&[]);
     fs::create_dir_all(dir.join("checks")).map_err(|source| file_error(dir, source))?;
-    let git = Git::open(&ask.root)?;
+    let guarded = Guarded::begin(ask.grace.duration());
+    let git = guarded.git(Git::open(&ask.root)?);
     commit::pay_owed(dir, &git);
     let look = || tree::look(&ask.root, &ask.top, &ask.ours);
     let mut before = look()?.key;
@@ -290,7 +291,7 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
             cwd: &ask.root,
             run_dir: dir,
             number: 1,
-            env: EnvPlan::default(),
+            env: guarded.env(),
             cap: ask.output_bytes,
             grace: ask.grace.duration(),
             redactor: &redactor,
