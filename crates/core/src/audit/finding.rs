@@ -35,6 +35,8 @@ pub enum Problem {
     NotInJournal { run: RunId, as_commit: Option<Oid> },
     JournalDiffers { run: RunId, what: &'static str },
     FailsNow { name: String, text: String },
+    NotBookkeeping { path: String },
+    Missing { commit: Oid, run: RunId, became: Option<Oid>, elsewhere: bool },
 }
 
 impl Problem {
@@ -62,6 +64,8 @@ impl Problem {
             Self::NotInJournal { .. } => "not_in_journal",
             Self::JournalDiffers { .. } => "journal_differs",
             Self::FailsNow { .. } => "fails_now",
+            Self::NotBookkeeping { .. } => "not_bookkeeping",
+            Self::Missing { .. } => "commit_missing",
         }
     }
 
@@ -119,6 +123,21 @@ impl Problem {
             }
             Self::JournalDiffers { run, what } => format!("the journal of run {run} has it otherwise: {what} differs"),
             Self::FailsNow { name, text } => format!("run again on a clean checkout, {name} {text}"),
+            Self::NotBookkeeping { path } => format!(
+                "its message says that Verdone made it, but it is no story's commit and changes more than the plan's marks and \
+                 progress files: {path}"
+            ),
+            Self::Missing { commit, run, became, elsewhere } => {
+                let gone = format!("missing: it was committed as {} in run {run}; that commit is not in this history", commit.short());
+                match became {
+                    Some(other) => format!(
+                        "{gone}; {} has the same tree without the trailers: it was amended, squashed or copied from it",
+                        other.short()
+                    ),
+                    None if *elsewhere => format!("{gone} any more, but on another branch or tag"),
+                    None => gone,
+                }
+            }
         }
     }
 }
@@ -136,6 +155,7 @@ pub enum Remark {
     FlakyNow { name: String },
     AdvisoryFails { name: String },
     NotAllowed { command: String },
+    NotRunAgain { names: Vec<String> },
 }
 
 impl Remark {
@@ -155,6 +175,7 @@ impl Remark {
             Self::FlakyNow { .. } => "flaky_now",
             Self::AdvisoryFails { .. } => "advisory_fails",
             Self::NotAllowed { .. } => "not_allowed",
+            Self::NotRunAgain { .. } => "not_run_again",
         }
     }
 
@@ -176,7 +197,10 @@ impl Remark {
             Self::FlakyNow { name } => format!("run again, {name} is flaky: it failed, then passed on the same checkout"),
             Self::AdvisoryFails { name } => format!("run again, {name} fails; it may"),
             Self::NotAllowed { command } => {
-                format!("not run again, because neither the plan nor the settings have this command: {command}")
+                format!("not run again, because neither the plan, the settings nor a run of here has this command: {command}")
+            }
+            Self::NotRunAgain { names } => {
+                format!("not run again, because the audit was interrupted: {}", names.join("; "))
             }
         }
     }

@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome};
+use crate::event::{Checkpoint, Event, Place};
+use crate::evidence::NotedAlarm;
 use crate::evidence::tests::{evidence, proof};
 use crate::proof::ProvenCriterion;
 use crate::verdict::Red;
@@ -60,14 +62,28 @@ impl Line {
 
     /// A journal that knows every commit as it is now.
     fn with_journal(mut self) -> Self {
-        self.history.journals.runs.insert(RunId::from("r1"), true);
-        for (commit, note) in &self.history.notes {
-            let found = note.evidence().unwrap();
-            let (run, story, verdict, tree) = (found.run, found.story, found.verdict, found.tree);
-            let known = JournalCommit { run, story, verdict, tree, evidence: Some(note.digest()) };
-            self.history.journals.commits.insert(commit.clone(), known);
+        let run = RunId::from("r1");
+        self.history.journals.runs.insert(run.clone(), true);
+        self.history.journals.take_in(&run, started("PLAN.md"));
+        for commit in self.history.commits.iter().rev() {
+            let Some(note) = self.history.notes.get(&commit.id) else { continue };
+            let event = committed(&commit.id, &note.evidence().unwrap(), Some(note.digest()));
+            self.history.journals.take_in(&run, event);
         }
+        self.history.branches.insert("main".to_owned());
         self
+    }
+
+    /// Takes the newest commits away, as a reset does.
+    fn reset_to(&mut self, number: usize) {
+        let at = self.history.commits.iter().position(|commit| commit.id == id(number)).unwrap();
+        for gone in self.history.commits.drain(..at) {
+            self.history.apart.parents.insert(gone.id, gone.parents);
+        }
+    }
+
+    fn missing(&self) -> Vec<String> {
+        audit(&self.history).missing.iter().map(|gone| gone.story.0.clone()).collect()
     }
 
     fn commit(&mut self, number: usize) -> &mut CommitFacts {
@@ -83,7 +99,7 @@ impl Line {
     /// Story and kind of every problem.
     fn problems(&self) -> Vec<(String, String)> {
         let found = audit(&self.history);
-        assert_eq!(found.holds, found.stories.iter().all(|story| story.problems.is_empty()));
+        assert_eq!(found.holds, found.missing.is_empty() && found.stories.iter().all(|story| story.problems.is_empty()));
         let told = |story: &Audited| {
             let name = story.name().to_owned();
             story.problems.iter().map(move |problem| (name.clone(), problem.kind.clone())).collect::<Vec<_>>()
@@ -94,6 +110,49 @@ impl Line {
     fn remarks(&self) -> Vec<String> {
         audit(&self.history).stories.iter().flat_map(|story| story.remarks.iter().map(|told| told.kind.clone())).collect()
     }
+}
+
+fn started(plan: &str) -> Event {
+    Event::RunStarted {
+        run: RunId::from("r1"),
+        version: String::new(),
+        plan: plan.to_owned(),
+        format: String::new(),
+        agent: String::new(),
+        mode: String::new(),
+        stories: 1,
+        open: 1,
+        branch: Some("main".to_owned()),
+        head: None,
+        frozen: String::new(),
+        max_iterations: 0,
+        unverified: false,
+        gates: None,
+        evidence: None,
+    }
+}
+
+fn committed(commit: &Oid, found: &Evidence, evidence: Option<String>) -> Event {
+    Event::Committed {
+        place: Place { story: found.story.clone(), attempt: 1, turn: 1 },
+        commit: commit.clone(),
+        tree: found.tree.clone(),
+        verdict: found.verdict,
+        base: found.base.clone(),
+        files: 1,
+        criteria: Vec::new(),
+        evidence,
+        noted: true,
+    }
+}
+
+fn undone(before: usize, restored: usize) -> Event {
+    let at = |number| Checkpoint { id: id(900), head: Some(id(number)), branch: Some("main".to_owned()) };
+    Event::Undone { what: String::new(), before: at(before), restored: at(restored) }
+}
+
+fn regressed(story: &str) -> Event {
+    Event::Regressed { story: StoryId::from(story), runs: Vec::new(), again: false }
 }
 
 fn told(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -331,6 +390,148 @@ fn what_runs_again_and_fails_does_not_hold() {
     found.rerun(&id(2), vec![run(RerunOutcome::NotAllowed), run(RerunOutcome::Failed)]);
     assert!(!found.holds);
     assert_eq!(found.stories[1].problems[0].text, "run again on a clean checkout, test failed with exit code 2");
+}
+
+#[test]
+fn a_commit_that_a_journal_knows_and_the_history_does_not_is_missing() {
+    let mut line = Line::of(3).with_journal();
+    line.reset_to(1);
+    let found = audit(&line.history);
+    assert!(!found.holds && found.stories.iter().all(Audited::holds));
+    assert_eq!(line.missing(), ["US-2", "US-3"]);
+    let said = &found.missing[0].problem;
+    assert_eq!(said.kind, "commit_missing");
+    assert!(said.text.starts_with("missing: it was committed as "), "{}", said.text);
+    assert!(said.text.ends_with("in run r1; that commit is not in this history"), "{}", said.text);
+
+    line.history.shallow = true;
+    let found = audit(&line.history);
+    assert_eq!((found.missing.len(), found.beyond, found.holds), (0, 2, true), "what is beyond the end may well be there");
+}
+
+#[test]
+fn what_verdone_itself_took_back_is_not_missing() {
+    let run = RunId::from("r1");
+    let mut line = Line::of(3).with_journal();
+    line.reset_to(2);
+    line.history.journals.take_in(&run, undone(3, 2));
+    assert_eq!(line.missing(), Vec::<String>::new());
+    line.history.journals.take_in(&run, undone(2, 3));
+    assert_eq!(line.missing(), ["US-3"], "the undo was undone");
+    // A commit that records progress went with it.
+    line.history.journals.take_in(&run, undone(88, 2));
+    assert_eq!(line.missing(), Vec::<String>::new());
+
+    let mut line = Line::of(2).with_journal();
+    line.reset_to(1);
+    line.history.journals.take_in(&run, regressed("US-2"));
+    assert_eq!(line.missing(), Vec::<String>::new(), "nobody calls it done");
+
+    let mut line = Line::of(2).with_journal();
+    line.reset_to(1);
+    let again = Evidence { tree: tree(7), base: Some(id(1)), ..evidence("US-2", "Title") };
+    let other_plan = RunId::from("r2");
+    line.history.journals.take_in(&other_plan, started("OTHER.md"));
+    line.history.journals.take_in(&other_plan, committed(&id(1), &again, None));
+    assert_eq!(line.missing(), ["US-2"], "a story of another plan may have the same name");
+    line.history.journals.take_in(&other_plan, started("PLAN.md"));
+    line.history.journals.take_in(&other_plan, committed(&id(1), &again, None));
+    assert_eq!(line.missing(), Vec::<String>::new(), "it was done again");
+}
+
+#[test]
+fn a_story_of_another_branch_is_not_missing_here() {
+    let mut line = Line::of(3).with_journal();
+    line.reset_to(1);
+    line.history.apart.elsewhere = BTreeSet::from([id(2), id(3)]);
+    line.history.branches = BTreeSet::from(["other".to_owned()]);
+    let found = audit(&line.history);
+    assert_eq!((found.missing.len(), found.elsewhere, found.holds), (0, 2, true));
+    // Its own branch was reset; a copy of it elsewhere does not bring it back.
+    line.history.branches = BTreeSet::from(["main".to_owned()]);
+    assert_eq!(line.missing(), ["US-2", "US-3"]);
+    assert!(audit(&line.history).missing[0].problem.text.ends_with("but on another branch or tag"));
+}
+
+#[test]
+fn an_amended_commit_without_its_trailers_is_found_by_its_tree() {
+    for journal in [true, false] {
+        let mut line = if journal { Line::of(2).with_journal() } else { Line::of(2) };
+        let amended = CommitFacts { id: id(60), trailers: Trailers::default(), ..line.commit(2).clone() };
+        line.reset_to(1);
+        assert_eq!(line.missing().is_empty(), !journal, "a note of a commit that is not here is no accusation");
+        line.history.commits.insert(0, amended);
+        let found = audit(&line.history);
+        assert_eq!(found.missing.len(), 1, "{journal}");
+        assert_eq!(found.missing[0].became, Some(id(60)));
+        assert!(found.missing[0].problem.text.contains("has the same tree without the trailers"), "{found:?}");
+        line.history.range = Some(BTreeSet::from([id(60)]));
+        assert_eq!(line.missing(), ["US-2"], "the range has what became of it");
+        line.history.range = Some(BTreeSet::from([id(1)]));
+        assert_eq!(line.missing(), Vec::<String>::new());
+    }
+    // One that kept them is told where it stands.
+    let mut line = Line::of(2).with_journal();
+    let amended = CommitFacts { id: id(60), ..line.commit(2).clone() };
+    line.reset_to(1);
+    line.history.commits.insert(0, amended);
+    assert_eq!(line.missing(), Vec::<String>::new());
+    assert_eq!(line.problems(), told(&[("US-2", "commit_rewritten"), ("US-2", "not_in_journal")]));
+}
+
+#[test]
+fn a_range_misses_only_what_it_should_hold() {
+    let mut line = Line::of(4).with_journal();
+    line.reset_to(2);
+    let mut of = |start: usize, range: &[usize]| {
+        line.history.start = Some(id(start));
+        line.history.range = Some(range.iter().copied().map(id).collect());
+        line.missing()
+    };
+    assert_eq!(of(2, &[]), ["US-3", "US-4"], "the one that it begins with is what they were made on");
+    assert_eq!(of(1, &[2]), ["US-3", "US-4"]);
+    assert_eq!(of(0, &[1]), Vec::<String>::new(), "they come after its end");
+    line.history.apart.parents.clear();
+    line.history.start = Some(id(1));
+    line.history.range = Some(BTreeSet::from([id(2)]));
+    assert_eq!(line.missing(), ["US-3", "US-4"], "the journal knows what they were made on");
+}
+
+#[test]
+fn commits_that_say_they_are_verdones_are_believed_by_what_they_change() {
+    let mut line = Line::of(1);
+    let chore = |number: usize| CommitFacts {
+        id: id(number),
+        tree: tree(number),
+        parents: vec![id(1)],
+        subject: "chore: record progress".to_owned(),
+        trailers: Trailers::read("Verdone-Run: r1\n"),
+    };
+    line.history.commits.insert(0, chore(70));
+    line.history.bookkeeping.insert(id(70), Bookkeeping::Ours);
+    let found = audit(&line.history);
+    assert_eq!((found.bookkeeping, found.others, found.holds), (1, 0, true));
+    line.history.commits.insert(0, chore(71));
+    line.history.bookkeeping.insert(id(71), Bookkeeping::Other { path: "src/main.rs".to_owned() });
+    assert_eq!(line.problems(), told(&[("chore: record progress", "not_bookkeeping")]));
+    assert!(audit(&line.history).stories[1].problems[0].text.ends_with("progress files: src/main.rs"));
+}
+
+#[test]
+fn what_was_interrupted_does_not_hold() {
+    let mut found = audit(&Line::of(2).history);
+    let run = |outcome| Rerun {
+        name: "test".to_owned(),
+        command: "make test".to_owned(),
+        outcome,
+        text: String::new(),
+        duration_ms: 0,
+    };
+    found.rerun(&id(1), vec![run(RerunOutcome::Passed)]);
+    assert!(found.holds && !found.interrupted);
+    found.rerun(&id(2), vec![run(RerunOutcome::Interrupted)]);
+    assert!(!found.holds && found.interrupted && found.stories.iter().all(Audited::holds));
+    assert_eq!(found.stories[1].remarks[0].text, "not run again, because the audit was interrupted: test");
 }
 
 proptest! {

@@ -31,4 +31,9 @@ impl Trailers {
     pub fn is_story(&self) -> bool {
         self.story.is_some() || !self.evidence.is_empty()
     }
+
+    /// Whether it says that a run made it, and not for a story.
+    pub fn is_bookkeeping(&self) -> bool {
+        self.run.is_some() && !self.is_story()
+    }
 }

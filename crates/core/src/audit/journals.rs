@@ -1,0 +1,99 @@
+//! What the journals of all runs say about commits: which there were, and which of them are still to stand.
+
+use std::collections::BTreeMap;
+
+use crate::event::{Checkpoint, Event};
+use crate::id::{Oid, RunId, StoryId};
+use crate::verdict::StoryVerdict;
+
+/// What the journals that are here say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Journals {
+    /// The runs, and whether each journal could be read from end to end.
+    pub runs: BTreeMap<RunId, bool>,
+    pub commits: BTreeMap<Oid, JournalCommit>,
+    /// In the order in which they were made.
+    order: Vec<Oid>,
+    /// Of the run whose events are taken in.
+    plan: String,
+    branch: Option<String>,
+}
+
+/// A commit in a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalCommit {
+    pub run: RunId,
+    pub story: StoryId,
+    pub verdict: StoryVerdict,
+    pub tree: Oid,
+    /// Absent in older journals.
+    pub evidence: Option<String>,
+    /// Where the branch stood before.
+    pub base: Option<Oid>,
+    pub plan: String,
+    pub branch: Option<String>,
+    pub fate: Fate,
+}
+
+/// What became of a commit after it was made, as far as Verdone did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It ought to be there.
+    Stands,
+    /// `verdone undo` took it back.
+    Undone,
+    /// Later work broke the story.
+    Reopened,
+    /// The same story was committed again.
+    Redone,
+}
+
+impl Journals {
+    /// Whether an event of this name says anything about commits.
+    pub fn wants(kind: &[u8]) -> bool {
+        matches!(kind, b"run_started" | b"committed" | b"regressed" | b"undone")
+    }
+
+    /// Events of a run in their order, run after run.
+    pub fn take_in(&mut self, run: &RunId, event: Event) {
+        if let Event::RunStarted { plan, branch, .. } = event {
+            (self.plan, self.branch) = (plan, branch);
+        } else if let Event::Committed { place, commit, tree, verdict, base, evidence, .. } = event {
+            self.leave(&place.story, Fate::Redone);
+            let (plan, branch, run) = (self.plan.clone(), self.branch.clone(), run.clone());
+            let fate = Fate::Stands;
+            let known = JournalCommit { run, story: place.story, verdict, tree, evidence, base, plan, branch, fate };
+            self.order.push(commit.clone());
+            self.commits.insert(commit, known);
+        } else if let Event::Regressed { story, .. } = event {
+            self.leave(&story, Fate::Reopened);
+        } else if let Event::Undone { before, restored, .. } = event {
+            self.undo(run, &before, &restored);
+        }
+    }
+
+    /// In the order in which they were made.
+    pub fn made(&self) -> impl Iterator<Item = (&Oid, &JournalCommit)> {
+        self.order.iter().filter_map(|commit| self.commits.get_key_value(commit))
+    }
+
+    fn leave(&mut self, story: &StoryId, fate: Fate) {
+        let of_story = |known: &&mut JournalCommit| known.story == *story && known.plan == self.plan && known.fate == Fate::Stands;
+        self.commits.values_mut().filter(of_story).for_each(|known| known.fate = fate);
+    }
+
+    /// An undo goes back to where the branch stood before a commit; its own undo comes from there.
+    fn undo(&mut self, run: &RunId, before: &Checkpoint, restored: &Checkpoint) {
+        if before.head == restored.head {
+            return;
+        }
+        for (fate, base, now) in [(Fate::Undone, &before.head, Fate::Stands), (Fate::Stands, &restored.head, Fate::Undone)] {
+            let is_it = |known: &JournalCommit| known.run == *run && known.base == *base && known.fate == fate;
+            let last = self.order.iter().rev().find(|commit| self.commits.get(*commit).is_some_and(is_it)).cloned();
+            if let Some(known) = last.and_then(|last| self.commits.get_mut(&last)) {
+                known.fate = now;
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Stories that were committed and whose commits are gone: amended away, reset, rebased without their trailers.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::judge::Judge;
+use super::{Audit, CommitFacts, Fate, Finding, JournalCommit, Problem};
+use crate::id::{Oid, RunId, StoryId};
+use crate::verdict::StoryVerdict;
+
+/// A story whose commit is gone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Missing {
+    pub story: StoryId,
+    /// As it was.
+    pub commit: Oid,
+    pub run: RunId,
+    pub verdict: StoryVerdict,
+    /// Digest of its evidence.
+    pub evidence: Option<String>,
+    /// A commit with the same tree, which does not say whose it is.
+    pub became: Option<Oid>,
+    pub problem: Finding,
+}
+
+impl Judge<'_> {
+    /// Journals know which commits there were. Where there is no journal, a note whose commit is gone tells of one that has the same
+    /// tree on the same parent.
+    pub(super) fn missing(&self, found: &mut Audit) {
+        let journals = &self.history.journals;
+        for (commit, known) in journals.made().filter(|(commit, known)| self.is_due(commit, known)) {
+            let became = self.became(&known.tree, known.base.as_ref());
+            if !self.belongs(commit, known.base.as_ref(), became) {
+                continue;
+            }
+            let elsewhere = self.history.apart.elsewhere.contains(commit);
+            let of_here = known.branch.as_ref().is_some_and(|branch| self.history.branches.contains(branch));
+            if elsewhere && !of_here {
+                found.elsewhere += 1;
+            } else if self.history.shallow && became.is_none() {
+                found.beyond += 1;
+            } else {
+                let facts = (&known.story, &known.run, known.verdict, known.evidence.clone());
+                found.missing.push(missing(commit, facts, became, elsewhere));
+            }
+        }
+        for (commit, note) in &self.history.notes {
+            if self.known.contains_key(commit) || journals.commits.contains_key(commit) || self.is_named(Some(&note.digest())) {
+                continue;
+            }
+            let Ok(evidence) = note.evidence() else { continue };
+            let became = self.became(&evidence.tree, evidence.base.as_ref()).filter(|became| became.is_child);
+            let became = became.filter(|became| self.is_asked(&became.commit.id));
+            if became.is_some() && !self.history.apart.elsewhere.contains(commit) {
+                let facts = (&evidence.story, &evidence.run, evidence.verdict, Some(note.digest()));
+                found.missing.push(missing(commit, facts, became, false));
+            }
+        }
+    }
+
+    /// Whether it ought to be somewhere, and no commit of the history says that it is the one.
+    fn is_due(&self, commit: &Oid, known: &JournalCommit) -> bool {
+        known.fate == Fate::Stands && !self.known.contains_key(commit) && !self.is_named(known.evidence.as_deref())
+    }
+
+    /// Whether a commit of the history names this evidence: that one is audited by itself.
+    fn is_named(&self, evidence: Option<&str>) -> bool {
+        evidence.is_some_and(|digest| self.named_by.contains_key(digest))
+    }
+
+    fn is_asked(&self, commit: &Oid) -> bool {
+        self.history.range.as_ref().is_none_or(|range| range.contains(commit))
+    }
+
+    /// Whether it would be in the range if it were there: what it was made on is in the range, or is where that begins.
+    fn belongs(&self, commit: &Oid, base: Option<&Oid>, became: Option<Became<'_>>) -> bool {
+        let Some(range) = &self.history.range else { return true };
+        if became.is_some_and(|became| range.contains(&became.commit.id)) {
+            return true;
+        }
+        let start = self.history.start.as_ref();
+        let parents = &self.history.apart.parents;
+        let mut seen = BTreeSet::new();
+        let mut next: Vec<&Oid> = parents.get(commit).map_or_else(|| base.into_iter().collect(), |parents| parents.iter().collect());
+        while let Some(at) = next.pop() {
+            // One commit by itself has no place for another.
+            if start.is_some() && (start == Some(at) || range.contains(at)) {
+                return true;
+            }
+            if seen.insert(at) && !self.known.contains_key(at) {
+                let made_on = self.history.journals.commits.get(at).and_then(|known| known.base.as_ref());
+                next.extend(parents.get(at).map_or_else(|| made_on.into_iter().collect::<Vec<_>>(), |all| all.iter().collect()));
+            }
+        }
+        false
+    }
+
+    /// The commit with this tree that does not say whose it is; best the one on the same parent.
+    fn became(&self, tree: &Oid, base: Option<&Oid>) -> Option<Became<'_>> {
+        let same = |commit: &&CommitFacts| commit.tree == *tree && !self.history.is_story(commit);
+        let is_child = |commit: &CommitFacts| base.map_or(commit.parents.is_empty(), |base| commit.parents.contains(base));
+        let became = |commit| Became { commit, is_child: is_child(commit) };
+        let all = || self.history.commits.iter().rev().filter(same).map(became);
+        all().find(|became| became.is_child).or_else(|| all().next())
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Became<'a> {
+    commit: &'a CommitFacts,
+    is_child: bool,
+}
+
+fn missing(
+    commit: &Oid,
+    (story, run, verdict, evidence): (&StoryId, &RunId, StoryVerdict, Option<String>),
+    became: Option<Became<'_>>,
+    elsewhere: bool,
+) -> Missing {
+    let became = became.map(|became| became.commit.id.clone());
+    let problem = Problem::Missing { commit: commit.clone(), run: run.clone(), became: became.clone(), elsewhere }.finding();
+    Missing { story: story.clone(), commit: commit.clone(), run: run.clone(), verdict, evidence, became, problem }
+}
