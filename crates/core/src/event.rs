@@ -14,7 +14,7 @@ use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Meaning, Script, ScriptExit};
-use crate::proof::{AgentTest, ProvenCriterion};
+use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
 use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
@@ -288,6 +288,9 @@ pub enum Event {
         /// The tests that the attempt brought along, where they are asked for (`own_check = "agent-test"`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_test: Option<Box<AgentTest>>,
+        /// The story's own checks as they were, where the attempt changed files that decide them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_before: Option<Box<AsBefore>>,
     },
     /// The story's commit is about to be made of exactly this tree.
     CommitStarted {

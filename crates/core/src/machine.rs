@@ -22,7 +22,7 @@ use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
-use crate::proof::{AgentTest, OwnCheck, ProvenCriterion};
+use crate::proof::{AgentTest, AsBefore, OwnCheck, ProvenCriterion};
 use crate::tamper::{Alarm, TamperSettings};
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
@@ -116,6 +116,8 @@ pub struct Attempt {
     pub alarms: Vec<Alarm>,
     /// The tests that the attempt brought along, at the verification that passed.
     pub agent_test: Option<AgentTest>,
+    /// The story's own checks as they were, at the verification that passed.
+    pub as_before: Option<AsBefore>,
     /// Each criterion of the story with what proved it.
     pub criteria: Vec<ProvenCriterion>,
     /// Active time when the iteration began.
@@ -379,6 +381,8 @@ pub struct Verification {
     pub refs_moved: Vec<String>,
     pub alarms: Vec<Alarm>,
     pub agent_test: Option<AgentTest>,
+    /// The story's own checks as they were, where the attempt changed what decides them.
+    pub as_before: Option<AsBefore>,
     pub criteria: Vec<ProvenCriterion>,
 }
 

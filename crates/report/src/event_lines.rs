@@ -7,7 +7,7 @@ use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
 use verdone_core::id::{StoryId, encode_component};
 use verdone_core::lifecycle::{Meaning, ScriptExit};
-use verdone_core::proof::AgentTest;
+use verdone_core::proof::{AgentTest, AsBefore};
 use verdone_core::tamper::{Alarm, Severity};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
@@ -226,6 +226,14 @@ pub(crate) fn agent_test(tests: &AgentTest) -> (Mark, String) {
     }
 }
 
+/// What the story's own checks said as they were before the work, in a sentence.
+pub(crate) fn as_before(seen: &AsBefore) -> (Mark, String) {
+    match seen.doubt() {
+        Some(why) => (Mark::Unproven, because("Unproven", &why)),
+        None => (Mark::Good, format!("Its own check passes as it was before, too: {} changed", clean(&seen.names()))),
+    }
+}
+
 pub(crate) const UNDO_TAKEN_BACK: &str = "An undo was interrupted; the work tree is as it was before it";
 
 /// Why the user's changes are not in the work tree.
@@ -372,6 +380,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         refs_moved,
         alarms,
         agent_test: tests,
+        as_before: before,
         ..
     } = event
     else {
@@ -393,6 +402,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
     }
     lines.extend(alarm_lines(alarms));
     lines.extend(tests.as_deref().map(agent_test).map(|(mark, text)| Line::under(mark, text)));
+    lines.extend(before.as_deref().map(as_before).map(|(mark, text)| Line::under(mark, text)));
     let why = reason.as_deref().unwrap_or_default();
     let claimed = view
         .story(&place.story)

@@ -94,14 +94,16 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::Waiting { until: *until, turn: place.clone() };
         }
-        Event::Verified { outcome, tree, changed, runs, reason, alarms, agent_test, .. } => {
+        Event::Verified { outcome, tree, changed, runs, reason, alarms, agent_test, as_before, .. } => {
             with_attempt(state, |attempt| {
                 attempt.alarms.clone_from(alarms);
                 attempt.changed |= *changed > 0;
                 attempt.agent_test = None;
+                attempt.as_before = None;
                 if *outcome == VerifyOutcome::Passed {
                     attempt.proof.clone_from(runs);
                     attempt.agent_test = agent_test.as_deref().cloned();
+                    attempt.as_before = as_before.as_deref().cloned();
                     attempt.feedback = None;
                 } else {
                     attempt.proof.clear();
@@ -226,6 +228,7 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         proof: Vec::new(),
         alarms: Vec::new(),
         agent_test: None,
+        as_before: None,
         criteria: Vec::new(),
         since_ms: state.active.ms(),
         changed: false,

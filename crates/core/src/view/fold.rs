@@ -261,6 +261,7 @@ impl RunView {
             refs_moved,
             alarms,
             agent_test,
+            as_before,
         } = event
         else {
             return;
@@ -298,6 +299,7 @@ impl RunView {
             refs_moved: refs_moved.clone(),
             alarms: alarms.clone(),
             agent_test: agent_test.clone(),
+            as_before: as_before.clone(),
             false_claim,
         });
         if false_claim {
