@@ -14,7 +14,7 @@ use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Meaning, Script, ScriptExit};
-use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
+use crate::proof::{AgentTest, AsBefore, Doubted, ProvenCriterion};
 use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
@@ -384,6 +384,9 @@ pub enum Event {
         /// Stories that did not fit into the time (`regression.time`).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         not_checked: Vec<StoryId>,
+        /// Verified stories whose checks pass only since later work changed the checks' own files: they are unproven now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        doubted: Vec<Doubted>,
     },
     /// A story that was done is broken: it is open again.
     Regressed {

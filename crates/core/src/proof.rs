@@ -14,7 +14,7 @@ use crate::check::{CheckOrigin, CheckOutcome, CheckRun};
 use crate::plan::Story;
 use crate::test_outcome::{TestOutcome, TestState};
 
-pub use as_before::AsBefore;
+pub use as_before::{AsBefore, Doubted};
 
 /// What is asked of a story that has no check of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

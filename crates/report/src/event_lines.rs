@@ -7,7 +7,7 @@ use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
 use verdone_core::id::{StoryId, encode_component};
 use verdone_core::lifecycle::{Meaning, ScriptExit};
-use verdone_core::proof::{AgentTest, AsBefore};
+use verdone_core::proof::{AgentTest, AsBefore, Doubted};
 use verdone_core::tamper::{Alarm, Severity};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
@@ -151,7 +151,11 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::RolledBack { kept, files, .. } => {
             vec![Line::under(Mark::Back, format!("{}{dot}kept as {}", rolled_back(*files), clean(kept.short())))]
         }
-        Event::RegressionChecked { held, runs, not_checked, .. } => regression(*held, runs, not_checked, dot),
+        Event::RegressionChecked { held, runs, not_checked, doubted, .. } => {
+            let mut lines = regression(*held, runs, not_checked, dot);
+            lines.extend(doubted.iter().map(|doubted| Line::top(Mark::Unproven, doubted_story(doubted))));
+            lines
+        }
         Event::Regressed { story, runs, again } => regressed(story, runs, *again),
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
@@ -211,6 +215,11 @@ fn regressed(story: &StoryId, runs: &[CheckRun], again: bool) -> Vec<Line> {
     let mut lines = vec![Line::top(Mark::Bad, format!("{} {what}: {}", clean(story.as_str()), checks(runs)))];
     lines.extend(runs.iter().filter(|run| !run.outcome.passed()).flat_map(tail));
     lines
+}
+
+/// A story that was verified and is no more.
+fn doubted_story(doubted: &Doubted) -> String {
+    because(&format!("{} is unproven now", clean(doubted.story.as_str())), &doubted.reason())
 }
 
 /// What the tests of an attempt showed, in a sentence.

@@ -4,6 +4,7 @@ use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::id::StoryId;
 use verdone_core::proof::ProvenCriterion;
+use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
 use crate::event_lines::{agent_test, as_before, files, name};
@@ -65,7 +66,8 @@ impl Page<'_> {
         }
         self.put(0, None, Tone::Plain, &facts.join(dot));
         if let Some(reason) = &story.reason {
-            self.put(0, None, Tone::Plain, &because("Failed", reason));
+            let what = if story.verdict == Some(StoryVerdict::Unproven) { "Unproven" } else { "Failed" };
+            self.put(0, None, Tone::Plain, &because(what, reason));
         }
     }
 

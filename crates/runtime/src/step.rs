@@ -6,6 +6,7 @@ mod aside;
 mod brief;
 mod commit;
 mod done;
+mod doubts;
 mod finish;
 mod hand_over;
 mod prepare;

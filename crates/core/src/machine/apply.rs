@@ -1,6 +1,6 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use super::{Aside, Attempt, EndedIteration, Fatal, Feedback, Phase, State, Undoing};
+use super::{Aside, Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, Undoing};
 use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
@@ -122,7 +122,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             });
             state.phase = Phase::Committing { tree: tree.clone(), verdict: *verdict };
         }
-        Event::Committed { place, verdict, evidence, .. } => {
+        Event::Committed { place, verdict, evidence, commit, base, .. } => {
+            let story = place.story.clone();
+            state.committed.push(CommittedStory { story, commit: commit.clone(), base: base.clone() });
             state.evidence = evidence.clone().or_else(|| state.evidence.take());
             state.verdicts.insert(place.story.clone(), *verdict);
             state.lessons.remove(&place.story);
@@ -158,7 +160,12 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.phase = Phase::Selecting;
         }
         Event::RegressionStarted { at_end } => state.phase = Phase::Regressing { at_end: *at_end },
-        Event::RegressionChecked { .. } => {
+        Event::RegressionChecked { doubted, .. } => {
+            for doubted in doubted {
+                if let Some(verdict) = state.verdicts.get_mut(&doubted.story) {
+                    *verdict = (*verdict).min(StoryVerdict::Unproven);
+                }
+            }
             state.since_regression = 0;
             state.phase = Phase::Selecting;
         }

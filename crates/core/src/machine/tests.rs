@@ -114,7 +114,10 @@ impl World {
         let broken: Vec<StoryId> = done.into_iter().filter(|_| self.pick(4) == 0).collect();
         let broken = broken.into_iter().map(|story| (story, self.runs())).collect();
         let runs = self.runs();
-        RegressionReport { held: 1, runs, broken, not_checked: Vec::new() }
+        let done = self.done.clone();
+        let doubted = done.into_iter().filter(|_| self.pick(5) == 0).collect::<Vec<_>>();
+        let doubted = doubted.into_iter().map(|story| Doubted { story, by: Vec::new(), seen: AsBefore::default() }).collect();
+        RegressionReport { held: 1, runs, broken, not_checked: Vec::new(), doubted }
     }
 
     fn agent_test(&mut self) -> Option<AgentTest> {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::CheckRun;
+use crate::id::StoryId;
 
 /// Files that one sentence names.
 const NAMED: usize = 3;
@@ -51,6 +52,31 @@ impl AsBefore {
     }
 }
 
+/// A story that was proven by a check that is another one by now: as it was when it proved the story, it does not pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Doubted {
+    pub story: StoryId,
+    /// The later stories that changed the check's files, as far as their commits tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<StoryId>,
+    pub seen: AsBefore,
+}
+
+impl Doubted {
+    pub fn reason(&self) -> String {
+        let names: Vec<&str> = self.by.iter().take(NAMED).map(StoryId::as_str).collect();
+        let by = if names.is_empty() { String::new() } else { format!(" by {}", names.join(", ")) };
+        let red = self.seen.runs.iter().find(|run| !run.outcome.passed());
+        let what = match (&self.seen.unproven, red) {
+            (Some(why), _) => format!("could not be run: {why}"),
+            (None, Some(run)) => run.outcome.words(),
+            (None, None) => "was not run".to_owned(),
+        };
+        let check = red.map_or("its check", |run| run.name.as_str());
+        format!("broken, or its check was: {} changed{by} since it was proven; as it was then, {check} {what}", self.seen.names())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,5 +116,16 @@ mod tests {
         assert!(!broken.holds() && broken.doubt().unwrap().contains("no place"));
         let many = AsBefore { files: (1..6).map(|n| format!("f{n}")).collect(), ..AsBefore::default() };
         assert_eq!(many.names(), "f1, f2, f3 and 2 more");
+    }
+
+    #[test]
+    fn a_doubt_names_what_changed_and_by_whom() {
+        let seen =
+            AsBefore { files: vec!["own.sh".to_owned()], runs: vec![run(CheckOutcome::Failed { code: 1 })], unproven: None };
+        let doubted = Doubted { story: StoryId::from("A"), by: vec![StoryId::from("B")], seen };
+        let said = "own.sh changed by B since it was proven; as it was then, sh own.sh failed with exit code 1";
+        assert!(doubted.reason().ends_with(said), "{}", doubted.reason());
+        let nobody = Doubted { by: Vec::new(), ..doubted };
+        assert!(nobody.reason().contains("own.sh changed since"), "{}", nobody.reason());
     }
 }

@@ -72,6 +72,11 @@ pub enum How {
 }
 
 impl Deciders {
+    /// Whether no file of the tree has a say.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.targets.is_empty() && self.scripts.is_empty()
+    }
+
     /// Whether the file's text says whether the part of it that counts was changed.
     pub fn reads(&self, path: &str) -> bool {
         self.targets.contains_key(path) || self.scripts.contains_key(path)

@@ -70,6 +70,11 @@ fn folder(site: &Site) -> String {
     site.root.strip_prefix(site.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned())
 }
 
+/// Whether files of the tree have a say in a check, as far as its command tells.
+pub(super) fn has_deciders(site: &Site, check: &Check) -> bool {
+    !deciders(&[line(&check.command)], &folder(site), &HeldFiles::new()).is_empty()
+}
+
 /// Which of these checks are decided by files that differ between the two trees; `expected` says which are meant to.
 pub(super) fn same_checks(
     site: &Site,
