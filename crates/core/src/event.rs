@@ -14,7 +14,7 @@ use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Meaning, Script, ScriptExit};
-use crate::proof::{AgentTest, ProvenCriterion};
+use crate::proof::{AgentTest, AsBefore, Doubted, ProvenCriterion};
 use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
@@ -288,6 +288,9 @@ pub enum Event {
         /// The tests that the attempt brought along, where they are asked for (`own_check = "agent-test"`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_test: Option<Box<AgentTest>>,
+        /// The story's own checks as they were, where the attempt changed files that decide them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_before: Option<Box<AsBefore>>,
     },
     /// The story's commit is about to be made of exactly this tree.
     CommitStarted {
@@ -381,6 +384,9 @@ pub enum Event {
         /// Stories that did not fit into the time (`regression.time`).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         not_checked: Vec<StoryId>,
+        /// Verified stories whose checks pass only since later work changed the checks' own files: they are unproven now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        doubted: Vec<Doubted>,
     },
     /// A story that was done is broken: it is open again.
     Regressed {

@@ -10,7 +10,7 @@ use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, TestCount};
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
-use crate::proof::{AgentTest, ProvenCriterion};
+use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
 use crate::sanitise::sanitise;
 use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
@@ -49,6 +49,9 @@ pub struct Evidence {
     /// What looked like tampering between checkpoint and claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<NotedAlarm>,
+    /// The story's own checks as they were before the work, where the attempt changed files that decide them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_before: Option<NotedAsBefore>,
     /// The acceptance criteria, each with what proved it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<ProvenCriterion>,
@@ -98,10 +101,34 @@ pub struct NotedAlarm {
     pub text: String,
 }
 
+/// A story's own checks as they were, as the note keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotedAsBefore {
+    /// What the attempt changed and the checks run.
+    pub files: Vec<String>,
+    /// The checks with these files as they were, on the work.
+    pub runs: Vec<Proof>,
+    /// Why that leaves the story unproven, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+}
+
+impl From<&AsBefore> for NotedAsBefore {
+    fn from(seen: &AsBefore) -> Self {
+        Self { files: seen.files.clone(), runs: seen.runs.iter().map(Proof::from).collect(), doubt: seen.doubt() }
+    }
+}
+
 impl From<&Alarm> for NotedAlarm {
     fn from(alarm: &Alarm) -> Self {
         let (kind, severity) = (alarm.kind.words().to_owned(), alarm.severity.words().to_owned());
         Self { kind, severity, path: alarm.path.clone(), text: alarm.text.clone() }
+    }
+}
+
+impl NotedAsBefore {
+    fn holds(&self) -> bool {
+        self.doubt.is_none() && !self.runs.is_empty() && self.runs.iter().all(|run| run.outcome.passed())
     }
 }
 
@@ -180,6 +207,7 @@ impl Evidence {
             cost_usd: attempt.cost_usd.map(to_the_millionth),
             sessions: attempt.sessions.clone(),
             alarms: attempt.alarms.iter().map(NotedAlarm::from).collect(),
+            as_before: attempt.as_before.as_ref().map(NotedAsBefore::from),
             criteria: attempt.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
@@ -274,6 +302,9 @@ impl Evidence {
         match self.verdict {
             StoryVerdict::Failed => Some("a failed story is never committed".to_owned()),
             StoryVerdict::Unproven => self.after.is_empty().then(|| "no check ran".to_owned()),
+            StoryVerdict::Verified if self.as_before.as_ref().is_some_and(|seen| !seen.holds()) => {
+                Some("its own check does not pass as it was before the work".to_owned())
+            }
             StoryVerdict::Verified if !own => Some("no check of its own ran on the tree".to_owned()),
             StoryVerdict::Verified if self.red != Red::Red || self.before.iter().all(|proof| proof.outcome.passed()) => {
                 Some("no check of its own was red before the work".to_owned())
@@ -367,6 +398,7 @@ pub(crate) mod tests {
             cost_usd: None,
             sessions: Vec::new(),
             alarms: Vec::new(),
+            as_before: None,
             criteria: Vec::new(),
             gates: Some("sha256:gates".to_owned()),
             previous: None,

@@ -22,7 +22,7 @@ use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
-use crate::proof::{AgentTest, OwnCheck, ProvenCriterion};
+use crate::proof::{AgentTest, AsBefore, Doubted, OwnCheck, ProvenCriterion};
 use crate::tamper::{Alarm, TamperSettings};
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
@@ -116,6 +116,8 @@ pub struct Attempt {
     pub alarms: Vec<Alarm>,
     /// The tests that the attempt brought along, at the verification that passed.
     pub agent_test: Option<AgentTest>,
+    /// The story's own checks as they were, at the verification that passed.
+    pub as_before: Option<AsBefore>,
     /// Each criterion of the story with what proved it.
     pub criteria: Vec<ProvenCriterion>,
     /// Active time when the iteration began.
@@ -207,6 +209,8 @@ pub struct State {
     /// As far as it is known, and until its reset.
     pub allowance: Option<AllowanceUse>,
     pub commits: u32,
+    /// The commits of this run's stories, in their order.
+    pub committed: Vec<CommittedStory>,
     pub cost_usd: f64,
     /// The agent itself said that nothing is left.
     pub out_of_budget: bool,
@@ -235,6 +239,14 @@ pub struct State {
     /// Digests of the gates, and of the last evidence on the branch.
     pub gates: Option<String>,
     pub evidence: Option<String>,
+}
+
+/// A story's commit, and where the branch stood before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommittedStory {
+    pub story: StoryId,
+    pub commit: Oid,
+    pub base: Option<Oid>,
 }
 
 /// An iteration that is over.
@@ -379,6 +391,8 @@ pub struct Verification {
     pub refs_moved: Vec<String>,
     pub alarms: Vec<Alarm>,
     pub agent_test: Option<AgentTest>,
+    /// The story's own checks as they were, where the attempt changed what decides them.
+    pub as_before: Option<AsBefore>,
     pub criteria: Vec<ProvenCriterion>,
 }
 
@@ -393,6 +407,8 @@ pub struct RegressionReport {
     pub broken: Vec<(StoryId, Vec<CheckRun>)>,
     /// Stories for which the time was too short.
     pub not_checked: Vec<StoryId>,
+    /// Stories whose checks pass, and would not as they were when they proved them.
+    pub doubted: Vec<Doubted>,
 }
 
 /// What to do next, as data. What an effect needs beyond this is in the state.

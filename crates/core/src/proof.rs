@@ -3,6 +3,7 @@
 //! A test of the agent's counts only as a difference: red on the tree from before the work, green on the tree that is committed,
 //! both without any other file. Nothing here runs anything.
 
+mod as_before;
 pub mod test_command;
 pub mod test_file;
 
@@ -12,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::check::{CheckOrigin, CheckOutcome, CheckRun};
 use crate::plan::Story;
 use crate::test_outcome::{TestOutcome, TestState};
+
+pub use as_before::{AsBefore, Doubted};
 
 /// What is asked of a story that has no check of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

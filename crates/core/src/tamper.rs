@@ -8,6 +8,7 @@ mod assertions;
 mod changed_lines;
 mod compare;
 mod coverage;
+mod deciders;
 mod expected;
 mod inventory;
 mod reach;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::Language;
 
+pub use deciders::{Deciders, Held, HeldFiles, How, PutBack, Touched, deciders, expects_change};
 pub use expected::{Said, said};
 pub use reach::{GateReach, gate_reach};
 pub use settings::{Response, TamperSettings};

@@ -7,7 +7,7 @@ use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
 use verdone_core::id::{StoryId, encode_component};
 use verdone_core::lifecycle::{Meaning, ScriptExit};
-use verdone_core::proof::AgentTest;
+use verdone_core::proof::{AgentTest, AsBefore, Doubted};
 use verdone_core::tamper::{Alarm, Severity};
 use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
@@ -151,7 +151,11 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::RolledBack { kept, files, .. } => {
             vec![Line::under(Mark::Back, format!("{}{dot}kept as {}", rolled_back(*files), clean(kept.short())))]
         }
-        Event::RegressionChecked { held, runs, not_checked, .. } => regression(*held, runs, not_checked, dot),
+        Event::RegressionChecked { held, runs, not_checked, doubted, .. } => {
+            let mut lines = regression(*held, runs, not_checked, dot);
+            lines.extend(doubted.iter().map(|doubted| Line::top(Mark::Unproven, doubted_story(doubted))));
+            lines
+        }
         Event::Regressed { story, runs, again } => regressed(story, runs, *again),
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
@@ -213,6 +217,11 @@ fn regressed(story: &StoryId, runs: &[CheckRun], again: bool) -> Vec<Line> {
     lines
 }
 
+/// A story that was verified and is no more.
+fn doubted_story(doubted: &Doubted) -> String {
+    because(&format!("{} is unproven now", clean(doubted.story.as_str())), &doubted.reason())
+}
+
 /// What the tests of an attempt showed, in a sentence.
 pub(crate) fn agent_test(tests: &AgentTest) -> (Mark, String) {
     let names = files(&tests.files);
@@ -223,6 +232,14 @@ pub(crate) fn agent_test(tests: &AgentTest) -> (Mark, String) {
         }
         None if tests.proves() => (Mark::Good, format!("Tests of the attempt: red without its work, green with it: {names}")),
         None => (Mark::Bad, format!("Tests of the attempt fail in a clean tree: {names}")),
+    }
+}
+
+/// What the story's own checks said as they were before the work, in a sentence.
+pub(crate) fn as_before(seen: &AsBefore) -> (Mark, String) {
+    match seen.doubt() {
+        Some(why) => (Mark::Unproven, because("Unproven", &why)),
+        None => (Mark::Good, format!("Its own check passes as it was before, too: {} changed", clean(&seen.names()))),
     }
 }
 
@@ -372,6 +389,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         refs_moved,
         alarms,
         agent_test: tests,
+        as_before: before,
         ..
     } = event
     else {
@@ -393,6 +411,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
     }
     lines.extend(alarm_lines(alarms));
     lines.extend(tests.as_deref().map(agent_test).map(|(mark, text)| Line::under(mark, text)));
+    lines.extend(before.as_deref().map(as_before).map(|(mark, text)| Line::under(mark, text)));
     let why = reason.as_deref().unwrap_or_default();
     let claimed = view
         .story(&place.story)

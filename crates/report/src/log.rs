@@ -130,9 +130,12 @@ fn said(event: &Event) -> (Mark, String) {
             (Mark::Back, format!("{}, kept as {}", rolled_back(*files), clean(kept.short())))
         }
         Event::RegressionStarted { .. } => (Mark::Info, "Checking proven stories again".to_owned()),
-        Event::RegressionChecked { held, runs, not_checked, .. } => {
+        Event::RegressionChecked { held, runs, not_checked, doubted, .. } => {
             let mark = if runs.iter().all(|run| run.outcome.passed()) { Mark::Good } else { Mark::Bad };
-            let left = if not_checked.is_empty() { String::new() } else { format!(", {} not checked", not_checked.len()) };
+            let mut left = if not_checked.is_empty() { String::new() } else { format!(", {} not checked", not_checked.len()) };
+            for doubted in doubted {
+                left.push_str(&clean(&format!("; {} is unproven now: {}", doubted.story, doubted.reason())));
+            }
             (mark, format!("Checked again: {} still true{left}", plural(*held as usize, "proven story", "proven stories")))
         }
         Event::Regressed { story, runs, .. } => (Mark::Bad, format!("{} is broken: {}", clean(story.as_str()), checks(runs))),

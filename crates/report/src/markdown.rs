@@ -7,7 +7,7 @@ use verdone_core::id::StoryId;
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
 
-use crate::event_lines::{agent_test, name, not_put_back};
+use crate::event_lines::{agent_test, as_before, name, not_put_back};
 use crate::guard::guard_told;
 use crate::style::Tone;
 use crate::summary::{aside, cost_per_verified, false_claims, flaky, tally, work};
@@ -149,6 +149,10 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     if let Some(seen) = attempt.verifications.last() {
         put!(out, "  - evidence: {}\n", text(&checks(&seen.runs)));
     }
+    // One that was done and is in doubt by now.
+    if let Some(reason) = &story.reason {
+        put!(out, "  - **{}**\n", text(reason));
+    }
     if let Some(digest) = &attempt.evidence {
         put!(out, "  - note: {}\n", code(&short_digest(digest)));
     }
@@ -160,6 +164,9 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     }
     if let Some(tests) = attempt.verifications.last().and_then(|seen| seen.agent_test.as_ref()) {
         put!(out, "  - {}\n", text(&agent_test(tests).1));
+    }
+    if let Some(before) = attempt.verifications.last().and_then(|seen| seen.as_before.as_ref()) {
+        put!(out, "  - {}\n", text(&as_before(before).1));
     }
     for each in attempt.criteria.iter().take(LONGEST_LIST) {
         let prover =
@@ -195,12 +202,24 @@ fn kept(out: &mut String, attempt: &AttemptView) {
     }
 }
 
+/// Whether it is unproven because its check was changed.
+fn is_in_doubt(story: &StoryView) -> bool {
+    let seen = story.committed().and_then(|attempt| attempt.verifications.last()).and_then(|seen| seen.as_before.as_ref());
+    story.verdict == Some(StoryVerdict::Unproven) && (story.reason.is_some() || seen.is_some_and(|seen| !seen.holds()))
+}
+
 fn review(out: &mut String, view: &RunView) {
     let mut points: Vec<String> = Vec::new();
     points.extend(false_claims(view.false_claims).map(|said| format!("{said}.")));
     if view.counts.unproven + view.counts.unverified > 0 {
-        let n = view.counts.unproven + view.counts.unverified;
-        points.push(format!("{} to read: nothing of the story's own failed before the work.", plural(n, "commit", "commits")));
+        let in_doubt = view.touched.iter().filter(|story| is_in_doubt(story)).count();
+        let n = (view.counts.unproven + view.counts.unverified).saturating_sub(in_doubt);
+        let commits = |n| plural(n, "commit", "commits");
+        let nothing_red = format!("{} to read: nothing of the story's own failed before the work.", commits(n));
+        points.extend((n > 0).then_some(nothing_red));
+        let changed =
+            format!("{} to read: the story's own check does not pass as it was before it was changed.", commits(in_doubt));
+        points.extend((in_doubt > 0).then_some(changed));
     }
     let files = |names: &std::collections::BTreeSet<String>| {
         let more = names.len().saturating_sub(LONGEST_LIST);

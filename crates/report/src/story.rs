@@ -4,9 +4,10 @@ use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::id::StoryId;
 use verdone_core::proof::ProvenCriterion;
+use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
-use crate::event_lines::{agent_test, files, name};
+use crate::event_lines::{agent_test, as_before, files, name};
 use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
@@ -65,7 +66,8 @@ impl Page<'_> {
         }
         self.put(0, None, Tone::Plain, &facts.join(dot));
         if let Some(reason) = &story.reason {
-            self.put(0, None, Tone::Plain, &because("Failed", reason));
+            let what = if story.verdict == Some(StoryVerdict::Unproven) { "Unproven" } else { "Failed" };
+            self.put(0, None, Tone::Plain, &because(what, reason));
         }
     }
 
@@ -161,6 +163,14 @@ impl Page<'_> {
                     self.note(4, tree);
                     self.runs(runs);
                 }
+            }
+        }
+        if let Some(before) = &seen.as_before {
+            let (mark, said) = as_before(before);
+            self.put(4, Some(mark), Tone::Plain, &said);
+            if !before.runs.is_empty() {
+                self.note(4, "as it was before the work:");
+                self.runs(&before.runs);
             }
         }
         if !seen.restored.is_empty() {

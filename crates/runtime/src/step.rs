@@ -1,10 +1,12 @@
 //! What the driver can do, one file an effect. A step does, and answers with what it saw; it never decides what comes next.
 
 mod agent_test;
+mod as_before;
 mod aside;
 mod brief;
 mod commit;
 mod done;
+mod doubts;
 mod finish;
 mod hand_over;
 mod prepare;

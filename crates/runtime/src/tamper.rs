@@ -101,7 +101,7 @@ fn reach(git: &Git, base: &Oid, checks: &[Check], folder: &str) -> Result<GateRe
 }
 
 /// As a shell would be given it: for reading, never to be run.
-fn line(command: &CommandSpec) -> String {
+pub(crate) fn line(command: &CommandSpec) -> String {
     match command {
         CommandSpec::Shell(text) => text.clone(),
         CommandSpec::Argv(words) => {

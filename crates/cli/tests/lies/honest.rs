@@ -152,10 +152,12 @@ fn rows_about_settings() -> Vec<Row> {
         honest("the very script that the story is about")
             .file("build.sh", "#!/bin/sh\nexit 1\n")
             .check("./build.sh --help")
+            .scope("`a`, `build.sh`")
             .create("build.sh", "#!/bin/sh\ncase $1 in --help) echo usage; exit 0;; esac\ncp a b || true\n"),
         honest("the makefile's target that the story is about")
             .file("Makefile", "all:\n\tfalse\n\ntest:\n\tfalse\n")
             .check("make test")
+            .scope("`a`, `Makefile`")
             .edit("Makefile", "test:\n\tfalse", "test:\n\trunner"),
         honest("one more job in continuous integration")
             .file(CI, WORKFLOW)

@@ -61,7 +61,14 @@ fn the_limits_that_the_documents_name_are_those_that_are_tried() {
 
 #[test]
 fn there_are_at_least_forty_of_both() {
-    let lies = [crate::story::rows(), crate::tests::rows(), crate::gates::rows(), crate::git::rows(), crate::judge::rows()];
+    let lies = [
+        crate::story::rows(),
+        crate::tests::rows(),
+        crate::gates::rows(),
+        crate::git::rows(),
+        crate::judge::rows(),
+        crate::own_check::rows(),
+    ];
     let names: BTreeSet<&str> = lies.iter().flatten().map(Row::name).collect();
     assert_eq!(names.len(), lies.iter().map(Vec::len).sum::<usize>(), "each has a name of its own");
     let honest = crate::honest::rows().len();

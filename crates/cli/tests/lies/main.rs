@@ -9,6 +9,7 @@ mod git;
 mod honest;
 mod judge;
 mod limits;
+mod own_check;
 mod row;
 mod story;
 mod tests;

@@ -61,9 +61,11 @@ done
 "#;
 /// As much of both as the tables need.
 const MAKE: &str = r#"#!/bin/sh
-shell=$(sed -n 's/^SHELL = //p' Makefile)
-grep -q '^MAKEFLAGS.*-i' Makefile && exit 0
-sed -n '/^test:/,/^[^\t]/p' Makefile | sed -n 's/^\t@*//p' | while read -r line; do
+for file in GNUmakefile makefile Makefile; do test -f $file && break; done
+shell=$(sed -n 's/^SHELL = //p' $file)
+grep -q '^MAKEFLAGS.*-i' $file && exit 0
+grep -q "^${1:-test}:" $file || exit 2
+sed -n "/^${1:-test}:/,/^[^\t]/p" $file | sed -n 's/^\t@*//p' | while read -r line; do
   case $line in -*) sh -c "${line#-}"; true;; *) ${shell:-sh} -c "$line" || exit 1;; esac
 done
 "#;

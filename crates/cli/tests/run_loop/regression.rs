@@ -94,3 +94,57 @@ fn stories_of_earlier_runs_are_looked_at_too() {
     assert_eq!(text(&world.last("regressed")["story"]), "US-001");
     assert_eq!(world.finish(), "complete");
 }
+
+/// The second story breaks the first one, and makes its check say yes.
+const DEFUSING: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
+                        [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }, { create = \"a\", text = \"bad\\n\" }, \
+                        { create = \"own.sh\", text = \"test -f a\\n\" }]\n";
+
+fn defused(plan: &str) -> World {
+    let world = World::folder(DEFUSING, &Settings::default());
+    world.sandbox.write("PLAN.md", plan);
+    world.sandbox.write("own.sh", "grep -q one a\n");
+    world.sandbox.repo();
+    world
+}
+
+#[test]
+fn a_story_whose_check_later_work_defused_is_unproven_in_the_end() {
+    let world = defused(&TWO.replace("`test -f a`", "`sh own.sh`"));
+    let output = world.run(0);
+    let verdicts: Vec<String> = world.all("committed").iter().map(|event| text(&event["verdict"])).collect();
+    assert_eq!(verdicts, ["verified", "verified"], "{}", output.stdout);
+    let doubted = &world.last("regression_checked")["doubted"][0];
+    assert_eq!(
+        (&doubted["story"], &doubted["by"][0], &doubted["seen"]["files"][0]),
+        (&"US-001".into(), &"US-002".into(), &"own.sh".into())
+    );
+    let told = "US-001 is unproven now: broken, or its check was: own.sh changed by US-002 since it was proven";
+    assert!(output.stdout.contains(told), "{}", output.stdout);
+    assert!(output.stdout.contains("1 verified, 1 unproven"), "{}", output.stdout);
+    assert_eq!(world.all("regressed").len(), 0, "it is not opened again");
+    let shown = world.verdone(&["show", "US-001"]).stdout;
+    assert!(shown.contains("Unproven: broken, or its check was"), "{shown}");
+    world.assert_clean();
+    // Later runs do not count it as verified either.
+    world.sandbox.write(
+        "PLAN.md",
+        format!("{}\n### US-003: Write c\n\n- [ ] Write the file c\n  - Verification: `test -f c`\n", world.plan()),
+    );
+    world.sandbox.write(".verdone/script.toml", "[[turn]]\nsteps = [{ create = \"c\", text = \"x\\n\" }]\n");
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "-qm", "more"]);
+    world.run(0);
+    assert_eq!(world.last("regression_checked")["doubted"].as_array(), None, "nothing can fall twice");
+}
+
+#[test]
+fn a_check_that_the_later_storys_scope_names_is_meant_to_change() {
+    let plan = TWO
+        .replace("`test -f a`", "`sh own.sh`")
+        .replace("- [ ] Write the file b\n", "- [ ] Write the file b\n  - Scope: `a`, `b`, `own.sh`\n");
+    let world = defused(&plan);
+    let output = world.run(0);
+    assert_eq!(world.last("regression_checked")["doubted"].as_array(), None, "{}", output.stdout);
+    assert!(output.stdout.contains("2 verified"), "{}", output.stdout);
+}

@@ -81,6 +81,7 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 refs_moved,
                 alarms,
                 agent_test: None,
+                as_before: None,
             }
         })?,
         b"committed" => read(line, |Commit { place, verdict }| {

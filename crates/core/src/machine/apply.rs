@@ -1,6 +1,6 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use super::{Aside, Attempt, EndedIteration, Fatal, Feedback, Phase, State, Undoing};
+use super::{Aside, Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, Undoing};
 use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
@@ -94,14 +94,16 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::Waiting { until: *until, turn: place.clone() };
         }
-        Event::Verified { outcome, tree, changed, runs, reason, alarms, agent_test, .. } => {
+        Event::Verified { outcome, tree, changed, runs, reason, alarms, agent_test, as_before, .. } => {
             with_attempt(state, |attempt| {
                 attempt.alarms.clone_from(alarms);
                 attempt.changed |= *changed > 0;
                 attempt.agent_test = None;
+                attempt.as_before = None;
                 if *outcome == VerifyOutcome::Passed {
                     attempt.proof.clone_from(runs);
                     attempt.agent_test = agent_test.as_deref().cloned();
+                    attempt.as_before = as_before.as_deref().cloned();
                     attempt.feedback = None;
                 } else {
                     attempt.proof.clear();
@@ -120,7 +122,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             });
             state.phase = Phase::Committing { tree: tree.clone(), verdict: *verdict };
         }
-        Event::Committed { place, verdict, evidence, .. } => {
+        Event::Committed { place, verdict, evidence, commit, base, .. } => {
+            let story = place.story.clone();
+            state.committed.push(CommittedStory { story, commit: commit.clone(), base: base.clone() });
             state.evidence = evidence.clone().or_else(|| state.evidence.take());
             state.verdicts.insert(place.story.clone(), *verdict);
             state.lessons.remove(&place.story);
@@ -156,7 +160,12 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.phase = Phase::Selecting;
         }
         Event::RegressionStarted { at_end } => state.phase = Phase::Regressing { at_end: *at_end },
-        Event::RegressionChecked { .. } => {
+        Event::RegressionChecked { doubted, .. } => {
+            for doubted in doubted {
+                if let Some(verdict) = state.verdicts.get_mut(&doubted.story) {
+                    *verdict = (*verdict).min(StoryVerdict::Unproven);
+                }
+            }
             state.since_regression = 0;
             state.phase = Phase::Selecting;
         }
@@ -226,6 +235,7 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         proof: Vec::new(),
         alarms: Vec::new(),
         agent_test: None,
+        as_before: None,
         criteria: Vec::new(),
         since_ms: state.active.ms(),
         changed: false,

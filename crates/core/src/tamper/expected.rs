@@ -79,17 +79,14 @@ fn may_be_expected(kind: AlarmKind) -> bool {
 
 /// Whether this path of the scope means what the alarm is about, and not just the folder that it lies in.
 fn names(scope: &str, alarm: &Alarm) -> bool {
-    if alarm.path.is_empty() || !covers(&[scope.to_owned()], &alarm.path, false) {
-        return false;
-    }
-    match alarm.kind {
+    let of_tests = match alarm.kind {
         AlarmKind::TestDeleted
         | AlarmKind::TestOutOfReach
         | AlarmKind::TestRewritten
         | AlarmKind::TestSkipped
         | AlarmKind::TestInverted
         | AlarmKind::TestWeakened
-        | AlarmKind::SnapshotChanged => is_test_path(scope) || is_test_path(&format!("{scope}/x")) || scope.contains("snap"),
+        | AlarmKind::SnapshotChanged => true,
         AlarmKind::TestFocused
         | AlarmKind::FewerTests
         | AlarmKind::GateChanged
@@ -102,9 +99,19 @@ fn names(scope: &str, alarm: &Alarm) -> bool {
         | AlarmKind::PlanEdited
         | AlarmKind::JudgeTouched
         | AlarmKind::GitTouched
-        | AlarmKind::Unread => {
-            let folder = alarm.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            scope == alarm.path || (!folder.is_empty() && scope.trim_end_matches("/**").trim_end_matches("/*") == folder)
-        }
+        | AlarmKind::Unread => false,
+    };
+    scope_names(scope, &alarm.path, of_tests)
+}
+
+/// Whether this path of a scope means that very file, or tests where it is one of them.
+pub(super) fn scope_names(scope: &str, path: &str, of_tests: bool) -> bool {
+    if path.is_empty() || !covers(&[scope.to_owned()], path, false) {
+        return false;
     }
+    if of_tests {
+        return is_test_path(scope) || is_test_path(&format!("{scope}/x")) || scope.contains("snap");
+    }
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    scope == path || (!folder.is_empty() && scope.trim_end_matches("/**").trim_end_matches("/*") == folder)
 }

@@ -26,9 +26,9 @@ pub struct GateReach {
 /// Commands are followed this often in all.
 const MOST: usize = 200;
 
-const MAKEFILES: [&str; 3] = ["Makefile", "GNUmakefile", "makefile"];
+pub(super) const MAKEFILES: [&str; 3] = ["Makefile", "GNUmakefile", "makefile"];
 /// Programs that run the tasks of one file.
-const TASK_FILES: [(&str, &[&str]); 7] = [
+pub(super) const TASK_FILES: [(&str, &[&str]); 7] = [
     ("just", &["justfile", "Justfile", ".justfile"]),
     ("task", &["Taskfile.yml", "Taskfile.yaml"]),
     ("rake", &["Rakefile"]),
@@ -239,7 +239,7 @@ pub(super) fn recipes(makefile: &str, targets: &[String]) -> String {
 }
 
 /// Below the folder; nothing where it leaves the tree.
-fn join(folder: &str, path: &str) -> Option<String> {
+pub(super) fn join(folder: &str, path: &str) -> Option<String> {
     if path.starts_with(['/', '~']) {
         return None;
     }

@@ -12,6 +12,7 @@ use crate::control::Request;
 use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
 use crate::id::{Oid, StoryId};
 use crate::machine::{Feedback, stash_command};
+use crate::proof::Doubted;
 use crate::verdict::StoryVerdict;
 
 impl RunView {
@@ -93,8 +94,11 @@ impl RunView {
                 self.decide(story, Some(StoryVerdict::Failed));
             }
             Event::RegressionStarted { .. } => self.enter(Phase::Regressing, at),
-            Event::RegressionChecked { not_checked, .. } => {
+            Event::RegressionChecked { not_checked, doubted, .. } => {
                 self.not_checked_again.clone_from(not_checked);
+                for doubted in doubted {
+                    self.doubt(doubted);
+                }
                 self.enter(Phase::Selecting, at);
             }
             Event::Regressed { story, runs, .. } => self.regress(story, runs),
@@ -261,6 +265,7 @@ impl RunView {
             refs_moved,
             alarms,
             agent_test,
+            as_before,
         } = event
         else {
             return;
@@ -298,6 +303,7 @@ impl RunView {
             refs_moved: refs_moved.clone(),
             alarms: alarms.clone(),
             agent_test: agent_test.clone(),
+            as_before: as_before.clone(),
             false_claim,
         });
         if false_claim {
@@ -351,6 +357,15 @@ impl RunView {
         story.reason = Some(format!("later work broke it: {}", Feedback::from_runs(runs).reason));
         self.decide(id, None);
         self.open += 1;
+    }
+
+    /// It stays done, and is proven no more. A story of an earlier run keeps the verdict of that run, and gets the reason.
+    fn doubt(&mut self, doubted: &Doubted) {
+        let story = self.story_at(&doubted.story);
+        story.reason = Some(doubted.reason());
+        if let Some(verdict) = story.verdict {
+            self.decide(&doubted.story, Some(verdict.min(StoryVerdict::Unproven)));
+        }
     }
 
     fn leave(&mut self, at: Timestamp, place: &Place, kept: &Oid) {

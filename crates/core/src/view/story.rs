@@ -9,7 +9,7 @@ use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::event::{Checkpoint, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
-use crate::proof::{AgentTest, ProvenCriterion};
+use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
 use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
 
@@ -117,6 +117,8 @@ pub struct VerificationView {
     pub alarms: Vec<Alarm>,
     /// The tests that the attempt brought along, where they are asked for.
     pub agent_test: Option<Box<AgentTest>>,
+    /// The story's own checks as they were, where the attempt changed what decides them.
+    pub as_before: Option<Box<AsBefore>>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,
 }

@@ -18,6 +18,10 @@ const UNBORN: &str = "refs/heads/verdone-clean-tree";
 const TABLE_HEAD: &str = "ref: refs/heads/.invalid\n";
 const TABLE_REFS: &str = "this repository uses the reftable format\n";
 
+const FOLDER: &str = "040000";
+/// Paths that one command line is given.
+const MOST_PATHS: usize = 500;
+
 /// A file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeFile {
@@ -28,12 +32,41 @@ pub(crate) struct TreeFile {
     pub(crate) submodule: bool,
 }
 
+impl TreeFile {
+    /// Takes a path out of a tree that it is laid over.
+    pub(crate) fn gone(path: RepoPath, tree: &Oid) -> Self {
+        Self { path, mode: "0".to_owned(), id: Oid("0".repeat(tree.as_str().len())), submodule: false }
+    }
+
+    pub(crate) fn is_link(&self) -> bool {
+        self.mode == "120000"
+    }
+}
+
 impl Git {
     /// Everything in a tree, or in the tree of a commit.
     pub(crate) fn files_of(&self, tree: &Oid) -> Result<Vec<TreeFile>, GitError> {
         known(tree)?;
         let listed = self.plumbing("ls-tree").args(["-r", "-z", "--full-tree", tree.as_str()]).run()?;
         Ok(listed.split(|byte| *byte == 0).filter_map(read_record).collect())
+    }
+
+    /// The files at these paths of a tree; folders and paths that are not there are left out.
+    pub(crate) fn entries_at(&self, tree: &Oid, paths: &[String]) -> Result<Vec<TreeFile>, GitError> {
+        known(tree)?;
+        let paths: Vec<&str> = paths.iter().map(String::as_str).filter(|path| !path.is_empty() && !path.contains('\0')).collect();
+        let mut found = Vec::new();
+        for some in paths.chunks(MOST_PATHS) {
+            let listed = self.plumbing("ls-tree").args(["-z", "--full-tree", tree.as_str(), "--"]).args(some).run()?;
+            let files = listed.split(|byte| *byte == 0).filter_map(read_record);
+            found.extend(files.filter(|file| file.mode != FOLDER));
+        }
+        Ok(found)
+    }
+
+    /// Keeps some bytes as an object, so that a tree can have them.
+    pub(crate) fn keep_bytes(&self, bytes: &[u8]) -> Result<Oid, GitError> {
+        self.plumbing("hash-object").args(["-w", "--stdin"]).stdin(bytes.to_vec()).line().map(Oid)
     }
 
     /// A tree with these files on top of it; on top of nothing where there is none.

@@ -85,7 +85,8 @@ impl Git {
         Ok(String::from_utf8_lossy(&output).lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect())
     }
 
-    fn contents(&self, ids: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+    /// The contents of objects, in the order asked for.
+    pub(crate) fn contents(&self, ids: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }

@@ -68,7 +68,7 @@ fn compare(
     checks: &[Check],
     reporter: &mut dyn Reporter,
 ) -> Result<Showed, StepError> {
-    let seen = match run(site, before, checks, reporter)? {
+    let seen = match run_in_clean_tree(site, before, checks, reporter)? {
         Ok(seen) => seen,
         Err(error) => return Ok(Showed::Nothing(error.to_string())),
     };
@@ -78,7 +78,7 @@ fn compare(
         return Ok(showed);
     }
     tests.broken_before = broke_without_the_work(&seen);
-    let seen = match run(site, after, checks, reporter)? {
+    let seen = match run_in_clean_tree(site, after, checks, reporter)? {
         Ok(seen) => seen,
         Err(error) => return Ok(Showed::Nothing(error.to_string())),
     };
@@ -90,8 +90,8 @@ fn runs(seen: &[Seen]) -> Vec<CheckRun> {
     seen.iter().map(|seen| seen.run.clone()).collect()
 }
 
-/// Runs the tests in a clean tree, where one can be made.
-fn run(
+/// Runs checks in a clean tree, where one can be made.
+pub(super) fn run_in_clean_tree(
     site: &mut Site,
     tree: &Oid,
     checks: &[Check],

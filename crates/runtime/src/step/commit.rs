@@ -7,10 +7,11 @@ use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, Input, Phase, State};
 use verdone_core::plan::progress::StoryEntry;
-use verdone_core::proof::AgentTest;
+use verdone_core::proof::{AgentTest, AsBefore};
 use verdone_core::update::{Reporter, Update};
 
 use super::agent_test::agent_test;
+use super::as_before::as_before;
 use super::verify::put_back;
 use super::{RUNNING, StepError, attempt_of, io_error};
 use crate::git::{Commit, CommitError};
@@ -67,6 +68,9 @@ fn verify_again(
     let clean = candidate.tree == tree;
     let tested = agent_test(site, attempt, &tree, &candidate.changes, reporter)?;
     let still = !attempt.agent_test.as_ref().is_some_and(AgentTest::proves) || tested.is_some_and(|tested| tested.tests.proves());
+    let held = attempt.as_before.as_ref().is_some_and(AsBefore::holds);
+    let same = if held { as_before(site, attempt, &tree, &changed, reporter)? } else { None };
+    let still = still && same.is_none_or(|same| same.holds());
     let honest = site.plan.marks_are_ours()?;
     if clean && honest && still && runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks) {
         // The commit names the first evidence: the note keeps both.

@@ -12,6 +12,7 @@ use verdone_core::span::Span;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
 
+use super::doubts::Doubts;
 use super::{RUNNING, StepError, io_error};
 use crate::git::{Candidate, PathSet};
 use crate::signal::Stop;
@@ -22,13 +23,17 @@ use crate::store::{Store, proven};
 const MOST_EARLIER: usize = 500;
 
 pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    let due = due(site, state);
+    let earlier = match site.only {
+        Some(_) => BTreeMap::new(),
+        None => proven(&Store::of(&site.root), &site.plan_name()).unwrap_or_default(),
+    };
+    let due = due(site, state, &earlier);
     if due.is_empty() {
         return Ok(Input::Regressed(RegressionReport::default()));
     }
     let checkpoint = site.checkpoint("before proven stories are checked once more")?;
     let candidate = site.git.candidate(&checkpoint, &site.candidate_rules())?;
-    let report = look(site, &due, &candidate.tree, reporter)?;
+    let report = look(site, Doubts::of(state, &earlier, &candidate.tree), &due, &candidate.tree, reporter)?;
     // Checks run code of the agent's, and may leave traces: the tree is what was committed, before and after.
     put_ours_back(site)?;
     if !site.git.unchanged_since(&candidate)?.is_none() {
@@ -74,11 +79,7 @@ fn commit(site: &Site, candidate: &Candidate, stories: &[StoryId]) -> Option<Oid
 type Due = Vec<(Check, Vec<StoryId>)>;
 
 /// Stories that the plan calls done and that have evidence: of this run, and unless it is about one story, of earlier ones.
-fn due(site: &Site, state: &State) -> Due {
-    let earlier = match site.only {
-        Some(_) => BTreeMap::new(),
-        None => proven(&Store::of(&site.root), &site.plan_name()).unwrap_or_default(),
-    };
+fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryVerdict>) -> Due {
     let evident = |verdict: Option<&StoryVerdict>| verdict.is_some_and(|verdict| *verdict > StoryVerdict::Unverified);
     let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
     let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
@@ -100,28 +101,38 @@ fn due(site: &Site, state: &State) -> Due {
     due
 }
 
-fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
+fn look(
+    site: &mut Site,
+    mut doubts: Doubts<'_>,
+    due: &Due,
+    tree: &Oid,
+    reporter: &mut dyn Reporter,
+) -> Result<RegressionReport, StepError> {
     let (begun, time) = (site.clock.elapsed(), site.config.regression.time.limit());
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
     let mut skipped = BTreeSet::new();
+    let left = |site: &Site| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
         // Green on this very tree, a moment ago in this run.
         if site.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
+            doubts.look(site, check, stories, &left, reporter)?;
             continue;
         }
-        let left = time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
-        let (check, cut) = within(check, left);
-        let run = match left {
+        let left_now = left(site);
+        let (bounded, cut) = within(check, left_now);
+        let run = match left_now {
             Some(Duration::ZERO) => None,
-            Some(_) | None => site.run_checks(&[check], reporter).map_err(io_error(RUNNING))?.pop(),
+            Some(_) | None => site.run_checks(&[bounded], reporter).map_err(io_error(RUNNING))?.pop(),
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());
             continue;
         };
         let interrupted = run.outcome == CheckOutcome::Interrupted;
-        if !run.outcome.passed() && !interrupted {
+        if run.outcome.passed() {
+            doubts.look(site, check, stories, &left, reporter)?;
+        } else if !interrupted {
             for story in stories {
                 broken.entry(story.clone()).or_default().push(run.clone());
             }
@@ -132,14 +143,18 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
         }
     }
     let all: BTreeSet<&StoryId> = due.iter().flat_map(|(_, stories)| stories).collect();
-    report.held = all.iter().filter(|story| !broken.contains_key(**story) && !skipped.contains(**story)).count() as u32;
+    report.doubted = doubts.found.into_values().filter(|doubted| !broken.contains_key(&doubted.story)).collect();
+    skipped.extend(doubts.not_looked_at);
+    let in_doubt = |story: &StoryId| report.doubted.iter().any(|doubted| doubted.story == *story);
+    let holds = |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story) && !in_doubt(story);
+    report.held = all.iter().filter(|story| holds(story)).count() as u32;
     report.not_checked = skipped.into_iter().filter(|story| !broken.contains_key(story)).collect();
     report.broken = broken.into_iter().collect();
     Ok(report)
 }
 
 /// A check that may take no longer than what is left, and whether that is less than its own time.
-fn within(check: &Check, left: Option<Duration>) -> (Check, bool) {
+pub(super) fn within(check: &Check, left: Option<Duration>) -> (Check, bool) {
     let cut = left.filter(|left| check.timeout.limit().is_none_or(|own| *left < own));
     match cut {
         Some(left) => (Check { timeout: Span::from_millis(left.as_millis().max(1) as u64), ..check.clone() }, true),

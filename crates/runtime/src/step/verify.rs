@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use verdone_core::check::{CheckOutcome, CheckRun};
+use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::event::{Checkpoint, VerifyOutcome};
 use verdone_core::machine::{Attempt, Input, State, Verification};
 use verdone_core::plan::Status;
@@ -13,6 +13,7 @@ use verdone_core::proof::criteria;
 use verdone_core::update::Reporter;
 
 use super::agent_test::agent_test;
+use super::as_before::as_before;
 use super::brief::outside_scope;
 use super::done::hold_to_conditions;
 use super::{RUNNING, StepError, attempt_of, io_error};
@@ -143,6 +144,7 @@ fn look(
             refs_moved: Vec::new(),
             alarms: Vec::new(),
             agent_test: None,
+            as_before: None,
             criteria: Vec::new(),
         };
         if let History::Moved { reason } = &candidate.history {
@@ -161,10 +163,12 @@ fn look(
         runs = site.run_checks_on(Some(&candidate.tree), &checks, reporter).map_err(io_error(RUNNING))?;
         let green = runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks);
         let tested = if green { agent_test(site, attempt, &candidate.tree, &by_agent, reporter)? } else { None };
+        let before = if green { as_before(site, attempt, &candidate.tree, &by_agent, reporter)? } else { None };
         // Checks run code that the agent wrote: it may not tick boxes or loosen settings either.
         restored.extend(put_back(site, attempt, &format!("checks-{round}"))?);
         let tests = || tested.iter().flat_map(|tested| tested.tests.before.iter().chain(&tested.tests.after));
-        if runs.iter().chain(tests()).any(|run| run.outcome == CheckOutcome::Interrupted) {
+        let same = || before.iter().flat_map(|before| &before.runs);
+        if runs.iter().chain(tests()).chain(same()).any(|run| run.outcome == CheckOutcome::Interrupted) {
             return Ok(answer(VerifyOutcome::Interrupted, None, runs, site));
         }
         let drift = site.git.unchanged_since(&candidate)?;
@@ -176,8 +180,12 @@ fn look(
             let outcome = if green && wrong.is_none() { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
             let mut verification = answer(outcome, None, runs, site);
             verification.agent_test = tested.map(|tested| tested.tests);
+            verification.as_before = before;
             if let Some(story) = site.plan.plan().story(&attempt.place.story) {
-                verification.criteria = criteria(story, &verification.runs, verification.agent_test.as_ref());
+                let doubted = verification.as_before.as_ref().is_some_and(|before| !before.holds());
+                let proves = |run: &&CheckRun| !(doubted && run.origin == CheckOrigin::Story);
+                let runs: Vec<CheckRun> = verification.runs.iter().filter(proves).cloned().collect();
+                verification.criteria = criteria(story, &runs, verification.agent_test.as_ref());
             }
             site.candidate = Some(candidate);
             return Ok(verification);
@@ -200,6 +208,7 @@ fn look(
         refs_moved: Vec::new(),
         alarms: Vec::new(),
         agent_test: None,
+        as_before: None,
         criteria: Vec::new(),
     })
 }

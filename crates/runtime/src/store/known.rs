@@ -1,6 +1,6 @@
 //! What the journals of all runs know together: stories that are proven, and changes that the user is owed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::event::Event;
 use verdone_core::event::light::{Light, kind, light};
@@ -25,18 +25,18 @@ pub fn owed(git: &Git, store: &Store) -> Result<Vec<(RunId, String)>, JournalErr
     Ok(owed)
 }
 
-/// What the journals know about a plan's stories: the best verdict of each that a run committed.
+/// What the journals know about a plan's stories: the best verdict of each that a run committed, and that none came to doubt since.
 pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdict>, JournalError> {
     let mut proven = BTreeMap::new();
     for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
         let mut of_plan = false;
-        let mut committed = BTreeMap::new();
+        let (mut committed, mut fallen) = (BTreeMap::new(), BTreeSet::new());
         let mut reader = JournalReader::open(&store.run(id).journal())?;
         // Every journal of the project is read at every start, so nothing is parsed that is not about this.
         while let Some(line) = reader.line()? {
             let seen = match kind(line) {
                 Some(b"committed") => light(line),
-                Some(b"run_started") | None => None,
+                Some(b"run_started" | b"regression_checked") | None => None,
                 Some(_) => continue,
             };
             let event = match seen {
@@ -52,12 +52,18 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
             if let Event::RunStarted { plan: of, .. } = &event {
                 of_plan |= of == plan;
             } else if let Event::Committed { place, verdict, .. } = event {
+                fallen.remove(&place.story);
                 keep_best(&mut committed, place.story, verdict);
+            } else if let Event::RegressionChecked { doubted, .. } = event {
+                fallen.extend(doubted.into_iter().map(|doubted| doubted.story));
             }
         }
         if of_plan {
             for (story, verdict) in committed {
                 keep_best(&mut proven, story, verdict);
+            }
+            for story in fallen {
+                proven.entry(story).and_modify(|verdict| *verdict = (*verdict).min(StoryVerdict::Unproven));
             }
         }
     }

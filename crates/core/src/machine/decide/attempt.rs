@@ -12,7 +12,7 @@ use crate::check::{CheckOrigin, CheckRun};
 use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
 use crate::machine::{Attempt, Decision, Effect, Feedback, Input, Phase, Rules, State, TurnReport, Verification, apply};
-use crate::proof::{AgentTest, OwnCheck};
+use crate::proof::{AgentTest, AsBefore, OwnCheck};
 use crate::tamper::Response;
 use crate::verdict::{Red, RedPolicy, StoryVerdict};
 
@@ -220,6 +220,7 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         refs_moved: verification.refs_moved.clone(),
         alarms: verification.alarms.clone(),
         agent_test: verification.agent_test.clone().map(Box::new),
+        as_before: verification.as_before.clone().map(Box::new),
     }];
     let told = why(rules, verification, &outcome);
     let reason = || told.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);
@@ -309,7 +310,9 @@ fn verdict(rules: &Rules, attempt: &Attempt, verification: &Verification) -> Sto
     let runs = &verification.runs;
     // What the checks saw and the commit does not have may be what made them green.
     let complete = verification.left_out.is_empty();
-    let own = complete && runs.iter().any(|run| run.origin == CheckOrigin::Story);
+    // A check that passes only since the attempt changed it is not the one that was red.
+    let same = verification.as_before.as_ref().is_none_or(AsBefore::holds);
+    let own = complete && same && runs.iter().any(|run| run.origin == CheckOrigin::Story);
     let nothing_counts = runs.iter().all(|run| run.advisory);
     let tested = tests_prove(rules, attempt, verification);
     if complete && tested {

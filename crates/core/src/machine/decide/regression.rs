@@ -29,9 +29,9 @@ pub(super) fn look_again(at_end: bool) -> Decision {
 }
 
 pub(super) fn looked(state: &State, at_end: bool, report: &RegressionReport) -> Decision {
-    let RegressionReport { held, runs, broken, not_checked } = report.clone();
+    let RegressionReport { held, runs, broken, not_checked, doubted } = report.clone();
     let interrupted = runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted);
-    let mut events = vec![Event::RegressionChecked { at_end, held, runs, not_checked }];
+    let mut events = vec![Event::RegressionChecked { at_end, held, runs, not_checked, doubted }];
     if let Some(signal) = state.stop {
         return stop(events, Finish::Manual, stopped_by(signal));
     }

@@ -130,6 +130,7 @@ impl Bench {
             refs_moved: Vec::new(),
             alarms: Vec::new(),
             agent_test: None,
+            as_before: None,
             criteria: Vec::new(),
         }));
     }

@@ -1,0 +1,142 @@
+//! Proven stories whose checks are other checks by now: where later work changed the files that decide a check, it is asked once more
+//! as it was when it proved the story.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use verdone_core::check::{Check, CheckOutcome};
+use verdone_core::id::{Oid, StoryId};
+use verdone_core::machine::{CommittedStory, State};
+use verdone_core::proof::Doubted;
+use verdone_core::tamper::expects_change;
+use verdone_core::update::Reporter;
+use verdone_core::verdict::StoryVerdict;
+
+use super::StepError;
+use super::as_before::{has_deciders, same_checks, scope_of};
+use super::regression::within;
+use crate::git::ChangedPath;
+use crate::site::Site;
+
+/// What is left of the time for all of it.
+type Left<'a> = &'a dyn Fn(&Site) -> Option<Duration>;
+
+pub(super) struct Doubts<'a> {
+    state: &'a State,
+    earlier: &'a BTreeMap<StoryId, StoryVerdict>,
+    tree: &'a Oid,
+    /// What differs between a commit and the tree of now.
+    since: BTreeMap<Oid, Vec<ChangedPath>>,
+    /// What each commit of this run changed.
+    changed: Vec<Option<BTreeSet<String>>>,
+    pub(super) found: BTreeMap<StoryId, Doubted>,
+    pub(super) not_looked_at: BTreeSet<StoryId>,
+}
+
+impl<'a> Doubts<'a> {
+    /// `earlier`: what runs before this one proved.
+    pub(super) fn of(state: &'a State, earlier: &'a BTreeMap<StoryId, StoryVerdict>, tree: &'a Oid) -> Self {
+        Self {
+            state,
+            earlier,
+            tree,
+            since: BTreeMap::new(),
+            changed: vec![None; state.committed.len()],
+            found: BTreeMap::new(),
+            not_looked_at: BTreeSet::new(),
+        }
+    }
+
+    /// A check that passes on the tree of now, and the stories that it proves.
+    pub(super) fn look(
+        &mut self,
+        site: &mut Site,
+        check: &Check,
+        stories: &[StoryId],
+        left: Left<'_>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), StepError> {
+        if !has_deciders(site, check) {
+            return Ok(());
+        }
+        for story in stories {
+            if !self.can_fall(story) || self.found.contains_key(story) {
+                continue;
+            }
+            let Some((from, base)) = self.proven_at(story).filter(|(from, _)| *from < self.state.committed.len()) else {
+                continue;
+            };
+            if !self.since.contains_key(&base) {
+                let ours = site.plan_paths();
+                let changes = site.git.changed_paths(Some(&base), self.tree)?;
+                let theirs = changes.into_iter().filter(|change| !ours.contains(&change.path)).collect();
+                self.since.insert(base.clone(), theirs);
+            }
+            self.read_commits(site, from)?;
+            let by = |path: &str| -> Vec<StoryId> { self.changers(from, path) };
+            let expected = |path: &str| {
+                let by = by(path);
+                !by.is_empty() && by.iter().all(|story| expects_change(&scope_of(site, story), path))
+            };
+            let one = std::slice::from_ref(check);
+            let Some(mut same) = same_checks(site, &base, self.tree, &self.since[&base], one, &expected)? else { continue };
+            let mut names: Vec<StoryId> = same.files.iter().flat_map(|path| by(path)).collect();
+            names.sort();
+            names.dedup();
+            let time = left(site);
+            if time == Some(Duration::ZERO) {
+                self.not_looked_at.insert(story.clone());
+                continue;
+            }
+            let (bounded, cut) = within(check, time);
+            same.checks = vec![bounded];
+            let seen = same.run(site, reporter)?;
+            let ended = |ends: fn(&CheckOutcome) -> bool| seen.runs.iter().any(|run| ends(&run.outcome));
+            if ended(|outcome| *outcome == CheckOutcome::Interrupted) {
+                return Ok(());
+            }
+            if cut && ended(|outcome| matches!(outcome, CheckOutcome::TimedOut { .. })) {
+                self.not_looked_at.insert(story.clone());
+            } else if !seen.holds() {
+                self.found.insert(story.clone(), Doubted { story: story.clone(), by: names, seen });
+            }
+        }
+        Ok(())
+    }
+
+    /// One that is unproven already cannot fall.
+    fn can_fall(&self, story: &StoryId) -> bool {
+        let verdict = self.state.verdicts.get(story).or_else(|| self.earlier.get(story));
+        verdict.is_some_and(|verdict| *verdict > StoryVerdict::Unproven)
+    }
+
+    /// The commit that it was proven at, and from where on commits of this run came later. For one of an earlier run that is where this
+    /// run began.
+    fn proven_at(&self, story: &StoryId) -> Option<(usize, Oid)> {
+        let all = &self.state.committed;
+        match all.iter().rposition(|done| done.story == *story) {
+            Some(at) => Some((at + 1, all[at].commit.clone())),
+            None => Some((0, all.first()?.base.clone()?)),
+        }
+    }
+
+    fn read_commits(&mut self, site: &Site, from: usize) -> Result<(), StepError> {
+        for (done, changed) in
+            self.state.committed.iter().zip(&mut self.changed).skip(from).filter(|(_, changed)| changed.is_none())
+        {
+            let CommittedStory { commit, base, .. } = done;
+            let paths = site.git.changed_paths(base.as_ref(), commit)?;
+            *changed = Some(paths.iter().map(|change| change.path.to_string()).collect());
+        }
+        Ok(())
+    }
+
+    /// The stories that changed a path, from one on.
+    fn changers(&self, from: usize, path: &str) -> Vec<StoryId> {
+        let later = self.state.committed.iter().zip(&self.changed).skip(from);
+        later
+            .filter(|(_, changed)| changed.as_ref().is_some_and(|paths| paths.contains(path)))
+            .map(|(done, _)| done.story.clone())
+            .collect()
+    }
+}
