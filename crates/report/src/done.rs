@@ -5,14 +5,15 @@ use verdone_core::done::{DoneReport, Judged, Outcome, Standing};
 use crate::width::clean;
 
 /// The page of `verdone done`.
-pub fn done_page(report: &DoneReport, session: &str, complexity: u8) -> String {
+pub fn done_page(report: &DoneReport, session: &str, story: Option<&str>, complexity: u8) -> String {
     let open = report.open().len();
     let first = match (report.standing(), open) {
         (Standing::Done, _) => "Done: everything that is asked for holds".to_owned(),
         (Standing::Unknown | Standing::Open, 1) => "Not done: 1 condition does not hold".to_owned(),
         (Standing::Unknown | Standing::Open, open) => format!("Not done: {open} conditions do not hold"),
     };
-    let mut out = format!("{first} (session {}, complexity {complexity}).\n\n", clean(session));
+    let story = story.map(|story| format!("story {}, ", clean(story))).unwrap_or_default();
+    let mut out = format!("{first} (session {}, {story}complexity {complexity}).\n\n", clean(session));
     let (required, others): (Vec<&Judged>, Vec<&Judged>) = report.conditions.iter().partition(|judged| judged.required);
     out.extend(required.into_iter().map(lines));
     if !others.is_empty() {

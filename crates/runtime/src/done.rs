@@ -2,38 +2,47 @@
 //! and runs nothing but git; provers that have to be asked are asked by [`ask`], and their answers kept for the tree they saw.
 
 mod asked;
+mod changes;
 mod known;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
-use verdone_core::done::{DoneReport, Facts, GateFact, GitFact, Lessons, Memory, PlanFact, RalphState, judge, open_questions};
+use verdone_core::done::{
+    DoneReport, Facts, GateFact, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, judge, open_questions,
+};
 use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
-use verdone_core::policy::Scope;
-use verdone_core::scope;
+use verdone_core::sanitise::sanitise_line;
+use verdone_core::stop::LoopState;
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::claims;
 use crate::config_file::{self, Environment, Flags, SettingsError};
-use crate::git::{Git, GitError};
 use crate::hook::lessons;
 use crate::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::process::program_exists;
-use crate::project::{HOME, Project, ProjectError};
+use crate::project::{Project, ProjectError};
 use crate::ralph_state::{self, Projection};
 use crate::sessions::{own_sessions, session_fold};
 use crate::site::{gates, own_checks, shown};
+use crate::stop;
 use crate::store::Store;
 
 pub use asked::ask;
+use changes::{Changes, Whose};
 use known::Known;
+
+/// Nobody looked at the very tree that is there.
+const NOT_RUN: &str = "its checks did not run on the files as they are";
+/// How many stories a hint names.
+const MOST_NAMED: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DoneError {
@@ -45,6 +54,8 @@ pub enum DoneError {
     Approval(#[from] ApprovalError),
     #[error("the records of the session cannot be read: {0}")]
     Session(io::Error),
+    #[error("{plan} has no story {:?}", story.as_str())]
+    NoStory { story: StoryId, plan: String, known: Vec<String> },
 }
 
 /// Which session is asked about, and what is known already.
@@ -57,6 +68,8 @@ pub struct Ask<'a> {
     pub checked: Option<Checked<'a>>,
     /// The plan and the story in work; without them, the project's plan and its next story.
     pub about: Option<(&'a Path, &'a StoryId)>,
+    /// Another story of the plan than the one in work.
+    pub story: Option<&'a StoryId>,
     /// Where other loops keep their state; nothing where nobody has a home.
     pub state_home: Option<PathBuf>,
 }
@@ -85,7 +98,7 @@ pub struct Seen {
 /// The report of a session that the user started. Runs no check: gates that nobody ran on this tree are unknown.
 pub fn report_for_session(root: &Path, session: &str) -> Result<DoneReport, DoneError> {
     let config = settings(root)?;
-    let ask = Ask { root, session, config: &config, checked: None, about: None, state_home: ralph_state::home() };
+    let ask = Ask { root, session, config: &config, checked: None, about: None, story: None, state_home: ralph_state::home() };
     Ok(judge(&config.done, &facts(&ask)?))
 }
 
@@ -113,13 +126,21 @@ pub fn facts(ask: &Ask<'_>) -> Result<Facts, DoneError> {
 /// The facts, and what else was seen on the way to them.
 pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let records = session_fold(&own_sessions(ask.root), ask.session).map_err(DoneError::Session)?;
-    let plan = open_plan(ask);
-    let story = plan.as_ref().ok().and_then(|plan| match ask.about {
-        Some((_, story)) => plan.plan().story(story),
-        None => current(plan.plan()),
+    let held_by = stop::loop_of(ask.root, ask.session);
+    let about = ask.about.map(|(plan, story)| (plan.to_owned(), story.clone())).or_else(|| at_work(held_by.as_ref()?));
+    let plan = open_plan(ask, about.as_ref().map(|(plan, _)| plan.as_path()));
+    let story = plan.as_ref().ok().and_then(|plan| match (ask.story, &about) {
+        (Some(story), _) | (None, Some((_, story))) => plan.plan().story(story),
+        (None, None) => current(plan.plan()),
     });
     let story = story.cloned();
-    let (git, changed, base) = git_facts(ask.root, &records, plan.as_ref().ok(), story.as_ref());
+    if let (Some(asked), None, Ok(plan)) = (ask.story, &story, &plan) {
+        let known = plan.plan().stories.iter().map(|story| story.id.as_str().to_owned()).take(MOST_NAMED).collect();
+        return Err(DoneError::NoStory { story: asked.clone(), plan: shown(plan.path(), ask.root), known });
+    }
+    let (held_by, in_plan) = (held_by.as_ref(), plan.as_ref().ok());
+    let Changes { fact: git, changed, base } =
+        changes::look(Whose { root: ask.root, records: &records, held_by, plan: in_plan, story: story.as_ref() });
     let all = gates(ask.config);
     let path = std::env::var_os("PATH");
     let exists = |program: &str| program_exists(program, path.as_deref(), ask.root);
@@ -129,6 +150,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         None => known::find(ask, plan.as_ref().ok(), story.as_ref(), &own, &all),
     };
     let checked = ask.checked.or_else(|| known.as_ref().map(Known::checked));
+    let command = verify_command(story.as_ref().filter(|_| !own.is_empty()));
     let other = match (ask.config.done.ralph_state, &ask.state_home) {
         (RalphState::Never, _) | (_, None) => ralph_state::Foreign::default(),
         (RalphState::Auto | RalphState::Always, Some(home)) => ralph_state::read(home, ask.session),
@@ -139,8 +161,8 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         memory: memory(ask.root, &records, &text),
         plan: plan_fact(ask.root, plan.as_ref(), story.as_ref())?,
         git,
-        gates: gate_facts(&all, checked),
-        own_checks: checks_fact(&own, checked.filter(|checked| !checked.gates_only)),
+        gates: gate_facts(&all, checked).into_iter().map(|(stage, fact)| (stage, to_run(fact, &command))).collect(),
+        own_checks: to_run(checks_fact(&own, checked.filter(|checked| !checked.gates_only)), &command),
         claims: claims::of_session(ask.root, ask.session).map_err(DoneError::Session)?,
         lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&text)),
         ci: kept.ci,
@@ -149,6 +171,60 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         state_files: other.files,
     };
     Ok(Seen { facts, story, changed, base })
+}
+
+/// Makes what a report tells to do ready to be typed: which command shows that a check is mended, and which session a claim is for where
+/// the command would not know it by itself.
+pub fn name_commands(report: &mut DoneReport, seen: &Seen, session: Option<&str>) {
+    let command = verify_command(seen.story.as_ref().filter(|_| seen.facts.own_checks != GateFact::NotConfigured));
+    let claim = session.map(|session| format!("`verdone claim --session {} ", as_word(session)));
+    for judged in &mut report.conditions {
+        let words = match &mut judged.outcome {
+            Outcome::Missing { todo, .. } => {
+                match judged.prover {
+                    Prover::Gate(_) => todo.push_str(&format!(", then run `{command}`")),
+                    // The user's own words say what to do, not how to say that it was done.
+                    Prover::Claim if !todo.contains("verdone claim") => {
+                        todo.push_str(&format!(", then run `verdone claim {} --note WHY`", as_word(&judged.name)));
+                    }
+                    Prover::Claim
+                    | Prover::Git
+                    | Prover::Plan
+                    | Prover::Ci
+                    | Prover::Judge
+                    | Prover::Record
+                    | Prover::Lessons
+                    | Prover::State => {}
+                }
+                todo
+            }
+            Outcome::Unknown { why } => why,
+            Outcome::Held { .. } | Outcome::NotNeeded { .. } => continue,
+        };
+        if let Some(claim) = &claim {
+            *words = words.replace("`verdone claim ", claim);
+        }
+    }
+}
+
+/// A name from outside as one word of a command line.
+fn as_word(name: &str) -> String {
+    let name = sanitise_line(name);
+    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:#".contains(&byte));
+    if plain { name.into_owned() } else { format!("'{}'", name.replace('\'', r"'\''")) }
+}
+
+/// The command that runs the gates, and the checks of a story that has some.
+fn verify_command(story: Option<&Story>) -> String {
+    story.map_or_else(|| "verdone verify".to_owned(), |story| format!("verdone verify {}", as_word(story.id.as_str())))
+}
+
+/// A check that did not run is one command away from an answer.
+fn to_run(fact: GateFact, command: &str) -> GateFact {
+    match fact {
+        GateFact::Unknown { why } if why == NOT_RUN => GateFact::Unknown { why: format!("{why}: run `{command}`") },
+        other => other,
+    }
 }
 
 /// What a verification says about each stage that has gates.
@@ -167,7 +243,7 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
     let checks: Vec<&Check> = checks.iter().filter(|check| !check.terms.advisory).collect();
     let Some(first) = checks.first() else { return GateFact::NotConfigured };
     let Some(Checked { runs, verdict, gates_only: _ }) = checked else {
-        return GateFact::Unknown { why: "its checks did not run on the files as they are".to_owned() };
+        return GateFact::Unknown { why: NOT_RUN.to_owned() };
     };
     // Not by name: a secret in one is redacted in the run's.
     let of_origin: Vec<&CheckRun> = runs.iter().filter(|run| run.origin == first.origin && !run.advisory).collect();
@@ -203,8 +279,15 @@ fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
     }
 }
 
-fn open_plan(ask: &Ask<'_>) -> Result<PlanFile, Option<String>> {
-    if let Some((plan, _)) = ask.about {
+/// The plan of a loop, and the story in work; the last one that was marked where all are done.
+fn at_work(state: &LoopState) -> Option<(PathBuf, StoryId)> {
+    let current = state.current.as_ref().map(|current| &current.story);
+    let story = current.or_else(|| state.marked.last().map(|marked| &marked.story))?;
+    Some((PathBuf::from(state.plan.as_ref()?), story.clone()))
+}
+
+fn open_plan(ask: &Ask<'_>, about: Option<&Path>) -> Result<PlanFile, Option<String>> {
+    if let Some(plan) = about {
         return PlanFile::open(PlanLocation::of(plan.to_owned())).map_err(|error| Some(error.to_string()));
     }
     let root = ask.root;
@@ -240,56 +323,6 @@ pub(crate) fn plan_found(plan: &PlanFile, story: Option<&Story>, name: &str, app
     let mut questions = story.map(|story| open_questions(&story.body)).unwrap_or_default();
     questions.extend(open_questions(&plan.plan().context));
     PlanFact::Found { name: name.to_owned(), approval, complexity: story.and_then(|story| story.complexity), questions }
-}
-
-/// What differs from where the session began, in a commit or not, and what is in no commit.
-fn git_facts(
-    root: &Path,
-    records: &SessionFold,
-    plan: Option<&PlanFile>,
-    story: Option<&Story>,
-) -> (GitFact, Vec<String>, Option<String>) {
-    match try_git(root, records, plan, story) {
-        Ok(seen) => seen,
-        Err(error) => (GitFact::Unknown { why: error.to_string() }, Vec::new(), None),
-    }
-}
-
-fn try_git(
-    root: &Path,
-    records: &SessionFold,
-    plan: Option<&PlanFile>,
-    story: Option<&Story>,
-) -> Result<(GitFact, Vec<String>, Option<String>), GitError> {
-    let git = Git::open(root)?;
-    let status = git.status()?;
-    // Git may spell the top otherwise than we spell the root.
-    let folder =
-        root.canonicalize().ok().and_then(|root| Some(root.strip_prefix(git.top()).ok()?.to_string_lossy().into_owned()));
-    let folder = folder.unwrap_or_default();
-    let home = Path::new(&folder).join(HOME).to_string_lossy().into_owned();
-    let ours: BTreeSet<String> = plan
-        .map(PlanFile::protected_paths)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|path| git.repo_path(path))
-        .map(|path| path.to_string())
-        .collect();
-    let is_theirs = |path: &String| !ours.contains(path) && *path != home && !path.starts_with(&format!("{home}/"));
-    let uncommitted: Vec<String> = status.entries.iter().map(|entry| entry.path.to_string()).filter(is_theirs).collect();
-    let mut changed: BTreeSet<String> = uncommitted.iter().cloned().collect();
-    let base = records.first.map(|first| git.commit_before(first)).transpose()?.flatten();
-    if let (Some(base), Some(head)) = (&base, &status.head)
-        && base != head
-    {
-        changed.extend(git.changed_paths(Some(base), head)?.iter().map(|change| change.path.to_string()).filter(is_theirs));
-    }
-    let paths = story.map(|story| scope::below(&story.scope, &folder)).unwrap_or_default();
-    let scope = (!paths.is_empty()).then(|| Scope { paths, enforced: false, exempt: Vec::new() });
-    let (outside, inside): (Vec<String>, Vec<String>) =
-        changed.into_iter().partition(|path| scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false)));
-    let fact = GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted };
-    Ok((fact, inside, base.map(|base| base.0)))
 }
 
 #[cfg(test)]

@@ -40,6 +40,11 @@ pub fn home() -> Option<PathBuf> {
     Some(home.join(".ralph/state"))
 }
 
+/// Whether another tool keeps state of a session of this id.
+pub fn knows(home: &Path, session: &str) -> bool {
+    fs::symlink_metadata(home.join(encode_component(session))).is_ok_and(|meta| meta.is_dir())
+}
+
 /// Reads what another tool wrote about a session.
 pub fn read(home: &Path, session: &str) -> Foreign {
     let dir = home.join(encode_component(session));

@@ -21,7 +21,8 @@ use verdone_core::config::Config;
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
 use verdone_core::sanitise::sanitise_line;
 use verdone_core::stop::{
-    BlockCause, MOST_FAULTS, StopDecision, StopFacts, StopRecord, Yield, fault_words, incomplete_words, loop_words,
+    Base, BlockCause, LoopState, MOST_FAULTS, StopDecision, StopFacts, StopRecord, Yield, fault_words, incomplete_words,
+    loop_words,
 };
 
 use crate::done::DoneError;
@@ -88,6 +89,16 @@ pub(crate) fn seen_before(
     Some((verdict.runs, verdict.green))
 }
 
+/// The loop of a session, over or not; one that cannot be read is none.
+pub(crate) fn loop_of(root: &Path, session: &str) -> Option<LoopState> {
+    Loops::of(root).session(session).state().ok()?
+}
+
+/// Whether files differ from what they were then; nothing where git cannot tell.
+pub(crate) fn differs_from(base: &Base, root: &Path, top: &Path, ours: &[PathBuf]) -> Option<bool> {
+    tree::look(root, top, ours).ok()?.differs(base, top).ok()
+}
+
 /// What the gate says to an event.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
@@ -120,7 +131,7 @@ impl<'a> Gate<'a> {
             self.loops.claim(&self.files)?;
         }
         if self.files.has_loop()
-            && let Some(state) = self.files.state()?.filter(verdone_core::stop::LoopState::is_active)
+            && let Some(state) = self.files.state()?.filter(LoopState::is_active)
         {
             return Ok(Some(loop_words(&state)));
         }
@@ -199,7 +210,7 @@ impl<'a> Gate<'a> {
         if !self.files.has_loop() {
             return Ok(None);
         }
-        let Some(mut state) = self.files.state()?.filter(verdone_core::stop::LoopState::is_active) else { return Ok(None) };
+        let Some(mut state) = self.files.state()?.filter(LoopState::is_active) else { return Ok(None) };
         let story = state.current.as_ref().map(|current| current.story.to_string());
         let left = verdone_core::stop::Incomplete {
             session: self.session.to_owned(),

@@ -29,18 +29,30 @@ pub(crate) struct ClaimArgs {
 
 /// Explain what is missing before the work of a session is done.
 ///
-/// Each condition of `[done]` with what proves it, why it is missing, and what to do. Without --session it is about the session that
-/// the command runs in, else about the newest that was recorded. The exit code is 0 when everything holds, else 1.
+/// Each condition of `[done]` with what proves it, why it is missing, and the command or step that would help. Without --session it is
+/// about the session that the command runs in, else about the newest that was recorded. It runs no check: what `verdone verify` or the
+/// Stop gate saw of the very files that are there counts. A change counts from where the session's loop began, else the session, in a
+/// commit or not.
+///
+/// The exit code is 0 when everything that is asked for holds, 1 when something is missing or nobody can tell, 2 for a session or story
+/// that does not exist.
+///
+/// --json prints one object: `session`, `story`, `profile`, `complexity`, `standing` (`done`, `unknown` or `open`) and `conditions`, each
+/// with `name`, `required`, `prover`, `outcome` (`held`, `not_needed`, `unknown` or `missing`) and `by`, `why` or `todo`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone done
-  verdone done --ask        ask the judge and CI first, where they are configured
+  verdone done --story US-002   another story than the one in work
+  verdone done --ask            ask the judge and CI first, where they are configured
   verdone done --json")]
 pub(crate) struct DoneArgs {
     /// The session's id.
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
+    /// The story; else the one in work: that of the session's loop, or the next of the plan.
+    #[arg(long, value_name = "ID")]
+    pub story: Option<String>,
     /// Ask the judge and CI now, and keep what they say.
     #[arg(long)]
     pub ask: bool,

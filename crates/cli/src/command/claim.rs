@@ -15,6 +15,11 @@ pub(super) fn run(args: &ClaimArgs, context: &Context) -> Outcome {
     let project = context.project()?;
     let done = context.settings(&project, &Flags::default())?.resolved.config.done;
     claimable(args, &done)?;
+    if args.session.as_deref().is_some_and(|id| id.trim().is_empty()) {
+        return Err(
+            CliError::usage("the session's id is empty").hint("leave --session out in a session, or name it: --session ID")
+        );
+    }
     let speaker = Speaker::find(&project.root, args.session.as_deref())?;
     let redactor = redactor_from_environment(&[]);
     let claim = keep(&project.root, &speaker, &args.name, &args.note, args.complexity, &redactor)?;
@@ -24,12 +29,17 @@ pub(super) fn run(args: &ClaimArgs, context: &Context) -> Outcome {
 
 fn claimable(args: &ClaimArgs, done: &DoneSettings) -> Result<(), CliError> {
     let name = &args.name;
+    let claimed =
+        || done.names().into_iter().filter(|name| done.can_be_claimed(name) == Some(true)).collect::<Vec<_>>().join(", ");
     match done.can_be_claimed(name) {
+        None if name.trim().is_empty() => {
+            let hint = format!("what can be claimed: {}", claimed());
+            return Err(CliError::usage("the name of the condition is empty").hint(hint));
+        }
         None => {
-            let names = done.names();
-            let hint = match nearest(name, names.iter().copied()) {
+            let hint = match nearest(name, done.names()) {
                 Some(meant) => format!("did you mean {meant}?"),
-                None => "verdone done lists the conditions".to_owned(),
+                None => format!("what can be claimed: {}", claimed()),
             };
             return Err(CliError::usage(format!("no condition is called {name:?}")).hint(hint));
         }

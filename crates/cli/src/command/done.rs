@@ -4,11 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 use verdone_core::done::{Standing, complexity, judge};
+use verdone_core::id::StoryId;
 use verdone_report::done_page;
 use verdone_runtime::config_file::Flags;
-use verdone_runtime::done::{Ask, DoneError, ask, look, project};
+use verdone_runtime::done::{Ask, DoneError, ask, look, name_commands, project};
 use verdone_runtime::ralph_state;
-use verdone_runtime::sessions::{own_sessions, sessions};
+use verdone_runtime::sessions::{StoredSession, own_sessions, sessions};
 use verdone_runtime::signal::Signals;
 
 use super::{Context, Outcome};
@@ -18,18 +19,24 @@ use crate::terminal::{print, print_json, printable, say};
 
 /// What a client tells the commands of its session.
 const SESSION_VARIABLE: &str = "CLAUDE_CODE_SESSION_ID";
+/// How many sessions a hint names.
+const MOST_NAMED: usize = 8;
 
 pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     let found = context.project()?;
     let config = context.settings(&found, &Flags::default())?.resolved.config;
     let session = session_of(args, &found.root, context)?;
     let (root, state_home) = (&found.root, ralph_state::home());
-    let about = Ask { root, session: &session, config: &config, checked: None, about: None, state_home };
+    let story = args.story.as_deref().map(StoryId::from);
+    let about = Ask { root, session: &session, config: &config, checked: None, about: None, story: story.as_ref(), state_home };
     if args.ask {
         ask(&about, &Signals::install()?)?;
     }
     let seen = look(&about)?;
-    let report = judge(&config.done, &seen.facts);
+    let mut report = judge(&config.done, &seen.facts);
+    let is_here = context.environment.get(SESSION_VARIABLE) == Some(&session);
+    name_commands(&mut report, &seen, Some(session.as_str()).filter(|_| !is_here));
+    let story = seen.story.as_ref().map(|story| story.id.as_str());
     let complexity = complexity(&config.done, &seen.facts).value;
     let task = seen.story.as_ref().map_or("", |story| &story.title);
     match project(&about, task, &report) {
@@ -40,29 +47,47 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     if args.json {
         print_json(&json!({
             "session": session,
+            "story": story,
             "profile": config.done.profile,
             "complexity": complexity,
             "standing": report.standing(),
             "conditions": report.conditions,
         }))?;
     } else {
-        print(&printable(&done_page(&report, &session, complexity)))?;
+        print(&printable(&done_page(&report, &session, story, complexity)))?;
     }
     Ok(u8::from(report.standing() != Standing::Done))
 }
 
 /// The one that is named, else the one around us, else the newest.
 fn session_of(args: &DoneArgs, root: &Path, context: &Context) -> Result<String, CliError> {
-    let around = || context.environment.get(SESSION_VARIABLE).filter(|id| !id.is_empty()).cloned();
-    if let Some(id) = args.session.clone().or_else(around) {
-        return Ok(id);
+    let around = context.environment.get(SESSION_VARIABLE).filter(|id| !id.is_empty());
+    let known = sessions(&own_sessions(root))?;
+    let Some(id) = &args.session else {
+        // Its name is the id, encoded; plain ids are the same, and others have to be named.
+        let newest = known.into_iter().next().map(|session| session.name);
+        return around.cloned().or(newest).ok_or_else(|| {
+            CliError::usage("no session was recorded here")
+                .hint("verdone install lets sessions be recorded; or name one with --session ID")
+        });
+    };
+    let elsewhere = || ralph_state::home().is_some_and(|home| ralph_state::knows(&home, id));
+    if known.iter().any(|session| session.is_named(id)) || around == Some(id) || elsewhere() {
+        return Ok(id.clone());
     }
-    let newest = sessions(&own_sessions(root))?.into_iter().next();
-    // Its name is the id, encoded; plain ids are the same, and others have to be named.
-    newest.map(|session| session.name).ok_or_else(|| {
-        CliError::usage("no session was recorded here")
-            .hint("verdone install lets sessions be recorded; or name one with --session ID")
-    })
+    Err(unknown_session(id, &known))
+}
+
+/// A session that nobody recorded, with those that somebody did.
+fn unknown_session(id: &str, known: &[StoredSession]) -> CliError {
+    let error = CliError::usage(format!("no session {id:?} was recorded here"));
+    if known.is_empty() {
+        return error.hint("none was: verdone install lets sessions be recorded");
+    }
+    let names: Vec<&str> = known.iter().take(MOST_NAMED).map(|session| session.name.as_str()).collect();
+    let more = known.len() - names.len();
+    let more = if more > 0 { format!(" and {more} more (verdone show --sessions)") } else { String::new() };
+    error.hint(format!("known, newest first: {}{more}", names.join(", ")))
 }
 
 impl From<DoneError> for CliError {
@@ -71,6 +96,10 @@ impl From<DoneError> for CliError {
             DoneError::Settings(error) => error.into(),
             DoneError::Project(error) => error.into(),
             DoneError::Approval(error) => error.into(),
+            DoneError::NoStory { ref known, .. } => {
+                let hint = format!("its stories: {}", known.join(", "));
+                Self::usage(error.to_string()).hint(hint)
+            }
             DoneError::Session(_) => Self::error(error.to_string()),
         }
     }

@@ -4,10 +4,23 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::stage::{project, transcript, verdone};
+use verdone_testkit::Sandbox;
+
+use crate::stage::{project as bare_project, transcript, verdone};
 
 const OWN: &str = "\n[done]\nrequire = [\"implementation_complete\", \"correctness_passed\", \"seen\"]\n\
                    [[done.condition]]\nname = \"seen\"\nprover = \"claim\"\ntodo = \"Look at the page in a browser.\"\n";
+
+/// A project in which a hook has seen the session `s1` begin.
+fn project() -> Sandbox {
+    let sandbox = bare_project();
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    let line =
+        format!("{{\"at\":\"2026-11-15T08:00:00Z\",\"event\":\"SessionStart\",\"record\":\"began\",\"head\":\"{head}\"}}\n");
+    sandbox.write(".verdone/sessions/.gitignore", "*\n");
+    sandbox.write(".verdone/sessions/s1/events.jsonl", line);
+    sandbox
+}
 
 #[test]
 fn conditions_are_explained_and_a_claim_is_shown_as_one() {
@@ -26,14 +39,18 @@ fn conditions_are_explained_and_a_claim_is_shown_as_one() {
 
 #[test]
 fn claims_that_prove_nothing_are_refused() {
-    let mut sandbox = project();
-    let bad: [&[&str]; 6] = [
+    let mut sandbox = bare_project();
+    let bad: [&[&str]; 10] = [
+        &["claim", "", "--note", "x"],
+        &["claim", "everything", "--note", "x"],
+        &["claim", "retrospective_done", "--note", "x", "--session", ""],
         &["claim", "quality_pased", "--note", "x"],
         &["claim", "correctness_passed", "--note", "x"],
         &["claim", "retrospective_done", "--note", "x"],
         &["claim", "retrospective_done", "--note", " ", "--session", "s1"],
         &["claim", "task_classified", "--note", "x", "--session", "s1"],
         &["done"],
+        &["done", "--session", "s1"],
     ];
     for output in transcript("claim-refused", &sandbox, &bad) {
         output.assert_code(2);

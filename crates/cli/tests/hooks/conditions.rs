@@ -38,6 +38,7 @@ fn memory_counts_as_searched_when_lessons_were_given_or_looked_at() {
 
     let world = session();
     world.write(".verdone/guardrails.md", "- tests first\n");
+    world.write(".verdone/sessions/s1/claims.jsonl", "");
     assert_eq!(condition(&world, "memory_search")["outcome"], "unknown", "no hook has seen this session");
     world.begin(Mode::Session);
     let given = condition(&world, "memory_search");

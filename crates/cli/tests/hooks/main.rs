@@ -6,6 +6,7 @@
 mod after_tool;
 mod answers;
 mod conditions;
+mod done;
 mod failures;
 mod git_state;
 mod in_run;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Record;
 use super::record::cut;
+use crate::id::Oid;
 use crate::policy::{self, ToolKind, kind_of};
 use crate::shell::{self, Variables};
 
@@ -60,6 +61,8 @@ pub(super) fn task_changed(call: &policy::ToolCall) -> Option<Record> {
 pub struct SessionFold {
     /// When its first record was written.
     pub first: Option<Timestamp>,
+    /// Where HEAD was when it began.
+    pub head: Option<Oid>,
     /// How lessons or past evidence were looked at first.
     pub recalled: Option<String>,
     /// The lessons when the session began: how many lines, and their digest.
@@ -79,7 +82,7 @@ impl SessionFold {
             self.first = serde_json::from_str::<Stamp>(line).ok().map(|stamp| stamp.at);
         }
         // Most lines are about something else, and a session may have a million.
-        if !["\"lessons\"", "\"recalled\"", "\"task_"].iter().any(|sign| line.contains(sign)) {
+        if !["\"began\"", "\"lessons\"", "\"recalled\"", "\"task_"].iter().any(|sign| line.contains(sign)) {
             return;
         }
         match serde_json::from_str(line) {
@@ -88,6 +91,9 @@ impl SessionFold {
                     self.recalled.get_or_insert_with(|| "the lessons were given to the session when it began".to_owned());
                 }
                 self.lessons.get_or_insert((lines, digest));
+            }
+            Ok(Record::Began { head }) => {
+                self.head.get_or_insert(head);
             }
             Ok(Record::Recalled { by }) => {
                 self.recalled.get_or_insert(by);
@@ -176,13 +182,16 @@ mod tests {
     }
 
     #[test]
-    fn lessons_are_those_of_the_first_beginning() {
+    fn lessons_and_head_are_those_of_the_first_beginning() {
         let mut fold = SessionFold::default();
         for (lines, told) in [(2, false), (5, true)] {
             let record = Record::Lessons { lines, digest: format!("d{lines}"), told };
             fold.add_line(&serde_json::to_string(&record).unwrap());
         }
-        assert_eq!(fold.lessons, Some((2, "d2".to_owned())));
+        for head in ["a", "b"] {
+            fold.add_line(&serde_json::to_string(&Record::Began { head: head.into() }).unwrap());
+        }
+        assert_eq!((fold.lessons, fold.head), (Some((2, "d2".to_owned())), Some("a".into())));
         assert!(fold.recalled.unwrap().contains("given to the session"));
     }
 }

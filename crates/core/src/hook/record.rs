@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::tally::Spent;
+use crate::id::Oid;
 use crate::policy::{Decision, Source};
 use crate::stop::StopRecord;
 use crate::test_outcome::TestOutcome;
@@ -88,6 +89,10 @@ pub enum Record {
     Spent(Spent),
     Ended {
         reason: String,
+    },
+    /// Where HEAD was when a session began: what was committed since is the session's.
+    Began {
+        head: Oid,
     },
     /// The project's lessons when a session began: what a later look is compared with.
     Lessons {

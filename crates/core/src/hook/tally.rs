@@ -166,6 +166,7 @@ impl SessionTally {
             Record::EndsTurn { .. }
             | Record::AfterTool { .. }
             | Record::GitState { .. }
+            | Record::Began { .. }
             | Record::Lessons { .. }
             | Record::Recalled { .. }
             | Record::TaskOpened { .. }

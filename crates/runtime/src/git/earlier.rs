@@ -1,5 +1,7 @@
 //! What the user had changed before a checkpoint and never committed, as it is now: it is not the work of who came after.
 
+use std::collections::BTreeSet;
+
 use verdone_core::event::Checkpoint;
 
 use super::Git;
@@ -8,7 +10,6 @@ use super::files::{self, Found, Stat};
 use super::index::IndexFile;
 use super::path::{PathSet, RepoPath};
 use super::snapshot::{Kept, Snapshot, State, time_of};
-use super::status::Entry;
 
 /// Changes that were in no commit when a checkpoint was taken, and are in none now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +20,20 @@ pub struct Earlier {
     pub same: Vec<RepoPath>,
     /// Tracked files that were changed again since: nobody can tell whose is what.
     pub mixed: Vec<RepoPath>,
+    /// Untracked files that are as they were then.
+    pub untracked: Vec<RepoPath>,
+}
+
+impl Earlier {
+    fn add(&mut self, kept: &Kept, same: bool) {
+        match (kept.untracked, same) {
+            (false, true) => self.same.push(kept.path.clone()),
+            (false, false) => self.mixed.push(kept.path.clone()),
+            (true, true) => self.untracked.push(kept.path.clone()),
+            // It was never going to be committed.
+            (true, false) => {}
+        }
+    }
 }
 
 impl Git {
@@ -26,27 +41,23 @@ impl Git {
     pub fn earlier_changes(&self, since: &Checkpoint, but: &PathSet) -> Result<Earlier, GitError> {
         let snapshot = self.snapshot(&since.id)?;
         let mut earlier = Earlier { staged: self.staged_at(&snapshot, but)?, ..Earlier::default() };
-        let now = self.status()?;
-        let open = |path: &RepoPath| now.entries.iter().any(|Entry { path: other, .. }| other == path);
-        let kept = snapshot.entries.values().filter(|kept| !kept.untracked && !but.contains(&kept.path) && open(&kept.path));
+        let now: BTreeSet<RepoPath> = self.status()?.entries.into_iter().map(|entry| entry.path).collect();
+        let kept = snapshot.entries.values().filter(|kept| !but.contains(&kept.path) && now.contains(&kept.path));
         let mut asked = Vec::new();
         for kept in kept {
             let meta =
                 files::stat(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?.filter(|meta| !meta.is_dir());
             match (&kept.state, meta) {
-                (State::Absent, None) => earlier.same.push(kept.path.clone()),
-                (State::Absent, Some(_)) | (_, None) => earlier.mixed.push(kept.path.clone()),
-                (State::File { stat, .. }, Some(meta)) if snapshot.untouched(stat, &Stat::of(&meta)) => {
-                    earlier.same.push(kept.path.clone());
-                }
+                (State::Absent, None) => earlier.add(kept, true),
+                (State::Absent, Some(_)) | (_, None) => earlier.add(kept, false),
+                (State::File { stat, .. }, Some(meta)) if snapshot.untouched(stat, &Stat::of(&meta)) => earlier.add(kept, true),
                 (State::File { file, stat }, Some(_)) => asked.push((kept, *file, stat.size)),
                 (State::Symlink { file }, Some(_)) => asked.push((kept, *file, 0)),
             }
         }
         self.each_kept(&since.id, asked, |kept, bytes| {
             let found = files::read(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
-            let list = if is_same(kept, &bytes, &found) { &mut earlier.same } else { &mut earlier.mixed };
-            list.push(kept.path.clone());
+            earlier.add(kept, is_same(kept, &bytes, &found));
             Ok(())
         })?;
         Ok(earlier)

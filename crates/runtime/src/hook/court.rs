@@ -130,6 +130,7 @@ impl Court<'_> {
         if let HookEvent::SessionStart { .. } = input.event {
             let text = lessons(&home.root).unwrap_or_default();
             let (lines, digest) = Lessons::stamp(&text);
+            response.records.extend(look::head_commit(&home.top).map(|head| Record::Began { head }));
             response.records.push(Record::Lessons { lines, digest, told: lines > 0 });
         }
         session.keep(input, &response).map_err(lost)?;

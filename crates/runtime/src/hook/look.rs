@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use verdone_core::config::Config;
 use verdone_core::hook::{GitState, Head, HookEvent, HookInput, Looked, Operation, Watch, looks_after};
+use verdone_core::id::Oid;
 use verdone_core::policy::{OnGitState, OnScope, ToolKind, kind_of};
 
 use crate::git::Git;
@@ -18,6 +19,8 @@ use super::session::Session;
 use super::story::StoryFile;
 
 const LARGEST_HEAD: u64 = 4 * 1024;
+/// Some hundred thousand refs; beyond that the dates of commits have to tell.
+const LARGEST_PACKED: u64 = 32 * 1024 * 1024;
 const LARGEST_TODO: u64 = 64 * 1024;
 /// Below the deadline of the hook itself.
 const GIT_DEADLINE: Duration = Duration::from_secs(4);
@@ -70,6 +73,27 @@ fn git_state(dir: &Path) -> GitState {
         },
     );
     GitState { head, operation }
+}
+
+/// The commit of HEAD, from git's files alone: nothing where there is none, or where they are in another format.
+pub(super) fn head_commit(top: &Path) -> Option<Oid> {
+    let dirs = GitDirs::of(top)?;
+    let text = |path: &Path, most| read_linked(path, most).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let head = text(&dirs.own.join("HEAD"), LARGEST_HEAD)?;
+    let Some(name) = head.trim_end().strip_prefix("ref: ") else { return oid(&head) };
+    let loose = || text(&dirs.common.join(name), LARGEST_HEAD).and_then(|text| oid(&text));
+    let packed = || {
+        let list = text(&dirs.common.join("packed-refs"), LARGEST_PACKED)?;
+        list.lines().find_map(|line| line.split_once(' ').filter(|(_, of)| *of == name).and_then(|(id, _)| oid(id)))
+    };
+    // The name is git's own, and still no reason to look elsewhere.
+    if name.split('/').any(|part| part == "..") { None } else { loose().or_else(packed) }
+}
+
+fn oid(text: &str) -> Option<Oid> {
+    let text = text.trim_end();
+    let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then(|| Oid::from(text))
 }
 
 /// Nothing where git does not answer: an observer says nothing then.

@@ -305,6 +305,7 @@ fn has_no_text(record: &Record) -> bool {
         | Record::Prompt { .. }
         | Record::Spent(_)
         | Record::Ended { .. }
+        | Record::Began { .. }
         | Record::Lessons { .. }
         | Record::Seen => true,
         Record::Outside { .. }

@@ -313,6 +313,7 @@ impl Looker<'_> {
             config: self.gate.config,
             checked: Some(Checked { runs, verdict: &VerifyOutcome::Passed, gates_only: false }),
             about: story,
+            story: None,
             state_home: ralph_state::home(),
         };
         let mut facts = done::facts(&ask).map_err(Box::new)?;
