@@ -9,7 +9,6 @@ mod base;
 mod folder;
 mod share;
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

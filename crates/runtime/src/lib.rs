@@ -21,6 +21,7 @@ pub mod inbox;
 pub mod init;
 pub mod judge;
 pub mod keep;
+mod known_files;
 pub mod land;
 pub mod lifecycle;
 mod matching;

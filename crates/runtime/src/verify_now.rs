@@ -20,13 +20,14 @@ use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
 use crate::approval::Approvals;
-use crate::check_runner::{CheckContext, CheckMoment, CleanPlaces, Ways, run_checks};
+use crate::check_runner::{CheckContext, CheckMoment, CleanPlaces, Guarded, Ways, run_checks};
 use crate::config_file::{self, Environment, Flags};
 use crate::gate_cache::{GateCache, hide};
 use crate::git::{Git, TreeNow};
+use crate::known_files::KnownFiles;
 use crate::plan_file::{self, PlanFile, PlanRequest};
 use crate::preflight;
-use crate::process::{self, EnvPlan, Moment};
+use crate::process::{self, Moment};
 use crate::project::{Project, find_git_top};
 use crate::seal::state_home;
 use crate::signal::Signals;
@@ -164,12 +165,17 @@ impl Scene {
     }
 
     fn look(&self) -> Result<TreeNow, VerifyError> {
-        Ok(self.git.tree_now(self.config.limits.snapshot_file_bytes)?)
+        Ok(self.git.tree_now(self.config.limits.snapshot_file_bytes, &mut self.known_files())?)
+    }
+
+    fn known_files(&self) -> KnownFiles {
+        // Without a cache nothing is written.
+        self.cache.as_ref().map_or_else(KnownFiles::default, |_| KnownFiles::open(&self.project.root, &self.project.git_top))
     }
 
     fn questions<'s>(&'s self, now: &'s TreeNow) -> Questions<'s> {
         // Where the tree does not show everything, it cannot stand for the work tree.
-        Questions::about(&now.tree, &self.project, self.cache.as_ref().filter(|_| now.whole))
+        Questions::about(now, &self.project, self.cache.as_ref().filter(|_| now.whole))
     }
 
     /// The answer, if all of it is known.
@@ -192,17 +198,19 @@ impl Scene {
         if let Some(report) = self.known(&now).filter(|_| use_cache) {
             return Ok(report);
         }
+        let guarded = Guarded::begin(self.config.limits.grace.duration());
         for _ in 0..ROUNDS {
             let questions = self.questions(&now);
             let outputs = self
                 .outputs(&now.tree)
                 .map_err(|source| VerifyError::Io { doing: "making .verdone/cache/".to_owned(), source })?;
             let since = file_time(&outputs);
-            let mut runs = self.run(&now.tree, &outputs, &questions, use_cache, signals, reporter)?;
-            let after = self.git.tree_since(&now, self.config.limits.snapshot_file_bytes)?;
+            let mut runs = self.run(&outputs, &guarded, &questions, use_cache, signals, reporter)?;
+            let after = self.git.tree_since(&now, self.config.limits.snapshot_file_bytes, &mut self.known_files())?;
             if after.tree == now.tree {
                 // What was another file for a moment, and is the same again, may be what the checks saw.
-                let untouched = since.is_some_and(|since| matches!(self.git.touched_since(&now, since), Ok(false)));
+                let untouched = after.looked == now.looked
+                    && since.is_some_and(|since| matches!(self.git.touched_since(&now, since), Ok(false)));
                 questions.settle(&self.checks, &mut runs, untouched);
                 return Ok(Report::of(now.tree, &self.checks, runs));
             }
@@ -219,21 +227,22 @@ impl Scene {
 
     fn run(
         &self,
-        tree: &Oid,
         outputs: &Path,
+        guarded: &Guarded,
         questions: &Questions<'_>,
         use_cache: bool,
         signals: &Signals,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<CheckRun>, VerifyError> {
-        let places = CleanPlaces::of(&self.git, tree, &self.project.root, &self.config.clean, signals);
+        let git = guarded.git(Git::open(&self.project.root)?);
+        let places = CleanPlaces::of(&git, questions.tree(), &self.project.root, &self.config.clean, signals);
         let place_of = |check: &Check| places.place_of(check);
         let known = |check: &Check| questions.known(check).filter(|_| use_cache);
         let context = CheckContext {
             cwd: &self.project.root,
             run_dir: outputs,
             number: 1,
-            env: EnvPlan::default(),
+            env: guarded.env(),
             cap: self.config.limits.output_bytes,
             grace: self.config.limits.grace.duration(),
             redactor: &self.redactor,

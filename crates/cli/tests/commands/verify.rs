@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use verdone_testkit::{Output, Sandbox};
 
-use crate::stage::{project, repository, transcript, verdone};
+use crate::stage::{BINARY, project, repository, transcript, verdone};
+
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A repository with this config, committed.
 fn with_config(config: &str) -> Sandbox {
@@ -98,11 +102,60 @@ fn asking_twice_about_the_same_tree_runs_nothing_and_every_change_runs_it_again(
     changed(&|| sandbox.write("new.txt", "new\n"), true);
     changed(&|| sandbox.write("ignored.env", "A=1\n"), true);
     changed(&|| sandbox.write("other.env", "A=1\n"), false);
-    changed(&|| drop(sandbox.git(["add", "--all"])), false);
+    changed(&|| drop(sandbox.git(["add", "--all"])), true);
     changed(&|| sandbox.write("ignored.env", "A=2\n"), true);
     verify(&sandbox, &["--no-cache"], 0);
     assert_eq!(asked(&sandbox), runs + 1);
     assert!(sandbox.git(["status", "--porcelain", "--ignored"]).contains("!! .verdone/cache/"));
+}
+
+#[test]
+fn whatever_a_gate_in_place_can_see_beside_the_tree_is_another_question_and_none_for_a_clean_one() {
+    let clean = "[[gate]]\nname = \"c\"\nwhere = \"clean\"\ncommand = \"echo ran >> $CLEAN\"\n";
+    let mut sandbox = with_config(&[&counted("", "true"), clean].concat());
+    let cleanly = sandbox.root().join("clean");
+    sandbox.set("CLEAN", &cleanly);
+    sandbox.write(".gitattributes", "*.txt text=auto\n");
+    std::os::unix::fs::symlink("src.txt", sandbox.path("link")).unwrap();
+    sandbox.git(["add", "--all"]);
+    sandbox.git(["commit", "--quiet", "--message", "attributes"]);
+    verify(&sandbox, &[], 0);
+    let tree = |sandbox: &Sandbox| {
+        let report: Value = serde_json::from_str(&verify(sandbox, &["--json"], 0).stdout).unwrap();
+        report["tree"].clone()
+    };
+    let first = tree(&sandbox);
+    let changes: [(&str, &dyn Fn()); 5] = [
+        ("HEAD", &|| drop(sandbox.git(["commit", "--quiet", "--allow-empty", "--message", "empty"]))),
+        ("branch", &|| drop(sandbox.git(["switch", "--quiet", "--create", "other"]))),
+        ("empty folder", &|| fs::create_dir_all(sandbox.path("empty/inner")).unwrap()),
+        ("line ends", &|| sandbox.write("src.txt", "one\r\n")),
+        ("index", &|| drop(sandbox.git(["update-index", "--force-remove", "link"]))),
+    ];
+    for (number, (what, change)) in changes.iter().enumerate() {
+        change();
+        assert_eq!(tree(&sandbox), first, "{what}: it is the same tree for git");
+        assert_eq!(asked(&sandbox), number + 2, "{what}");
+    }
+    assert!(verify(&sandbox, &[], 0).stdout.contains("cached"));
+    assert_eq!(asked(&sandbox), changes.len() + 1);
+    assert_eq!(fs::read_to_string(cleanly).unwrap(), "ran\n", "the gate in a clean tree saw the tree alone");
+}
+
+#[test]
+fn a_killed_verification_leaves_no_check_behind() {
+    let gate = |name: &str, command: &str| format!("[[gate]]\nname = \"{name}\"\ncommand = \"{command}\"\n");
+    let waits = "(sleep 600 & setsid sleep 600 & : > ../started; wait)";
+    let sandbox = with_config(&["[limits]\ngrace = \"100ms\"\n", &gate("g", waits)].concat());
+    let running = sandbox.spawn(BINARY, ["verify"]);
+    let until = Instant::now() + PATIENCE;
+    while !sandbox.root().join("started").exists() {
+        assert!(Instant::now() < until, "the gate never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(Signal::KILL);
+    running.wait(PATIENCE).assert_code(-9);
+    sandbox.assert_no_survivors(PATIENCE);
 }
 
 #[test]

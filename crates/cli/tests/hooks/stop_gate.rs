@@ -1,8 +1,10 @@
 //! The Stop gate through the binary: sessions that a loop holds, what sends their agents on, and everything that lets them go.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Output;
 
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::world::{Mode, Verdict, World};
@@ -330,6 +332,31 @@ fn a_long_verification_goes_on_alone_and_is_waited_for() {
     stop(&world).let_go("COMPLETE");
     let stops = world.records("stop");
     assert_eq!((&stops[0]["cause"], &stops[2]["blocks"]), (&json!("verifying"), &json!(0)), "waiting is no iteration");
+}
+
+#[test]
+fn a_killed_verification_of_the_gate_leaves_no_check_behind() {
+    let gate = "[stop]\nwait = \"50ms\"\n[limits]\ngrace = \"100ms\"\n\
+                [[gate]]\nname = \"slow\"\ncommand = \"echo $$ > ../pid.new; mv ../pid.new ../pid; sleep 600; :\"\n";
+    let world = world(gate, &[]);
+    arm(&world, &["Wait for it"]);
+    world.write("done.txt", "1\n");
+    let pid_in = |path: PathBuf| fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).and_then(Pid::from_raw);
+    let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    let gate = loop {
+        stop(&world).blocked("still verifying");
+        if let Some(gate) = pid_in(world.root.join("pid")) {
+            break gate;
+        }
+        assert!(std::time::Instant::now() < until, "the gate never began");
+    };
+    let mut sessions = fs::read_dir(world.work.join(".verdone/sessions")).unwrap().flatten();
+    let worker = sessions.find_map(|session| pid_in(session.path().join("verifying.lock"))).unwrap();
+    kill_process(worker, Signal::KILL).unwrap();
+    while test_kill_process(gate).is_ok() {
+        assert!(std::time::Instant::now() < until, "the gate goes on for nobody");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 #[test]

@@ -50,6 +50,9 @@ pub struct ResultKey<'a> {
     /// Our own version: what we make of an exit code and an output may change.
     pub version: &'a str,
     pub tree: &'a Oid,
+    /// All that a check in place can see of the work tree: a tree of git is less. A clean tree has nothing else.
+    #[serde(skip)]
+    pub in_place: &'a str,
     /// Where it runs, below the top of the tree.
     pub folder: &'a str,
     /// Digest of the declared inputs and their contents.
@@ -66,6 +69,7 @@ impl ResultKey<'_> {
             seen: &'a ResultKey<'a>,
             command: &'a CommandSpec,
             place: Where,
+            in_place: Option<&'a str>,
             setup: &'a [CommandSpec],
             share: &'a [String],
             input_patterns: &'a [String],
@@ -78,6 +82,7 @@ impl ResultKey<'_> {
             seen: self,
             command: &check.command,
             place: terms.place,
+            in_place: (terms.place == Where::InPlace).then_some(self.in_place),
             setup: &terms.setup,
             share: &terms.share,
             input_patterns: &terms.inputs,
@@ -99,7 +104,7 @@ mod tests {
     fn whatever_a_result_depends_on_changes_its_key_and_nothing_else_does() {
         let gate = || Gate::new("test", Stage::Correctness, CommandSpec::Shell("make test".to_owned()));
         let (tree, environment) = (Oid::from("a"), vec![("PATH".to_owned(), "/bin".to_owned())]);
-        let seen = ResultKey { version: "1", tree: &tree, folder: "", inputs: "", environment: &environment };
+        let seen = ResultKey { version: "1", tree: &tree, in_place: "", folder: "", inputs: "", environment: &environment };
         let key = |gate: &Gate| seen.of(&gate.check(Span::from_secs(1)));
         let first = key(&gate());
         let same = [
@@ -130,11 +135,14 @@ mod tests {
         for other in [
             ResultKey { version: "2", ..seen.clone() },
             ResultKey { tree: &Oid::from("b"), ..seen.clone() },
+            ResultKey { in_place: "CRLF", ..seen.clone() },
             ResultKey { folder: "web", ..seen.clone() },
             ResultKey { inputs: "d", ..seen.clone() },
             ResultKey { environment: &more, ..seen.clone() },
         ] {
             assert_ne!(other.of(&check), first, "{other:?}");
         }
+        let clean = Gate { place: Where::Clean, ..gate() }.check(Span::from_secs(1));
+        assert_eq!(ResultKey { in_place: "CRLF", ..seen.clone() }.of(&clean), seen.of(&clean), "a clean tree has only the tree");
     }
 }

@@ -39,10 +39,9 @@ pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) 
         (None, _) if !reports.is_empty() && tests.is_some_and(|tests| tests.failed > 0) => {
             Judged { outcome: CheckOutcome::Failed { code }, tests, failed: Some(failed(&seen)) }
         }
-        (None, Some(ZeroTests::Ok)) => Judged { outcome, tests, failed: None },
         (None, Some(ZeroTests::Fail) | None) if seen.nothing_ran => unknown("no tests were run".to_owned()),
         (None, Some(ZeroTests::Fail)) if !seen.some_ran => unknown(NO_COUNT.to_owned()),
-        (None, Some(ZeroTests::Fail) | None) => Judged { outcome, tests, failed: None },
+        (None, Some(ZeroTests::Fail | ZeroTests::Ok) | None) => Judged { outcome, tests, failed: None },
     }
 }
 

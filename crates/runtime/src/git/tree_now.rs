@@ -10,9 +10,11 @@ use super::Git;
 use super::candidate::Plan;
 use super::error::GitError;
 use super::files::{self, Stat};
-use super::path::RepoPath;
+use super::look::Looked;
+use super::path::{PathSet, RepoPath};
 use super::snapshot::nanoseconds;
 use super::status::{Change, Entry, Kind, Status};
+use crate::known_files::KnownFiles;
 
 /// A work tree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,17 +25,19 @@ pub struct TreeNow {
     pub whole: bool,
     /// Files that git does not track.
     pub untracked: BTreeSet<RepoPath>,
+    /// What there is to see beside it, for who does not run in a tree of its own.
+    pub(crate) looked: Looked,
 }
 
 impl Git {
     /// The tree of everything that is there. Files above `largest` bytes are left out.
-    pub fn tree_now(&self, largest: u64) -> Result<TreeNow, GitError> {
-        self.tree_with(largest, &|_| true)
+    pub(crate) fn tree_now(&self, largest: u64, known: &mut KnownFiles) -> Result<TreeNow, GitError> {
+        self.tree_with(largest, known, &|_| true)
     }
 
     /// The same without untracked files that are new since: who looks on makes files too.
-    pub fn tree_since(&self, before: &TreeNow, largest: u64) -> Result<TreeNow, GitError> {
-        self.tree_with(largest, &|path| before.untracked.contains(path))
+    pub(crate) fn tree_since(&self, before: &TreeNow, largest: u64, known: &mut KnownFiles) -> Result<TreeNow, GitError> {
+        self.tree_with(largest, known, &|path| before.untracked.contains(path))
     }
 
     /// Whether a file of the tree was written, replaced or moved since then, even if it is the same again.
@@ -50,8 +54,8 @@ impl Git {
         Ok(false)
     }
 
-    fn tree_with(&self, largest: u64, wanted: &dyn Fn(&RepoPath) -> bool) -> Result<TreeNow, GitError> {
-        let status = self.status()?;
+    fn tree_with(&self, largest: u64, known: &mut KnownFiles, wanted: &dyn Fn(&RepoPath) -> bool) -> Result<TreeNow, GitError> {
+        let (status, looked) = self.look(known, &PathSet::default(), wanted)?;
         let (mut plan, mut untracked) = (Plan::like(&id_of(&status)), BTreeSet::new());
         let mut whole = self.hidden()?.iter().all(|path| self.is_file(path).is_ok_and(|size| size.is_none()));
         for Entry { path, kind } in &status.entries {
@@ -78,7 +82,7 @@ impl Git {
             }
         }
         let tree = self.write_tree(&self.copy_index()?, &plan)?;
-        Ok(TreeNow { tree, whole, untracked })
+        Ok(TreeNow { tree, whole: whole && looked.whole, untracked, looked })
     }
 }
 

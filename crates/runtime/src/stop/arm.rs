@@ -93,7 +93,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         started_at: Timestamp::now().to_string(),
         max_blocks: max_iterations.or_else(|| plan.as_ref().and_then(limit_beside)).unwrap_or(config.stop.max_blocks),
         blocks: 0,
-        base: seen.base(top)?,
+        base: seen.base(),
         checkpoint: None,
         open: std::collections::BTreeMap::new(),
         marked: Vec::new(),

@@ -68,7 +68,7 @@ impl Looker<'_> {
         };
         let mut open = self.open();
         if verdict.green {
-            let changed = self.state.gates_were_red || tree.differs(&self.state.base, self.gate.top)?;
+            let changed = self.state.gates_were_red || tree.differs(&self.state.base);
             self.follow(tree, &verdict);
             if changed {
                 self.add_conditions(&mut open, None, None, &verdict.runs)?;
@@ -104,7 +104,7 @@ impl Looker<'_> {
         let story = view.stories[index].clone();
         let mut current = match &self.state.current {
             Some(current) if current.story == story.id => current.clone(),
-            Some(_) | None => Current { story: story.id.clone(), base: tree.base(self.gate.top)?, was_red: false },
+            Some(_) | None => Current { story: story.id.clone(), base: tree.base(), was_red: false },
         };
         let own = self.own_checks(&story);
         let has_own = !own.is_empty();
@@ -116,9 +116,9 @@ impl Looker<'_> {
         }
         // Work for a story with checks of its own may have been done together with an earlier one.
         let changed = if has_own {
-            current.was_red || self.gate.config.red_check == RedPolicy::Accept || tree.differs(&self.state.base, self.gate.top)?
+            current.was_red || self.gate.config.red_check == RedPolicy::Accept || tree.differs(&self.state.base)
         } else {
-            tree.differs(&current.base, self.gate.top)?
+            tree.differs(&current.base)
         };
         let asked = changed.then(|| CommitAsk::of(self.gate, self.state, &story, &current, plan.path()));
         let mut commit = asked.flatten();
@@ -242,7 +242,7 @@ impl Looker<'_> {
             return Ok(Looked { work, tree, verdict: Some(source), plan: Some(plan) });
         };
         // Checks may have made files, and a commit is another tree of the same ones.
-        let base = tree::look(self.gate.root, self.gate.top, &plan.protected_paths())?.base(self.gate.top)?;
+        let base = tree::look(self.gate.root, self.gate.top, &plan.protected_paths())?.base();
         let next = view.stories[index].clone();
         self.state.current = Some(Current { story: next.id.clone(), base, was_red: false });
         open.marked = Some((story.id.clone(), worth));

@@ -1,28 +1,20 @@
-//! Which tree is judged: HEAD, what differs from it and the content of what differs, by one `git status`. Cheaper than writing a tree
-//! and as good as a key.
+//! Which tree is judged: everything that a check can see of it, by one `git status` and a look at the times of all files. Cheaper than
+//! writing a tree, and a better key.
 
-use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::id::{Oid, digest};
 use verdone_core::stop::Base;
 
-use crate::git::{Git, GitError, PathSet, Status};
+use crate::git::{Git, GitError, PathSet};
+use crate::known_files::KnownFiles;
 use crate::project::{GitDirs, HOME};
-use crate::regular::read_regular;
 
 use super::StopError;
 
 /// A hook waits for it.
 const GIT_DEADLINE: Duration = Duration::from_secs(30);
-/// The content of larger files is not read: their size and times stand for it.
-const LARGEST: u64 = 4 * 1024 * 1024;
-/// Nor is more than this in all.
-const MOST: u64 = 64 * 1024 * 1024;
 /// The client writes and hides these by itself when a session begins.
 const CLIENTS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
@@ -32,8 +24,8 @@ pub(super) struct Tree {
     pub(super) head: Option<Oid>,
     /// Nothing differs from HEAD but what is ours.
     pub(super) clean: bool,
-    status: Status,
-    own: PathSet,
+    /// Of all files but ours, whatever is committed of them.
+    content: String,
 }
 
 pub(super) fn git(top: &Path) -> Result<Git, StopError> {
@@ -44,20 +36,13 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
 /// `ours` are the plan and its progress files: Verdone writes them itself.
 pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
-    let status = git.status()?;
     let theirs = of_the_client(root, top);
     let own: PathSet =
         ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect();
-    let mut text = format!("{:?}\n", status.head).into_bytes();
-    let (mut clean, mut left) = (true, MOST);
-    for entry in status.entries.iter().filter(|entry| !own.contains(&entry.path)) {
-        clean = false;
-        text.extend_from_slice(entry.path.as_bytes());
-        text.extend_from_slice(format!("\0{:?}\0", entry.kind).as_bytes());
-        text.extend_from_slice(&content(&top.join(entry.path.as_path()), &mut left));
-        text.push(b'\n');
-    }
-    Ok(Tree { key: digest(&text)[..32].to_owned(), head: status.head.clone(), clean, status, own })
+    let (status, looked) = git.look(&mut KnownFiles::open(root, top), &own, &|_| true)?;
+    let clean = status.entries.iter().all(|entry| own.contains(&entry.path));
+    let key = digest(format!("{}\n{}", looked.content, looked.around).as_bytes())[..32].to_owned();
+    Ok(Tree { key, head: status.head, clean, content: looked.content })
 }
 
 /// Files that the client writes, wherever they are: no work of anybody's.
@@ -67,29 +52,12 @@ pub(super) fn of_the_client(root: &Path, top: &Path) -> impl Iterator<Item = Pat
 
 impl Tree {
     /// The tree to compare later ones with.
-    pub(super) fn base(&self, top: &Path) -> Result<Base, StopError> {
-        let content = git(top)?.content(&self.status, &self.own)?;
-        Ok(Base { key: self.key.clone(), head: self.head.clone(), content })
+    pub(super) fn base(&self) -> Base {
+        Base { key: self.key.clone(), head: self.head.clone(), content: self.content.clone() }
     }
 
     /// Whether files differ. A commit alone changes the key and no file.
-    pub(super) fn differs(&self, base: &Base, top: &Path) -> Result<bool, StopError> {
-        if self.key == base.key {
-            return Ok(false);
-        }
-        Ok(self.head == base.head || git(top)?.content(&self.status, &self.own)? != base.content)
+    pub(super) fn differs(&self, base: &Base) -> bool {
+        self.key != base.key && self.content != base.content
     }
-}
-
-fn content(path: &Path, left: &mut u64) -> Vec<u8> {
-    let Ok(meta) = fs::symlink_metadata(path) else { return b"gone".to_vec() };
-    if meta.is_symlink() {
-        return fs::read_link(path).map(|to| to.as_os_str().as_bytes().to_vec()).unwrap_or_default();
-    }
-    let stamp = || format!("{}-{}.{}-{}.{}", meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
-    let reads = meta.is_file() && meta.len() <= *left;
-    let read = if reads { read_regular(path, LARGEST) } else { Err(io::ErrorKind::InvalidData.into()) };
-    *left = left.saturating_sub(read.as_ref().map_or(0, |bytes| bytes.len() as u64));
-    let seen = read.map_or_else(|_| stamp(), |bytes| digest(&bytes));
-    format!("{:o} {seen}", meta.permissions().mode() & 0o111).into_bytes()
 }

@@ -4,6 +4,7 @@ use verdone_core::check::{Check, CheckRun, ResultKey, counts_for_results, stages
 use verdone_core::id::{Oid, digest};
 
 use crate::gate_cache::GateCache;
+use crate::git::TreeNow;
 use crate::matching::matching;
 use crate::process;
 use crate::project::Project;
@@ -13,7 +14,7 @@ use crate::regular::read_regular;
 const LARGEST_INPUT: u64 = 64 * 1024 * 1024;
 
 pub(super) struct Questions<'a> {
-    tree: &'a Oid,
+    now: &'a TreeNow,
     project: &'a Project,
     /// None where nothing may be kept.
     cache: Option<&'a GateCache>,
@@ -21,9 +22,13 @@ pub(super) struct Questions<'a> {
 }
 
 impl<'a> Questions<'a> {
-    pub(super) fn about(tree: &'a Oid, project: &'a Project, cache: Option<&'a GateCache>) -> Self {
+    pub(super) fn about(now: &'a TreeNow, project: &'a Project, cache: Option<&'a GateCache>) -> Self {
         let environment = process::inherited().into_iter().filter(|(name, _)| counts_for_results(name)).collect();
-        Self { tree, project, cache, environment }
+        Self { now, project, cache, environment }
+    }
+
+    pub(super) fn tree(&self) -> &'a Oid {
+        &self.now.tree
     }
 
     /// What is known about a check.
@@ -49,7 +54,10 @@ impl<'a> Questions<'a> {
         let folder = self.project.root.strip_prefix(&self.project.git_top).ok()?.to_string_lossy().into_owned();
         let inputs = inputs(&check.terms.inputs, self.project)?;
         let version = env!("CARGO_PKG_VERSION");
-        let key = ResultKey { version, tree: self.tree, folder: &folder, inputs: &inputs, environment: &self.environment };
+        let TreeNow { tree, looked, .. } = self.now;
+        let in_place = format!("{} {}", looked.content, looked.around);
+        let key =
+            ResultKey { version, tree, in_place: &in_place, folder: &folder, inputs: &inputs, environment: &self.environment };
         Some(key.of(check))
     }
 }

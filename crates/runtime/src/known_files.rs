@@ -1,0 +1,230 @@
+//! Digests of files as they lie there, kept in `.verdone/cache/files` by what tells that a file was not touched: to look at a whole work
+//! tree then costs a look at each file's times, not at its bytes.
+//!
+//! The change time cannot be set back, so equal times mean equal bytes; but for a file that was changed a moment ago, which may change
+//! once more within the same tick of the clock. Such a file is not kept. The folder lies where an agent can write, so the list carries a
+//! seal; without a place for the secret nothing is kept.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::atomic::replace_for_readers;
+use crate::gate_cache::hide;
+use crate::regular::{open_regular, read_regular};
+use crate::seal::Seal;
+
+/// What the mark is for. A change of the format changes it.
+const PURPOSE: &str = "known files 1";
+const LARGEST_LIST: u64 = 256 * 1024 * 1024;
+/// Some file systems count time in steps of two seconds.
+const YOUNG: Duration = Duration::from_secs(3);
+/// The bytes of larger files are not read: their times stand for them.
+const LARGEST: u64 = 16 * 1024 * 1024;
+const STAMP: usize = 40;
+
+/// A digest of what a file holds.
+pub(crate) type Bytes = [u8; 32];
+
+/// Device, number, size and both times of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp(pub(crate) [u8; STAMP]);
+
+impl Stamp {
+    pub(crate) fn of(meta: &fs::Metadata) -> Self {
+        let time = |seconds: i64, nanoseconds: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        Self::new(
+            [meta.dev(), meta.ino(), meta.size()],
+            [time(meta.mtime(), meta.mtime_nsec()), time(meta.ctime(), meta.ctime_nsec())],
+        )
+    }
+
+    /// Times in nanoseconds.
+    pub(crate) fn new([dev, ino, size]: [u64; 3], [modified, changed]: [i64; 2]) -> Self {
+        let mut bytes = [0; STAMP];
+        let parts = [dev, ino, size, modified.cast_unsigned(), changed.cast_unsigned()];
+        for (slot, part) in bytes.chunks_exact_mut(8).zip(parts) {
+            slot.copy_from_slice(&part.to_be_bytes());
+        }
+        Self(bytes)
+    }
+
+    fn number(&self, at: usize) -> u64 {
+        self.0[8 * at..].iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    fn size(&self) -> u64 {
+        self.number(2)
+    }
+
+    /// Neither changed in the last moments nor in the future.
+    fn is_old(&self, now: i64) -> bool {
+        let limit = now.saturating_sub(i64::try_from(YOUNG.as_nanos()).unwrap_or(i64::MAX));
+        self.number(3).cast_signed() < limit && self.number(4).cast_signed() < limit
+    }
+}
+
+/// What is known of the files of one work tree.
+#[derive(Debug, Default)]
+pub(crate) struct KnownFiles {
+    list: Option<(PathBuf, Seal)>,
+    files: HashMap<Vec<u8>, Known>,
+    learnt: usize,
+}
+
+#[derive(Debug)]
+struct Known {
+    stamp: Stamp,
+    bytes: Bytes,
+    /// It is still there: others are not kept.
+    seen: bool,
+}
+
+impl KnownFiles {
+    /// What is kept in the project at `root`.
+    pub(crate) fn open(root: &Path, git_top: &Path) -> Self {
+        let list = Seal::from_environment(root, git_top).map(|seal| (root.to_owned(), seal));
+        let files = list.as_ref().and_then(|(root, seal)| {
+            let bytes = read_regular(&path(root), LARGEST_LIST).ok()?;
+            read(seal.checked(PURPOSE, &bytes)?)
+        });
+        Self { list, files: files.unwrap_or_default(), learnt: 0 }
+    }
+
+    /// The digest of the file with this name below `top`.
+    pub(crate) fn digest(&mut self, top: &Path, name: &[u8], stamp: Stamp) -> io::Result<Bytes> {
+        if let Some(known) = self.files.get_mut(name).filter(|known| known.stamp == stamp) {
+            known.seen = true;
+            return Ok(known.bytes);
+        }
+        if stamp.size() > LARGEST {
+            return Ok(Sha256::new().chain_update("large").chain_update(stamp.0).finalize().into());
+        }
+        let mut file = open_regular(&top.join(OsStr::from_bytes(name)), OpenOptions::new().read(true))?;
+        let begun = Stamp::of(&file.metadata()?);
+        let mut content = Vec::new();
+        file.by_ref().take(LARGEST + 1).read_to_end(&mut content)?;
+        let bytes: Bytes = Sha256::digest(&content).into();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        if begun == stamp && Stamp::of(&file.metadata()?) == stamp && stamp.is_old(now) {
+            self.learnt += 1;
+            self.files.insert(name.to_vec(), Known { stamp, bytes, seen: true });
+        }
+        Ok(bytes)
+    }
+
+    /// Keeps what was learnt. A list that cannot be written has to be made again, and that is all.
+    pub(crate) fn keep(&mut self) {
+        let Some((root, seal)) = self.list.as_ref().filter(|_| self.learnt > 0) else { return };
+        let mut body = Vec::with_capacity(self.files.len() * 128);
+        for (name, Known { stamp, bytes, .. }) in self.files.iter().filter(|(_, known)| known.seen) {
+            let Ok(length) = u32::try_from(name.len()) else { continue };
+            body.extend_from_slice(&length.to_be_bytes());
+            body.extend_from_slice(name);
+            body.extend_from_slice(&stamp.0);
+            body.extend_from_slice(bytes);
+        }
+        let written = hide(root).and_then(|()| replace_for_readers(&path(root), &seal.put_on(PURPOSE, &body)));
+        if written.is_ok() {
+            self.learnt = 0;
+        }
+    }
+}
+
+fn path(root: &Path) -> PathBuf {
+    root.join(".verdone/cache/files")
+}
+
+fn read(mut body: &[u8]) -> Option<HashMap<Vec<u8>, Known>> {
+    let mut all = HashMap::new();
+    while let Some((length, rest)) = body.split_first_chunk::<4>() {
+        let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        let (stamp, rest) = rest.split_first_chunk::<STAMP>()?;
+        let (bytes, rest) = rest.split_first_chunk::<32>()?;
+        all.insert(name.to_vec(), Known { stamp: Stamp(*stamp), bytes: *bytes, seen: false });
+        body = rest;
+    }
+    body.is_empty().then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct World {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+        state: PathBuf,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let base = fs::canonicalize(dir.path()).unwrap();
+            let (root, state) = (base.join("project"), base.join("state"));
+            fs::create_dir(&root).unwrap();
+            Self { _dir: dir, root, state }
+        }
+
+        fn seal(&self) -> Seal {
+            Seal::open(&self.root, &self.root, &self.state).unwrap()
+        }
+
+        fn open(&self) -> KnownFiles {
+            let bytes = read_regular(&path(&self.root), LARGEST_LIST).unwrap_or_default();
+            let files = self.seal().checked(PURPOSE, &bytes).and_then(read).unwrap_or_default();
+            KnownFiles { list: Some((self.root.clone(), self.seal())), files, learnt: 0 }
+        }
+
+        /// A file whose times are those of another day, as far as the list knows.
+        fn old(&self) -> Stamp {
+            fs::write(self.root.join("a"), "one").unwrap();
+            fs::write(self.root.join("b"), "one").unwrap();
+            Stamp::new([1, 2, 3], [1_000_000_000; 2])
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_not_touched_is_not_read_again_and_a_forged_list_is_none() {
+        let world = World::new();
+        let stamp = world.old();
+        let mut known = world.open();
+        known.files.insert(b"a".to_vec(), Known { stamp, bytes: [7; 32], seen: true });
+        known.files.insert(b"gone".to_vec(), Known { stamp, bytes: [7; 32], seen: false });
+        known.learnt = 1;
+        known.keep();
+        assert_eq!(world.open().files.len(), 1);
+        let digest = |name: &[u8], stamp| world.open().digest(&world.root, name, stamp).unwrap();
+        assert_eq!(digest(b"a", stamp), [7; 32]);
+        let real = Bytes::from(Sha256::digest("one"));
+        let other = Stamp::new([1, 2, 3], [1_000_000_000, 1_000_000_001]);
+        assert_eq!(digest(b"a", other), real);
+        assert_eq!(digest(b"b", stamp), real);
+        let mut forged = fs::read(path(&world.root)).unwrap();
+        let end = forged.len() - 1;
+        forged[end] = 8;
+        fs::write(path(&world.root), &forged).unwrap();
+        assert_eq!(digest(b"a", stamp), real);
+    }
+
+    #[test]
+    fn a_file_of_this_moment_is_not_kept() {
+        let world = World::new();
+        let file = world.root.join("a");
+        fs::write(&file, "one").unwrap();
+        let mut known = world.open();
+        known.digest(&world.root, b"a", Stamp::of(&fs::symlink_metadata(&file).unwrap())).unwrap();
+        assert_eq!(known.learnt, 0);
+        let now = 1_000_000_000_000;
+        assert!(!Stamp::new([0; 3], [now; 2]).is_old(now) && !Stamp::new([0; 3], [0, now + 9]).is_old(now));
+        assert!(Stamp::new([0; 3], [now - 4_000_000_000; 2]).is_old(now));
+    }
+}
