@@ -58,6 +58,9 @@ pub struct Evidence {
     /// Digest of the evidence before this one; absent at the beginning of a chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
+    /// The session of the user's own whose loop saw it; absent for runs. `run` is the id of the loop then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The evidence that the commit's trailer names, where a git hook rewrote the tree that it is about. Everything around it was
     /// seen on the new tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,6 +162,7 @@ impl Evidence {
             criteria: attempt.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
+            session: None,
             amends: None,
         }
     }
@@ -309,6 +313,7 @@ pub(crate) mod tests {
             criteria: Vec::new(),
             gates: Some("sha256:gates".to_owned()),
             previous: None,
+            session: None,
             amends: None,
         }
     }

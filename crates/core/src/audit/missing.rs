@@ -30,13 +30,15 @@ impl Judge<'_> {
     /// tree on the same parent.
     pub(super) fn missing(&self, found: &mut Audit) {
         let journals = &self.history.journals;
-        for (commit, known) in journals.made().filter(|(commit, known)| self.is_due(commit, known)) {
+        let retold = self.retold();
+        let is_told = |known: &JournalCommit| retold.contains(&(known.run.as_str(), known.story.as_str()));
+        for (commit, known) in journals.made().filter(|(commit, known)| self.is_due(commit, known) && !is_told(known)) {
             let became = self.became(&known.tree, known.base.as_ref());
-            if !self.belongs(commit, known.base.as_ref(), became) {
+            let of_here = known.branch.as_ref().is_some_and(|branch| self.history.branches.contains(branch));
+            if !self.belongs(commit, known.base.as_ref(), became, of_here) {
                 continue;
             }
             let elsewhere = self.history.apart.elsewhere.contains(commit);
-            let of_here = known.branch.as_ref().is_some_and(|branch| self.history.branches.contains(branch));
             if elsewhere && !of_here {
                 found.elsewhere += 1;
             } else if self.history.shallow && became.is_none() {
@@ -60,6 +62,13 @@ impl Judge<'_> {
         }
     }
 
+    /// The stories of runs for which there is another commit that no journal knows: what is wrong with that one is told there.
+    fn retold(&self) -> BTreeSet<(&str, &str)> {
+        let unknown = |commit: &&CommitFacts| !self.history.journals.commits.contains_key(&commit.id);
+        let unknown = self.history.commits.iter().filter(unknown).map(|commit| &commit.trailers);
+        unknown.filter_map(|said| Some((said.run.as_deref()?, said.story.as_deref()?))).collect()
+    }
+
     /// Whether it ought to be somewhere, and no commit of the history says that it is the one.
     fn is_due(&self, commit: &Oid, known: &JournalCommit) -> bool {
         known.fate == Fate::Stands && !self.known.contains_key(commit) && !self.is_named(known.evidence.as_deref())
@@ -74,8 +83,9 @@ impl Judge<'_> {
         self.history.range.as_ref().is_none_or(|range| range.contains(commit))
     }
 
-    /// Whether it would be in the range if it were there: what it was made on is in the range, or is where that begins.
-    fn belongs(&self, commit: &Oid, base: Option<&Oid>, became: Option<Became<'_>>) -> bool {
+    /// Whether it would be in the range if it were there: what it was made on is in the range, or is where that begins. What was made
+    /// on its last commit comes after the range, unless its branch ends there, too.
+    fn belongs(&self, commit: &Oid, base: Option<&Oid>, became: Option<Became<'_>>, of_here: bool) -> bool {
         let Some(range) = &self.history.range else { return true };
         if became.is_some_and(|became| range.contains(&became.commit.id)) {
             return true;
@@ -87,7 +97,7 @@ impl Judge<'_> {
         while let Some(at) = next.pop() {
             // One commit by itself has no place for another.
             if start.is_some() && (start == Some(at) || range.contains(at)) {
-                return true;
+                return of_here || self.history.commits.first().is_none_or(|tip| tip.id != *at);
             }
             if seen.insert(at) && !self.known.contains_key(at) {
                 let made_on = self.history.journals.commits.get(at).and_then(|known| known.base.as_ref());
