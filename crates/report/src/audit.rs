@@ -134,8 +134,12 @@ fn summary(found: &Audit) -> Vec<String> {
     let mut lines = vec![match all {
         0 if gone > 0 => format!("{} missing.", are(gone, "story", "stories")),
         0 => "No story's commit is in this range.".to_owned(),
-        _ if found.interrupted => "Interrupted: not every check was run again, so this says nothing about all of them.".to_owned(),
-        _ if gone > 0 => format!("{hold} of {} hold; {} missing.", plural(all + gone, "story", "stories"), are(gone, "story", "stories")),
+        _ if found.interrupted => {
+            "Interrupted: not every check was run again, so this says nothing about all of them.".to_owned()
+        }
+        _ if gone > 0 => {
+            format!("{hold} of {} hold; {} missing.", plural(all + gone, "story", "stories"), are(gone, "story", "stories"))
+        }
         _ if hold == all => format!("{} {}.", plural(all, "story", "stories"), if all == 1 { "holds" } else { "hold" }),
         1 => "The story does not hold.".to_owned(),
         _ => format!("{hold} of {all} stories hold; {} not.", does(all - hold)),
@@ -146,7 +150,10 @@ fn summary(found: &Audit) -> Vec<String> {
         lines.push(format!("Not run again: {}.", names.join(", ")));
     }
     if found.elsewhere > 0 {
-        lines.push(format!("{} on other branches.", plural(found.elsewhere, "story of runs of here is", "stories of runs of here are")));
+        lines.push(format!(
+            "{} on other branches.",
+            plural(found.elsewhere, "story of runs of here is", "stories of runs of here are")
+        ));
     }
     if found.beyond > 0 {
         let stories = plural(found.beyond, "story", "stories");
@@ -154,7 +161,10 @@ fn summary(found: &Audit) -> Vec<String> {
     }
     if found.bookkeeping > 0 {
         let commits = plural(found.bookkeeping, "commit", "commits");
-        lines.push(format!("{commits} in between only {} marks and progress.", if found.bookkeeping == 1 { "records" } else { "record" }));
+        lines.push(format!(
+            "{commits} in between only {} marks and progress.",
+            if found.bookkeeping == 1 { "records" } else { "record" }
+        ));
     }
     if found.others > 0 {
         let (commits, are) = (plural(found.others, "commit", "commits"), if found.others == 1 { "is" } else { "are" });

@@ -33,7 +33,8 @@ pub fn gather(git: &Git, store: &Store, range: Option<&str>) -> Result<History, 
     let commits = git.commits_of(&tip)?;
     let notes = git.notes()?;
     let journals = journals(store)?;
-    let claimed: Vec<&Oid> = commits.iter().filter(|commit| claims_bookkeeping(commit, &notes)).map(|commit| &commit.id).collect();
+    let claimed: Vec<&Oid> =
+        commits.iter().filter(|commit| claims_bookkeeping(commit, &notes)).map(|commit| &commit.id).collect();
     let bookkeeping = git.bookkeeping(&claimed)?;
     let here: BTreeSet<&Oid> = commits.iter().map(|commit| &commit.id).collect();
     let gone = journals.commits.keys().chain(notes.keys()).filter(|commit| !here.contains(commit)).collect();

@@ -104,7 +104,10 @@ fn tests_that_proved_a_story_run_again_at_the_end_and_one_that_later_work_broke_
     let output = world.run(0);
     let broken = world.all("regressed");
     assert_eq!(broken.len(), 1, "{}", output.stdout);
-    assert_eq!((text(&broken[0]["story"]), text(&broken[0]["runs"][0]["origin"])), ("US-001".to_owned(), "agent_test".to_owned()));
+    assert_eq!(
+        (text(&broken[0]["story"]), text(&broken[0]["runs"][0]["origin"])),
+        ("US-001".to_owned(), "agent_test".to_owned())
+    );
     assert_eq!(world.last("regression_checked")["held"], 2, "{}", output.stdout);
     assert_eq!(world.sandbox.read("greet"), "hello, goodbye");
     world.verdone(&["audit"]).assert_code(0);

@@ -10,12 +10,7 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
     let world = two_stories();
     let head = world.head();
     let table: [(&str, &str, &str, &[&str]); 4] = [
-        (
-            "reset",
-            "git reset --quiet --hard HEAD~1",
-            "missing: it was committed as",
-            &["US-002 commit_missing"],
-        ),
+        ("reset", "git reset --quiet --hard HEAD~1", "missing: it was committed as", &["US-002 commit_missing"]),
         (
             "all of them",
             "git reset --quiet --hard HEAD~2",
@@ -100,7 +95,10 @@ fn commits_that_only_record_marks_and_progress_are_verdones_own() {
     assert!(flat(&audit(&world, &[], 1)).contains("changes more than the plan's marks and progress files: a"));
     // The mark of a story that nothing broke, with a weaker check beside it.
     world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-    shell(&world, "sed -i 's/test -f a/true/' PLAN.md; git commit --quiet --all -m 'chore: x' -m 'Verdone-Run: 20260101-000000-0000'");
+    shell(
+        &world,
+        "sed -i 's/test -f a/true/' PLAN.md; git commit --quiet --all -m 'chore: x' -m 'Verdone-Run: 20260101-000000-0000'",
+    );
     assert_eq!(problems(&world, 1), ["? not_bookkeeping"]);
 }
 

@@ -78,7 +78,8 @@ impl Journals {
     }
 
     fn leave(&mut self, story: &StoryId, fate: Fate) {
-        let of_story = |known: &&mut JournalCommit| known.story == *story && known.plan == self.plan && known.fate == Fate::Stands;
+        let of_story =
+            |known: &&mut JournalCommit| known.story == *story && known.plan == self.plan && known.fate == Fate::Stands;
         self.commits.values_mut().filter(of_story).for_each(|known| known.fate = fate);
     }
 

@@ -93,7 +93,8 @@ impl Judge<'_> {
         let start = self.history.start.as_ref();
         let parents = &self.history.apart.parents;
         let mut seen = BTreeSet::new();
-        let mut next: Vec<&Oid> = parents.get(commit).map_or_else(|| base.into_iter().collect(), |parents| parents.iter().collect());
+        let mut next: Vec<&Oid> =
+            parents.get(commit).map_or_else(|| base.into_iter().collect(), |parents| parents.iter().collect());
         while let Some(at) = next.pop() {
             // One commit by itself has no place for another.
             if start.is_some() && (start == Some(at) || range.contains(at)) {

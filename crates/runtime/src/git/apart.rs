@@ -41,7 +41,8 @@ impl Git {
         let all: BTreeSet<Oid> = listed.lines().map(Oid::from).collect();
         let elsewhere = commits.iter().filter(|commit| all.contains(**commit)).map(|commit| (*commit).clone()).collect();
         // Ids of journals and notes: only what is one goes to git, and what is gone for good is passed over.
-        let asked: String = commits.iter().filter(|id| is_object_id(id)).flat_map(|id| [id.as_str(), "\n"]).chain([&*not_tip]).collect();
+        let asked: String =
+            commits.iter().filter(|id| is_object_id(id)).flat_map(|id| [id.as_str(), "\n"]).chain([&*not_tip]).collect();
         let options = ["--ignore-missing", "--parents", "--stdin"];
         let answer = self.plumbing("rev-list").args(options).stdin(asked.into_bytes()).answer()?;
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
@@ -66,35 +67,17 @@ impl Git {
 
     fn bookkeeping_of(&self, commits: &[&Oid]) -> Result<BTreeMap<Oid, Bookkeeping>, GitError> {
         let asked: String = commits.iter().flat_map(|commit| [commit.as_str(), "\n"]).collect();
-        let options = ["--stdin", "-r", "-z", "--root", "-m", "--first-parent", "--no-renames", "--no-ext-diff"];
+        // A merge is compared with each of its parents: Verdone makes none.
+        let options = ["--stdin", "-r", "-z", "--root", "-m", "--no-renames", "--no-ext-diff"];
         let output = self.plumbing("diff-tree").args(options).stdin(asked.into_bytes()).run()?;
-        let mut sides: BTreeMap<Oid, Vec<Sides>> = commits.iter().map(|commit| ((*commit).clone(), Vec::new())).collect();
-        let unexpected = || GitError::Unexpected { what: "diff-tree", detail: "a change without a commit or a path".to_owned() };
-        let mut fields = output.split(|byte| *byte == 0).map(String::from_utf8_lossy).filter(|field| !field.is_empty());
-        let mut current = None;
-        while let Some(field) = fields.next() {
-            // A commit's own line ends with a line feed, not with NUL, where changes follow.
-            let (commit, rest) = field.rsplit_once('\n').map_or((None, &*field), |(commit, rest)| (Some(commit), rest));
-            if let Some(commit) = commit {
-                current = Some(Oid::from(commit.trim()));
-            }
-            if let Some(change) = rest.strip_prefix(':') {
-                let path = fields.next().ok_or_else(unexpected)?.into_owned();
-                let of = current.as_ref().and_then(|commit| sides.get_mut(commit)).ok_or_else(unexpected)?;
-                of.push(Sides::read(change, path).ok_or_else(unexpected)?);
-            } else if commit.is_none() {
-                current = Some(Oid::from(rest.trim()));
-            }
-        }
-        let blobs: BTreeSet<&str> = sides.values().flatten().flat_map(|side| [&side.before.1, &side.after.1]).map(String::as_str).collect();
+        let changed = read_changes(&output, commits)?;
+        let both = changed.values().flatten().flat_map(|sides| [&sides.before.1, &sides.after.1]);
+        let blobs: BTreeSet<&str> = both.map(String::as_str).collect();
         let sizes = self.sizes_of(&blobs)?;
-        let small: Vec<&str> = blobs.into_iter().filter(|blob| sizes.get(*blob).is_some_and(|size| *size <= LARGEST_PLAN)).collect();
-        let contents = self.contents_of(&small)?;
-        let judged = |changes: &Vec<Sides>| {
-            let changes: Vec<FileChange> = changes.iter().map(|sides| sides.change(&contents)).collect();
-            bookkeeping(&changes)
-        };
-        Ok(sides.iter().map(|(commit, changes)| (commit.clone(), judged(changes))).collect())
+        let is_small = |blob: &&str| sizes.get(*blob).is_some_and(|size| *size <= LARGEST_PLAN);
+        let contents = self.contents_of(&blobs.into_iter().filter(is_small).collect::<Vec<_>>())?;
+        let judged = |changes: &[Sides]| bookkeeping(&changes.iter().map(|sides| sides.change(&contents)).collect::<Vec<_>>());
+        Ok(changed.iter().map(|(commit, changes)| (commit.clone(), judged(changes))).collect())
     }
 
     /// Files below a folder that git tracks, from the folder.
@@ -105,6 +88,24 @@ impl Git {
         let paths = output.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         Ok(paths.filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned)).collect())
     }
+}
+
+/// One commit after the other, each with its changes; one that changes nothing is not listed.
+fn read_changes(output: &[u8], commits: &[&Oid]) -> Result<BTreeMap<Oid, Vec<Sides>>, GitError> {
+    let mut changed: BTreeMap<Oid, Vec<Sides>> = commits.iter().map(|commit| ((*commit).clone(), Vec::new())).collect();
+    let unexpected = || GitError::Unexpected { what: "diff-tree", detail: "a change without a commit or a path".to_owned() };
+    let mut fields = output.split(|byte| *byte == 0).map(String::from_utf8_lossy).filter(|field| !field.is_empty());
+    let mut current = None;
+    while let Some(field) = fields.next() {
+        let Some(change) = field.strip_prefix(':') else {
+            current = Some(Oid::from(field.trim()));
+            continue;
+        };
+        let path = fields.next().ok_or_else(unexpected)?.into_owned();
+        let of = current.as_ref().and_then(|commit| changed.get_mut(commit)).ok_or_else(unexpected)?;
+        of.push(Sides::read(change, path).ok_or_else(unexpected)?);
+    }
+    Ok(changed)
 }
 
 /// A file's mode and blob before and after.

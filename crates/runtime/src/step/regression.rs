@@ -130,12 +130,10 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
         }
         let left = time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
         let (check, cut) = within(check, left);
+        let clean = (check.origin == CheckOrigin::AgentTest).then_some(tree);
         let run = match left {
             Some(Duration::ZERO) => None,
-            Some(_) | None => {
-                let clean = (check.origin == CheckOrigin::AgentTest).then_some(tree);
-                site.run_checks_on(clean, &[check], reporter).map_err(io_error(RUNNING))?.pop()
-            }
+            Some(_) | None => site.run_checks_on(clean, &[check], reporter).map_err(io_error(RUNNING))?.pop(),
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());
