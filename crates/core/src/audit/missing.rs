@@ -1,6 +1,6 @@
 //! Stories that were committed and whose commits are gone: amended away, reset, rebased without their trailers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,10 +30,10 @@ impl Judge<'_> {
     /// tree on the same parent.
     pub(super) fn missing(&self, found: &mut Audit) {
         let journals = &self.history.journals;
-        let retold = self.retold();
+        let (retold, by_tree) = (self.retold(), self.by_tree());
         let is_told = |known: &JournalCommit| retold.contains(&(known.run.as_str(), known.story.as_str()));
         for (commit, known) in journals.made().filter(|(commit, known)| self.is_due(commit, known) && !is_told(known)) {
-            let became = self.became(&known.tree, known.base.as_ref());
+            let became = became(&by_tree, &known.tree, known.base.as_ref());
             let of_here = known.branch.as_ref().is_some_and(|branch| self.history.branches.contains(branch));
             if !self.belongs(commit, known.base.as_ref(), became, of_here) {
                 continue;
@@ -53,7 +53,7 @@ impl Judge<'_> {
                 continue;
             }
             let Ok(evidence) = note.evidence() else { continue };
-            let became = self.became(&evidence.tree, evidence.base.as_ref()).filter(|became| became.is_child);
+            let became = became(&by_tree, &evidence.tree, evidence.base.as_ref()).filter(|became| became.is_child);
             let became = became.filter(|became| self.is_asked(&became.commit.id));
             if became.is_some() && !self.history.apart.elsewhere.contains(commit) {
                 let facts = (&evidence.story, &evidence.run, evidence.verdict, Some(note.digest()));
@@ -108,20 +108,30 @@ impl Judge<'_> {
         false
     }
 
-    /// The commit with this tree that does not say whose it is; best the one on the same parent.
-    fn became(&self, tree: &Oid, base: Option<&Oid>) -> Option<Became<'_>> {
-        let same = |commit: &&CommitFacts| commit.tree == *tree && !self.history.is_story(commit);
-        let is_child = |commit: &CommitFacts| base.map_or(commit.parents.is_empty(), |base| commit.parents.contains(base));
-        let became = |commit| Became { commit, is_child: is_child(commit) };
-        let all = || self.history.commits.iter().rev().filter(same).map(became);
-        all().find(|became| became.is_child).or_else(|| all().next())
+    /// The commits that do not say whose they are, oldest first.
+    fn by_tree(&self) -> ByTree<'_> {
+        let mut by_tree = ByTree::new();
+        for commit in self.history.commits.iter().rev().filter(|commit| !self.history.is_story(commit)) {
+            by_tree.entry(&commit.tree).or_default().push(commit);
+        }
+        by_tree
     }
 }
+
+type ByTree<'a> = HashMap<&'a Oid, Vec<&'a CommitFacts>>;
 
 #[derive(Clone, Copy)]
 struct Became<'a> {
     commit: &'a CommitFacts,
     is_child: bool,
+}
+
+/// The commit with this tree that does not say whose it is; best the one on the same parent.
+fn became<'a>(by_tree: &ByTree<'a>, tree: &Oid, base: Option<&Oid>) -> Option<Became<'a>> {
+    let is_child = |commit: &CommitFacts| base.map_or(commit.parents.is_empty(), |base| commit.parents.contains(base));
+    let same = by_tree.get(tree)?;
+    let commit = same.iter().find(|commit| is_child(commit)).or_else(|| same.first())?;
+    Some(Became { commit, is_child: is_child(commit) })
 }
 
 fn missing(
