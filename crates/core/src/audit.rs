@@ -134,6 +134,9 @@ pub struct Audited {
     pub story: Option<StoryId>,
     pub title: Option<String>,
     pub run: Option<RunId>,
+    /// The session of the user's own whose loop made it, where no run did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     pub verdict: Option<StoryVerdict>,
     /// Digest of the note.
     pub evidence: Option<String>,

@@ -243,6 +243,7 @@ impl Evidence {
             cost_usd: None,
             sessions: vec![session.clone()],
             alarms: Vec::new(),
+            as_before: None,
             criteria: told.criteria,
             gates: Some(told.gates),
             previous: told.previous,

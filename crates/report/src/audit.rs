@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use schemars::schema_for;
-use verdone_core::audit::{Audit, Audited, Finding, Rerun, RerunOutcome};
+use verdone_core::audit::{Audit, Audited, Finding, Missing, Rerun, RerunOutcome};
+use verdone_core::id::Oid;
 
 use crate::event_lines::{name, verdict_mark};
 use crate::markdown::escape::{code, text};
@@ -28,7 +29,11 @@ pub fn audit(found: &Audit, style: &Style) -> String {
         }
     };
     for story in &found.stories {
-        let mark = if story.holds() { story.verdict.map_or(Mark::Unproven, verdict_mark) } else { Mark::Bad };
+        let mark = match standing(story) {
+            Standing::Holds => story.verdict.map_or(Mark::Unproven, verdict_mark),
+            Standing::Open => Mark::Unproven,
+            Standing::Fails => Mark::Bad,
+        };
         put(0, Some(mark), Tone::Strong, &title(story));
         put(2, None, Tone::Dim, &facts(story).join(style.dot()));
         if let Some(claim) = &story.claim {
@@ -44,6 +49,11 @@ pub fn audit(found: &Audit, style: &Style) -> String {
             put(2, Some(Mark::Good), Tone::Plain, &again(run));
         }
     }
+    for gone in &found.missing {
+        put(0, Some(Mark::Bad), Tone::Strong, &clean(gone.story.as_str()));
+        put(2, None, Tone::Dim, &facts_of_missing(gone).join(style.dot()));
+        put(2, Some(Mark::Bad), Tone::Plain, &sentence(&gone.problem));
+    }
     for line in summary(found) {
         put(0, None, Tone::Plain, &line);
     }
@@ -57,7 +67,7 @@ pub fn audit_markdown(found: &Audit) -> String {
         let line = text(line);
         let _ = if at == 0 { writeln!(out, "**{line}**\n") } else { writeln!(out, "{line}\n") };
     }
-    if found.stories.is_empty() {
+    if found.stories.is_empty() && found.missing.is_empty() {
         return out;
     }
     out.push_str("| holds | story | verdict | checks | commit | evidence |\n|---|---|---|---|---|---|\n");
@@ -66,15 +76,27 @@ pub fn audit_markdown(found: &Audit) -> String {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} | {digest} |",
-            if story.holds() { "yes" } else { "**no**" },
+            match standing(story) {
+                Standing::Holds => "yes",
+                Standing::Open => "not run again",
+                Standing::Fails => "**no**",
+            },
             text(&title(story)),
             story.verdict.map_or("unknown", |verdict| verdict.words()),
             text(&checks(story)),
             cell(story.commit.short()),
         );
     }
-    list(&mut out, "What does not hold", found, |story| &story.problems);
-    list(&mut out, "To know", found, |story| &story.remarks);
+    for gone in &found.missing {
+        let digest = gone.evidence.as_deref().map_or_else(|| "none".to_owned(), |digest| cell(&short_digest(digest)));
+        let (story, verdict, commit) = (text(gone.story.as_str()), gone.verdict.words(), cell(gone.commit.short()));
+        let _ = writeln!(out, "| **no** | {story} | {verdict} | missing | {commit} | {digest} |");
+    }
+    let problems = found.stories.iter().flat_map(|story| story.problems.iter().map(|told| (story.name(), &story.commit, told)));
+    let gone = found.missing.iter().map(|gone| (gone.story.as_str(), &gone.commit, &gone.problem));
+    list(&mut out, "What does not hold", problems.chain(gone));
+    let remarks = found.stories.iter().flat_map(|story| story.remarks.iter().map(|told| (story.name(), &story.commit, told)));
+    list(&mut out, "To know", remarks);
     let ran: Vec<(&Audited, &Rerun)> =
         found.stories.iter().flat_map(|story| story.reruns.iter().map(move |run| (story, run))).collect();
     if !ran.is_empty() {
@@ -96,32 +118,60 @@ pub fn audit_schema() -> serde_json::Value {
     schema
 }
 
-fn list(out: &mut String, heading: &str, found: &Audit, of: impl Fn(&Audited) -> &Vec<Finding>) {
-    if found.stories.iter().all(|story| of(story).is_empty()) {
-        return;
-    }
-    let _ = write!(out, "\n## {heading}\n\n");
-    for story in &found.stories {
-        for finding in of(story) {
-            let _ = writeln!(out, "- **{}** ({}): {}", text(story.name()), code(story.commit.short()), text(&finding.text));
+fn list<'a>(out: &mut String, heading: &str, told: impl Iterator<Item = (&'a str, &'a Oid, &'a Finding)>) {
+    for (at, (name, commit, finding)) in told.enumerate() {
+        if at == 0 {
+            let _ = write!(out, "\n## {heading}\n\n");
         }
+        let _ = writeln!(out, "- **{}** ({}): {}", text(name), code(commit.short()), text(&finding.text));
     }
 }
 
 fn summary(found: &Audit) -> Vec<String> {
     let all = found.stories.len();
     let hold = found.stories.iter().filter(|story| story.holds()).count();
+    let gone = found.missing.len();
     let mut lines = vec![match all {
+        0 if gone > 0 => format!("{} missing.", are(gone, "story", "stories")),
         0 => "No story's commit is in this range.".to_owned(),
+        _ if found.interrupted => {
+            "Interrupted: not every check was run again, so this says nothing about all of them.".to_owned()
+        }
+        _ if gone > 0 => {
+            format!("{hold} of {} hold; {} missing.", plural(all + gone, "story", "stories"), are(gone, "story", "stories"))
+        }
         _ if hold == all => format!("{} {}.", plural(all, "story", "stories"), if all == 1 { "holds" } else { "hold" }),
         1 => "The story does not hold.".to_owned(),
         _ => format!("{hold} of {all} stories hold; {} not.", does(all - hold)),
     }];
+    if found.interrupted {
+        let left = found.stories.iter().filter(|story| was_interrupted(story));
+        let names: Vec<String> = left.map(|story| clean(story.name())).collect();
+        lines.push(format!("Not run again: {}.", names.join(", ")));
+    }
+    if found.elsewhere > 0 {
+        lines.push(format!(
+            "{} on other branches.",
+            plural(found.elsewhere, "story of runs of here is", "stories of runs of here are")
+        ));
+    }
+    if found.beyond > 0 {
+        let stories = plural(found.beyond, "story", "stories");
+        lines.push(format!("{stories} of runs of here could not be looked for: the history is cut off (a shallow clone)."));
+    }
+    if found.bookkeeping > 0 {
+        let commits = plural(found.bookkeeping, "commit", "commits");
+        lines.push(format!(
+            "{commits} in between only {} marks and progress.",
+            if found.bookkeeping == 1 { "records" } else { "record" }
+        ));
+    }
     if found.others > 0 {
         let (commits, are) = (plural(found.others, "commit", "commits"), if found.others == 1 { "is" } else { "are" });
         lines.push(format!("{commits} in between {are} not Verdone's."));
     }
-    let without = found.stories.iter().filter(|story| !story.journal).count();
+    // A session has no journal; a run has one where it ran.
+    let without = found.stories.iter().filter(|story| !story.journal && story.session.is_none()).count();
     if without > 0 {
         let of = if without == all { "their runs".to_owned() } else { format!("{without} of them") };
         lines.push(format!("No journal of {of} is here: commits and notes were compared with each other."));
@@ -132,8 +182,33 @@ fn summary(found: &Audit) -> Vec<String> {
     lines
 }
 
+fn are(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", plural(number, one, many), if number == 1 { "is" } else { "are" })
+}
+
 fn does(number: usize) -> String {
     if number == 1 { "1 does".to_owned() } else { format!("{number} do") }
+}
+
+/// Whether a story holds, or nobody can say yet.
+enum Standing {
+    Holds,
+    Open,
+    Fails,
+}
+
+fn standing(story: &Audited) -> Standing {
+    if !story.holds() {
+        Standing::Fails
+    } else if was_interrupted(story) {
+        Standing::Open
+    } else {
+        Standing::Holds
+    }
+}
+
+fn was_interrupted(story: &Audited) -> bool {
+    story.reruns.iter().any(|run| run.outcome == RerunOutcome::Interrupted)
 }
 
 fn title(story: &Audited) -> String {
@@ -148,8 +223,16 @@ fn facts(story: &Audited) -> Vec<String> {
     let mut facts = vec![format!("commit {}", clean(story.commit.short()))];
     facts.push(story.verdict.map_or("verdict unknown", |verdict| verdict.words()).to_owned());
     facts.push(checks(story));
+    facts.extend(story.session.as_deref().map(|session| format!("session {}", clean(session))));
     facts.extend(story.cost_usd.map(cost));
     facts.extend(story.evidence.as_deref().map(short_digest));
+    facts
+}
+
+fn facts_of_missing(gone: &Missing) -> Vec<String> {
+    let mut facts = vec![format!("commit {}", clean(gone.commit.short())), gone.verdict.words().to_owned()];
+    facts.push(format!("run {}", clean(gone.run.as_str())));
+    facts.extend(gone.evidence.as_deref().map(short_digest));
     facts
 }
 

@@ -2,13 +2,11 @@
 
 mod rerun;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use verdone_core::audit::{CommitFacts, History, JournalCommit, Journals, Note, Trailers};
-use verdone_core::event::Event;
+use verdone_core::audit::{CommitFacts, History, Journals, Note};
 use verdone_core::event::light::kind;
-use verdone_core::evidence::Evidence;
-use verdone_core::id::{Oid, RunId};
+use verdone_core::id::Oid;
 
 use crate::git::{Git, GitError};
 use crate::store::{JournalError, JournalReader, Store, StoredRun};
@@ -31,52 +29,63 @@ pub enum AuditError {
 
 /// Everything about a range of commits (`A..B`, or one commit), or about all of HEAD.
 pub fn gather(git: &Git, store: &Store, range: Option<&str>) -> Result<History, AuditError> {
-    let (tip, range) = resolve(git, range)?;
+    let Asked { tip, start, range, branches } = resolve(git, range)?;
     let commits = git.commits_of(&tip)?;
     let notes = git.notes()?;
-    let runs = runs_of(&commits, notes.values());
-    Ok(History { commits, range, notes, journals: journals(store, &runs)?, shallow: git.is_shallow()? })
+    let journals = journals(store)?;
+    let claimed: Vec<&Oid> =
+        commits.iter().filter(|commit| claims_bookkeeping(commit, &notes)).map(|commit| &commit.id).collect();
+    let bookkeeping = git.bookkeeping(&claimed)?;
+    let here: BTreeSet<&Oid> = commits.iter().map(|commit| &commit.id).collect();
+    let gone = journals.commits.keys().chain(notes.keys()).filter(|commit| !here.contains(commit)).collect();
+    let apart = git.outside(&tip, &gone)?;
+    Ok(History { range, start, branches, bookkeeping, apart, notes, journals, shallow: git.is_shallow()?, commits })
 }
 
-/// The tip of the history, and which of its commits are asked for.
-fn resolve(git: &Git, range: Option<&str>) -> Result<(Oid, Option<BTreeSet<Oid>>), AuditError> {
+fn claims_bookkeeping(commit: &CommitFacts, notes: &BTreeMap<Oid, Note>) -> bool {
+    commit.trailers.is_bookkeeping() && !notes.contains_key(&commit.id)
+}
+
+struct Asked {
+    /// Where the history ends.
+    tip: Oid,
+    start: Option<Oid>,
+    /// Which of its commits are asked for.
+    range: Option<BTreeSet<Oid>>,
+    branches: BTreeSet<String>,
+}
+
+fn resolve(git: &Git, range: Option<&str>) -> Result<Asked, AuditError> {
     let named = |text: &str| {
         let name = if text.is_empty() { "HEAD" } else { text };
         git.commit_named(name)?.ok_or_else(|| AuditError::Unknown { text: text.to_owned() })
     };
     let Some(text) = range else {
         let tip = git.commit_named("HEAD")?.ok_or(AuditError::NoCommit)?;
-        return Ok((tip, None));
+        // Several branches may end here; the user is on one of them.
+        let branches = git.current_branch()?.into_iter().collect();
+        return Ok(Asked { tip, start: None, range: None, branches });
     };
     match text.split_once("..") {
         _ if text.is_empty() || text == ".." => Err(AuditError::Range { text: text.to_owned() }),
         Some((_, tip)) if tip.starts_with('.') => Err(AuditError::Range { text: text.to_owned() }),
         Some((base, tip)) => {
             let (base, tip) = (named(base)?, named(tip)?);
-            let between = git.commits_between(&base, &tip)?;
-            Ok((tip, Some(between)))
+            let (range, branches) = (Some(git.commits_between(&base, &tip)?), git.branches_at(&tip)?);
+            Ok(Asked { tip, start: Some(base), range, branches })
         }
         None => {
-            let commit = named(text)?;
-            Ok((commit.clone(), Some(BTreeSet::from([commit]))))
+            let tip = named(text)?;
+            let (range, branches) = (Some(BTreeSet::from([tip.clone()])), git.branches_at(&tip)?);
+            Ok(Asked { tip, start: None, range, branches })
         }
     }
 }
 
-/// The runs that commits and notes speak of. Ids from there are only compared, never made a path.
-fn runs_of<'a>(commits: &[CommitFacts], notes: impl Iterator<Item = &'a Note>) -> BTreeSet<RunId> {
-    let in_message = |trailers: &Trailers| trailers.run.clone().map(RunId);
-    let in_note = |note: &Note| match note {
-        Note::Bytes(bytes) => Evidence::from_note(bytes).ok().map(|found| found.run),
-        Note::TooLarge(_) => None,
-    };
-    commits.iter().filter_map(|commit| in_message(&commit.trailers)).chain(notes.filter_map(in_note)).collect()
-}
-
-fn journals(store: &Store, runs: &BTreeSet<RunId>) -> Result<Journals, AuditError> {
+fn journals(store: &Store) -> Result<Journals, AuditError> {
     let mut journals = Journals::default();
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
-    for stored in ids.into_iter().filter(|id| runs.contains(id)).map(|id| store.run(id)) {
+    for stored in ids.into_iter().map(|id| store.run(id)) {
         let whole = read_commits(&stored, &mut journals)?;
         journals.runs.insert(stored.id, whole);
     }
@@ -89,19 +98,14 @@ fn read_commits(stored: &StoredRun, journals: &mut Journals) -> Result<bool, Aud
     let mut reader = JournalReader::open(&stored.journal())?;
     loop {
         match reader.line() {
-            Ok(Some(line)) if kind(line).is_some_and(|kind| kind != b"committed") => continue,
+            Ok(Some(line)) if kind(line).is_some_and(|kind| !Journals::wants(kind)) => continue,
             Ok(Some(_)) => {}
             Ok(None) => return Ok(whole),
             Err(JournalError::Newer { .. } | JournalError::Broken { .. }) => return Ok(false),
             Err(error @ JournalError::Io { .. }) => return Err(error.into()),
         }
         match reader.event() {
-            Ok(Some(recorded)) => {
-                if let Event::Committed { place, commit, tree, verdict, evidence, .. } = recorded.event {
-                    let known = JournalCommit { run: stored.id.clone(), story: place.story, verdict, tree, evidence };
-                    journals.commits.insert(commit, known);
-                }
-            }
+            Ok(Some(recorded)) => journals.take_in(&stored.id, recorded.event),
             Ok(None) => return Ok(whole),
             Err(JournalError::Newer { .. } | JournalError::Broken { .. }) => whole = false,
             Err(error @ JournalError::Io { .. }) => return Err(error.into()),

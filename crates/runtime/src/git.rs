@@ -8,6 +8,7 @@
 //! work trees, or lays a tree out elsewhere. Processes are what costs time here, so each question is put to as few of them as possible.
 
 mod added;
+mod apart;
 mod branch;
 mod candidate;
 mod chain;

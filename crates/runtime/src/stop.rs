@@ -96,7 +96,7 @@ pub(crate) fn loop_of(root: &Path, session: &str) -> Option<LoopState> {
 
 /// Whether files differ from what they were then; nothing where git cannot tell.
 pub(crate) fn differs_from(base: &Base, root: &Path, top: &Path, ours: &[PathBuf]) -> Option<bool> {
-    tree::look(root, top, ours).ok()?.differs(base, top).ok()
+    Some(tree::look(root, top, ours).ok()?.differs(base))
 }
 
 /// What the gate says to an event.

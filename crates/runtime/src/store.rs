@@ -25,7 +25,7 @@ use crate::regular::read_regular;
 use given::{Given, is_id};
 
 pub use journal::{Journal, JournalError, When};
-pub use known::{owed, proven};
+pub use known::{owed, proven, tested};
 pub use lock::{Holder, LockError, RunLock};
 pub use reader::{JournalReader, read_journal, readable_lines};
 pub use session_lock::SessionLock;

@@ -6,10 +6,13 @@ use clap::Args;
 ///
 /// For each commit that is a story's: is its evidence note there and the one that the commit names, is its tree the one that was
 /// checked, does the verdict follow from the checks, does it follow the evidence before it, and does the journal agree where it is
-/// here. Works in a clone, too, once the notes are fetched. Nothing is signed: it finds what was edited, lost or mixed up, not a
-/// history that somebody wrote anew from end to end.
+/// here. A commit that a journal knows and that is gone is missing, unless verdone undo took it back or another branch has it; a
+/// commit that says Verdone made it has to be a story's, or to change nothing but the plan's marks and progress files. Works in a
+/// clone, too, once the notes are fetched. Nothing is signed: it finds what was edited, lost or mixed up, not a history that
+/// somebody wrote anew from end to end.
 ///
-/// Ends with 0 where everything holds, 1 where something does not, 4 where there is nothing to audit or a command was not run.
+/// Ends with 0 where everything holds, 1 where something does not, 4 where there is nothing to audit or a command was not run, 130
+/// where a rerun was interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,8 +30,8 @@ pub(crate) struct AuditArgs {
     pub range: Option<String>,
     /// Run the checks of each story again, on a clean checkout of its commit.
     ///
-    /// This runs code of those commits. Of the commands in the notes, only those run that your plan or settings have, too; the
-    /// others are listed.
+    /// This runs code of those commits. Of the commands in the notes, only those run that your plan or settings have, too, or that a
+    /// run of yours in this folder ran; the others are listed.
     #[arg(long)]
     pub rerun: bool,
     /// With --rerun: run whatever commands the notes name.

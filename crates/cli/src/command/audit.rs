@@ -34,14 +34,14 @@ fn run_again(found: &mut Audit, git: &Git, project: &Project, yes: bool, context
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let settings = context.settings(project, &Flags::default())?;
     let plan = context.plan_request(project, &settings, None);
-    let allowed = Allowed::of(project, &plan, settings.resolved.config, yes);
+    let allowed = Allowed::of(project, git, &plan, settings.resolved.config, yes);
     rerun(found, git, project, &allowed, &signals, &mut |story, check| {
         let line = format!("running again for {} ({}): {}", story.name(), story.commit.short(), check.command.display());
         say(&format!("{}\n", printable(&line)));
     })?;
     if not_run(found) {
         say(
-            "note: commands that neither your plan nor your settings have were not run; read them, then: verdone audit --rerun --yes\n",
+            "note: commands that neither your plan, your settings nor your runs have were not run; read them, then: verdone audit --rerun --yes\n",
         );
     }
     Ok(signals.requested().map(verdone_core::finish::StopSignal::exit_code))

@@ -6,7 +6,7 @@ use verdone_testkit::{Output, Signal};
 use crate::world::{HONEST, ONE, PATIENCE, TWO, VERDONE, World, always, text};
 
 /// Two stories by two runs, so that the chain goes from one run to the next.
-fn two_stories() -> World {
+pub(crate) fn two_stories() -> World {
     let world = World::new(TWO, HONEST);
     world.run_with(&["--max-iterations", "1"], 3);
     world.run(0);
@@ -14,20 +14,20 @@ fn two_stories() -> World {
 }
 
 #[track_caller]
-fn audit(world: &World, arguments: &[&str], code: i32) -> Output {
+pub(crate) fn audit(world: &World, arguments: &[&str], code: i32) -> Output {
     let output = world.verdone(&[&["audit"], arguments].concat());
     output.assert_code(code);
     output
 }
 
 /// What was printed, without its line ends.
-fn flat(output: &Output) -> String {
+pub(crate) fn flat(output: &Output) -> String {
     output.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Story and kind of each problem.
+/// Story and kind of each problem, what is missing last.
 #[track_caller]
-fn problems(world: &World, code: i32) -> Vec<String> {
+pub(crate) fn problems(world: &World, code: i32) -> Vec<String> {
     let found: Value = serde_json::from_str(&audit(world, &["--json"], code).stdout).unwrap();
     assert_eq!(found["holds"], code == 0);
     let of = |story: &Value| {
@@ -35,7 +35,9 @@ fn problems(world: &World, code: i32) -> Vec<String> {
         let kinds = story["problems"].as_array().unwrap().iter().map(move |problem| format!("{name} {}", text(&problem["kind"])));
         kinds.collect::<Vec<_>>()
     };
-    found["stories"].as_array().unwrap().iter().flat_map(of).collect()
+    let gone = |gone: &Value| format!("{} {}", text(&gone["story"]), text(&gone["problem"]["kind"]));
+    let missing = found["missing"].as_array().into_iter().flatten().map(gone);
+    found["stories"].as_array().unwrap().iter().flat_map(of).chain(missing).collect()
 }
 
 fn note(world: &World, commit: &str) -> Value {
@@ -43,7 +45,7 @@ fn note(world: &World, commit: &str) -> Value {
 }
 
 #[track_caller]
-fn shell(world: &World, script: &str) {
+pub(crate) fn shell(world: &World, script: &str) {
     world.sandbox.run("sh", ["-ec", script]).assert_code(0);
 }
 
@@ -90,7 +92,19 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
                   git notes --ref=verdone copy $1 $new; }; a=$(git rev-parse HEAD~1); b=$(git rev-parse HEAD); i=$(git rev-parse HEAD~2)\n";
     let edit =
         "show() { git notes --ref=verdone show $1; }; put() { git notes --ref=verdone add -f -F ../tmp/n $1 2>../tmp/err; }\n";
-    let table: [(&str, &str, &str, &[&str]); 11] = [
+    let table: [(&str, &str, &str, &[&str]); 13] = [
+        (
+            "all notes removed",
+            "git update-ref -d refs/notes/verdone",
+            "no evidence notes are here; to get them: git fetch",
+            &["US-001 note_missing", "US-002 note_missing"],
+        ),
+        (
+            "note copied to another commit",
+            "git notes --ref=verdone copy HEAD HEAD~2",
+            "the note on it is the evidence of another commit",
+            &["? note_of_another"],
+        ),
         (
             "note edited",
             "show HEAD | sed 's/\"turns\": 1/\"turns\": 9/' > ../tmp/n; put HEAD",
@@ -132,7 +146,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
             "a story removed from the history",
             "remake $b $i; git reset --quiet --hard $new",
             "that story's commit or note was removed, edited or rewritten",
-            &["US-002 commit_rebased", "US-002 chain_lost", "US-002 not_in_journal"],
+            &["US-002 commit_rebased", "US-002 chain_lost", "US-002 not_in_journal", "US-001 commit_missing"],
         ),
         (
             "stories reordered",
@@ -299,26 +313,60 @@ fn a_command_that_is_not_the_projects_own_runs_only_when_the_user_says_so() {
     let world = World::new(&ONE.replace("test -f a", "echo ran >> ~/ran; test -f a"), HONEST);
     world.run(0);
     let ran = || std::fs::read_to_string(world.sandbox.home().join("ran")).unwrap().lines().count();
-    let before = ran();
     // The note still has the command; the plan has another one.
     world.sandbox.write("PLAN.md", world.plan().replace("echo ran >> ~/ran; test -f a", "test -f a"));
-    let output = audit(&world, &["--rerun"], 4);
-    assert!(flat(&output).contains("neither the plan nor the settings have this command"), "{}", output.stdout);
-    assert!(output.stderr.contains("verdone audit --rerun --yes"), "{}", output.stderr);
-    assert_eq!(ran(), before);
+    let mut before = ran();
+    audit(&world, &["--rerun"], 0);
+    assert_eq!(ran(), before + 1, "a run of here ran it");
+    before = ran();
+    let refused = || {
+        let output = audit(&world, &["--rerun"], 4);
+        assert!(flat(&output).contains("neither the plan, the settings nor a run of here has this command"), "{}", output.stdout);
+        assert!(output.stderr.contains("verdone audit --rerun --yes"), "{}", output.stderr);
+        assert_eq!(ran(), before);
+    };
+    // A journal that git knows is not one of here: it came with the repository.
+    world.git(&["add", "--force", ".verdone/runs"]);
+    refused();
+    world.git(&["rm", "-r", "--quiet", "--cached", ".verdone/runs"]);
+    std::fs::rename(world.sandbox.path(".verdone/runs"), world.sandbox.path("../tmp/runs")).unwrap();
+    refused();
     audit(&world, &["--rerun", "--yes"], 0);
     assert_eq!(ran(), before + 1);
 }
 
 #[test]
-fn an_interrupt_ends_a_rerun_and_leaves_nothing_behind() {
-    let world = World::new(&ONE.replace("test -f a", "test -f a && { test ! -e ~/slow || sleep 60; }"), HONEST);
+fn a_check_of_the_command_line_runs_again_because_the_journal_knows_it() {
+    let plan = ONE.replace("\n  - Verification: `test -f a`", "");
+    let world = World::new(&plan, HONEST);
+    world.run_with(&["--check", "test -f PLAN.md"], 0);
+    let output = audit(&world, &["--rerun"], 0);
+    assert!(output.stdout.contains("Run again on a clean checkout, test -f PLAN.md passed"), "{}", output.stdout);
+}
+
+#[test]
+fn an_interrupted_rerun_says_what_was_not_run_and_leaves_nothing_behind() {
+    let slow = "test -f a && { test ! -e ~/slow || sleep 60; }";
+    let world = World::new(&TWO.replace("test -f a", slow), HONEST);
     world.run(0);
     std::fs::write(world.sandbox.home().join("slow"), "").unwrap();
-    let running = world.sandbox.spawn(VERDONE, ["audit", "--rerun"]);
-    running.wait_for("running again for US-001", PATIENCE);
-    running.signal(Signal::INT);
-    running.wait(PATIENCE).assert_code(130);
+    let interrupted = |form: &[&str]| {
+        let running = world.sandbox.spawn(VERDONE, [&["audit", "--rerun"], form].concat());
+        running.wait_for("running again for US-001", PATIENCE);
+        running.signal(Signal::INT);
+        let output = running.wait(PATIENCE);
+        output.assert_code(130);
+        output
+    };
+    let plain = flat(&interrupted(&[]));
+    assert!(plain.contains("Interrupted: not every check was run again") && !plain.contains("stories hold"), "{plain}");
+    assert!(plain.contains("Not run again: US-001, US-002.") && plain.contains("was interrupted: test -f b"), "{plain}");
+    let markdown = interrupted(&["--markdown"]).stdout;
+    assert!(markdown.contains("**Interrupted: ") && markdown.contains("| not run again | US-002 Write b |"), "{markdown}");
+    let found: Value = serde_json::from_str(&interrupted(&["--json"]).stdout).unwrap();
+    assert_eq!((found["holds"].as_bool(), found["interrupted"].as_bool()), (Some(false), Some(true)));
+    let outcomes: Vec<String> = (0..2).map(|at| text(&found["stories"][at]["reruns"][0]["outcome"])).collect();
+    assert_eq!(outcomes, ["interrupted", "interrupted"]);
     world.sandbox.assert_no_survivors(PATIENCE);
     assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
     world.assert_clean();

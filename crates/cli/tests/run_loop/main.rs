@@ -6,6 +6,7 @@ mod agent_commits;
 mod agent_test;
 mod allow_dirty;
 mod audit;
+mod audit_gone;
 mod clocks;
 mod commit_hooks;
 mod control;

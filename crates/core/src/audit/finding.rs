@@ -128,7 +128,8 @@ impl Problem {
                  progress files: {path}"
             ),
             Self::Missing { commit, run, became, elsewhere } => {
-                let gone = format!("missing: it was committed as {} in run {run}; that commit is not in this history", commit.short());
+                let gone =
+                    format!("missing: it was committed as {} in run {run}; that commit is not in this history", commit.short());
                 match became {
                     Some(other) => format!(
                         "{gone}; {} has the same tree without the trailers: it was amended, squashed or copied from it",

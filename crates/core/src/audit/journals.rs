@@ -14,6 +14,8 @@ pub struct Journals {
     pub commits: BTreeMap<Oid, JournalCommit>,
     /// In the order in which they were made.
     order: Vec<Oid>,
+    /// The last commit of each story, by plan and story.
+    last: BTreeMap<(String, StoryId), Oid>,
     /// Of the run whose events are taken in.
     plan: String,
     branch: Option<String>,
@@ -63,6 +65,7 @@ impl Journals {
             let (plan, branch, run) = (self.plan.clone(), self.branch.clone(), run.clone());
             let fate = Fate::Stands;
             let known = JournalCommit { run, story: place.story, verdict, tree, evidence, base, plan, branch, fate };
+            self.last.insert((known.plan.clone(), known.story.clone()), commit.clone());
             self.order.push(commit.clone());
             self.commits.insert(commit, known);
         } else if let Event::Regressed { story, .. } = event {
@@ -77,9 +80,12 @@ impl Journals {
         self.order.iter().filter_map(|commit| self.commits.get_key_value(commit))
     }
 
+    /// The story's commit stands no more, for a reason that is no loss.
     fn leave(&mut self, story: &StoryId, fate: Fate) {
-        let of_story = |known: &&mut JournalCommit| known.story == *story && known.plan == self.plan && known.fate == Fate::Stands;
-        self.commits.values_mut().filter(of_story).for_each(|known| known.fate = fate);
+        let last = self.last.get(&(self.plan.clone(), story.clone()));
+        if let Some(known) = last.and_then(|last| self.commits.get_mut(last)).filter(|known| known.fate == Fate::Stands) {
+            known.fate = fate;
+        }
     }
 
     /// An undo goes back to where the branch stood before a commit; its own undo comes from there.

@@ -59,6 +59,7 @@ impl<'a> Judge<'a> {
             story: found.map(|found| found.story.clone()).or_else(|| commit.trailers.story.clone().map(StoryId)),
             title: found.map(|found| found.title.clone()),
             run,
+            session: found.and_then(|found| found.session.clone()),
             verdict: found.map(|found| found.verdict),
             evidence: digest,
             tree: commit.tree.clone(),
@@ -151,6 +152,7 @@ impl<'a> Judge<'a> {
         let said = [
             ("story", trailers.story.as_deref(), one_line(evidence.story.as_str())),
             ("run", trailers.run.as_deref(), evidence.run.0.clone()),
+            ("session", trailers.session.as_deref(), evidence.session.as_deref().map_or_else(|| "none".to_owned(), one_line)),
             ("verdict", trailers.verdict.as_deref(), evidence.verdict.words().to_owned()),
         ];
         for (what, message, note) in said {
@@ -233,6 +235,7 @@ fn bare(commit: &CommitFacts, problems: Vec<Finding>) -> Audited {
         story: None,
         title: None,
         run: None,
+        session: None,
         verdict: None,
         evidence: None,
         tree: commit.tree.clone(),

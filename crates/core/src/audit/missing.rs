@@ -1,6 +1,6 @@
 //! Stories that were committed and whose commits are gone: amended away, reset, rebased without their trailers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,13 +30,15 @@ impl Judge<'_> {
     /// tree on the same parent.
     pub(super) fn missing(&self, found: &mut Audit) {
         let journals = &self.history.journals;
-        for (commit, known) in journals.made().filter(|(commit, known)| self.is_due(commit, known)) {
-            let became = self.became(&known.tree, known.base.as_ref());
-            if !self.belongs(commit, known.base.as_ref(), became) {
+        let (retold, by_tree) = (self.retold(), self.by_tree());
+        let is_told = |known: &JournalCommit| retold.contains(&(known.run.as_str(), known.story.as_str()));
+        for (commit, known) in journals.made().filter(|(commit, known)| self.is_due(commit, known) && !is_told(known)) {
+            let became = became(&by_tree, &known.tree, known.base.as_ref());
+            let of_here = known.branch.as_ref().is_some_and(|branch| self.history.branches.contains(branch));
+            if !self.belongs(commit, known.base.as_ref(), became, of_here) {
                 continue;
             }
             let elsewhere = self.history.apart.elsewhere.contains(commit);
-            let of_here = known.branch.as_ref().is_some_and(|branch| self.history.branches.contains(branch));
             if elsewhere && !of_here {
                 found.elsewhere += 1;
             } else if self.history.shallow && became.is_none() {
@@ -51,13 +53,20 @@ impl Judge<'_> {
                 continue;
             }
             let Ok(evidence) = note.evidence() else { continue };
-            let became = self.became(&evidence.tree, evidence.base.as_ref()).filter(|became| became.is_child);
+            let became = became(&by_tree, &evidence.tree, evidence.base.as_ref()).filter(|became| became.is_child);
             let became = became.filter(|became| self.is_asked(&became.commit.id));
             if became.is_some() && !self.history.apart.elsewhere.contains(commit) {
                 let facts = (&evidence.story, &evidence.run, evidence.verdict, Some(note.digest()));
                 found.missing.push(missing(commit, facts, became, false));
             }
         }
+    }
+
+    /// The stories of runs for which there is another commit that no journal knows: what is wrong with that one is told there.
+    fn retold(&self) -> BTreeSet<(&str, &str)> {
+        let unknown = |commit: &&CommitFacts| !self.history.journals.commits.contains_key(&commit.id);
+        let unknown = self.history.commits.iter().filter(unknown).map(|commit| &commit.trailers);
+        unknown.filter_map(|said| Some((said.run.as_deref()?, said.story.as_deref()?))).collect()
     }
 
     /// Whether it ought to be somewhere, and no commit of the history says that it is the one.
@@ -74,8 +83,9 @@ impl Judge<'_> {
         self.history.range.as_ref().is_none_or(|range| range.contains(commit))
     }
 
-    /// Whether it would be in the range if it were there: what it was made on is in the range, or is where that begins.
-    fn belongs(&self, commit: &Oid, base: Option<&Oid>, became: Option<Became<'_>>) -> bool {
+    /// Whether it would be in the range if it were there: what it was made on is in the range, or is where that begins. What was made
+    /// on its last commit comes after the range, unless its branch ends there, too.
+    fn belongs(&self, commit: &Oid, base: Option<&Oid>, became: Option<Became<'_>>, of_here: bool) -> bool {
         let Some(range) = &self.history.range else { return true };
         if became.is_some_and(|became| range.contains(&became.commit.id)) {
             return true;
@@ -83,11 +93,12 @@ impl Judge<'_> {
         let start = self.history.start.as_ref();
         let parents = &self.history.apart.parents;
         let mut seen = BTreeSet::new();
-        let mut next: Vec<&Oid> = parents.get(commit).map_or_else(|| base.into_iter().collect(), |parents| parents.iter().collect());
+        let mut next: Vec<&Oid> =
+            parents.get(commit).map_or_else(|| base.into_iter().collect(), |parents| parents.iter().collect());
         while let Some(at) = next.pop() {
             // One commit by itself has no place for another.
             if start.is_some() && (start == Some(at) || range.contains(at)) {
-                return true;
+                return of_here || self.history.commits.first().is_none_or(|tip| tip.id != *at);
             }
             if seen.insert(at) && !self.known.contains_key(at) {
                 let made_on = self.history.journals.commits.get(at).and_then(|known| known.base.as_ref());
@@ -97,20 +108,30 @@ impl Judge<'_> {
         false
     }
 
-    /// The commit with this tree that does not say whose it is; best the one on the same parent.
-    fn became(&self, tree: &Oid, base: Option<&Oid>) -> Option<Became<'_>> {
-        let same = |commit: &&CommitFacts| commit.tree == *tree && !self.history.is_story(commit);
-        let is_child = |commit: &CommitFacts| base.map_or(commit.parents.is_empty(), |base| commit.parents.contains(base));
-        let became = |commit| Became { commit, is_child: is_child(commit) };
-        let all = || self.history.commits.iter().rev().filter(same).map(became);
-        all().find(|became| became.is_child).or_else(|| all().next())
+    /// The commits that do not say whose they are, oldest first.
+    fn by_tree(&self) -> ByTree<'_> {
+        let mut by_tree = ByTree::new();
+        for commit in self.history.commits.iter().rev().filter(|commit| !self.history.is_story(commit)) {
+            by_tree.entry(&commit.tree).or_default().push(commit);
+        }
+        by_tree
     }
 }
+
+type ByTree<'a> = HashMap<&'a Oid, Vec<&'a CommitFacts>>;
 
 #[derive(Clone, Copy)]
 struct Became<'a> {
     commit: &'a CommitFacts,
     is_child: bool,
+}
+
+/// The commit with this tree that does not say whose it is; best the one on the same parent.
+fn became<'a>(by_tree: &ByTree<'a>, tree: &Oid, base: Option<&Oid>) -> Option<Became<'a>> {
+    let is_child = |commit: &CommitFacts| base.map_or(commit.parents.is_empty(), |base| commit.parents.contains(base));
+    let same = by_tree.get(tree)?;
+    let commit = same.iter().find(|commit| is_child(commit)).or_else(|| same.first())?;
+    Some(Became { commit, is_child: is_child(commit) })
 }
 
 fn missing(

@@ -491,6 +491,10 @@ fn a_range_misses_only_what_it_should_hold() {
     assert_eq!(of(2, &[]), ["US-3", "US-4"], "the one that it begins with is what they were made on");
     assert_eq!(of(1, &[2]), ["US-3", "US-4"]);
     assert_eq!(of(0, &[1]), Vec::<String>::new(), "they come after its end");
+    line.history.branches.clear();
+    line.history.range = Some(BTreeSet::from([id(1), id(2)]));
+    assert_eq!(line.missing(), Vec::<String>::new(), "no branch ends where they were made");
+    line.history.branches.insert("main".to_owned());
     line.history.apart.parents.clear();
     line.history.start = Some(id(1));
     line.history.range = Some(BTreeSet::from([id(2)]));
@@ -515,6 +519,25 @@ fn commits_that_say_they_are_verdones_are_believed_by_what_they_change() {
     line.history.bookkeeping.insert(id(71), Bookkeeping::Other { path: "src/main.rs".to_owned() });
     assert_eq!(line.problems(), told(&[("chore: record progress", "not_bookkeeping")]));
     assert!(audit(&line.history).stories[1].problems[0].text.ends_with("progress files: src/main.rs"));
+}
+
+#[test]
+fn a_commit_of_a_session_is_judged_by_the_same_rules() {
+    let mut line = Line::of(1).with_journal();
+    line.story(2, |found| (found.run, found.session) = (RunId::from("loop-1"), Some("s1".to_owned())), false);
+    line.commit(2).trailers.session = Some("s1".to_owned());
+    assert_eq!(line.problems(), told(&[]), "no run's journal has to know it");
+    let found = audit(&line.history);
+    assert_eq!((found.stories[1].session.as_deref(), found.stories[1].journal), (Some("s1"), false));
+    line.commit(2).trailers.session = Some("s2".to_owned());
+    line.commit(2).tree = tree(99);
+    assert_eq!(line.problems(), told(&[("US-2", "tree_differs"), ("US-2", "message_differs")]));
+    line.commit(1).trailers.session = Some("s1".to_owned());
+    assert_eq!(line.problems()[0], ("US-1".to_owned(), "message_differs".to_owned()), "a run's evidence is no session's");
+
+    let mut line = Line::of(1).with_journal();
+    line.story(2, |found| found.session = Some("s1".to_owned()), false);
+    assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]), "a run that has a journal is asked, whatever the note says");
 }
 
 #[test]

@@ -5,6 +5,8 @@
 pub struct Trailers {
     pub story: Option<String>,
     pub run: Option<String>,
+    /// The session whose loop made it, where no run did.
+    pub session: Option<String>,
     pub verdict: Option<String>,
     /// The digests that it names; an honest commit names one.
     pub evidence: Vec<String>,
@@ -19,6 +21,7 @@ impl Trailers {
             match key.trim().to_ascii_lowercase().as_str() {
                 "verdone-story" => trailers.story = Some(value),
                 "verdone-run" => trailers.run = Some(value),
+                "verdone-session" => trailers.session = Some(value),
                 "verdone-verdict" => trailers.verdict = Some(value),
                 "verdone-evidence" => trailers.evidence.push(value),
                 _ => {}

@@ -166,6 +166,23 @@ fn undo_takes_a_verdict_back_and_undo_of_undo_returns_it() {
 }
 
 #[test]
+fn an_undo_takes_the_story_back_though_its_progress_was_committed_on_top() {
+    let mut events = vec![
+        selected("A", 1, 3),
+        committed("A", "c1", "c0", StoryVerdict::Verified),
+        selected("B", 1, 2),
+        committed("B", "c2", "c1", StoryVerdict::Verified),
+        undone("progress", "c1"),
+    ];
+    let taken = view(events.clone());
+    assert_eq!((taken.counts.verified, taken.open), (1, 2));
+    assert!(taken.story(&StoryId::from("B")).unwrap().undone);
+    events.push(undone("c1", "progress"));
+    let returned = view(events);
+    assert_eq!((returned.counts.verified, returned.open), (2, 1));
+}
+
+#[test]
 fn a_resumed_run_is_not_over() {
     let stopped = Event::RunStopped { finish: Finish::Manual, exit_code: 130, duration_ms: 7 };
     let over = view([selected("A", 1, 3), stopped.clone()]);

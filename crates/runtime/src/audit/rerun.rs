@@ -1,9 +1,11 @@
 //! Runs a story's recorded checks again, on a clean checkout of its commit.
 //!
-//! A note may come from anywhere: what it calls a command is run only where the user's own plan or settings have the same one, or
-//! the user said so.
+//! A note may come from anywhere: what it calls a command is run only where the user's own plan or settings have the same one, a run
+//! of here ran it, or the user said so.
 
-use std::collections::HashMap;
+mod own_commands;
+
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use tempfile::TempDir;
@@ -25,6 +27,8 @@ use crate::project::Project;
 use crate::run::freeze;
 use crate::signal::Signals;
 use crate::site;
+use crate::store::Store;
+use own_commands::own_commands;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
@@ -40,6 +44,8 @@ pub enum RerunError {
 #[derive(Debug)]
 pub struct Allowed {
     checks: Vec<Check>,
+    /// What runs of here ran: a `--check` is nowhere else, and a plan may have been edited since.
+    ran: HashSet<CommandSpec>,
     config: Config,
     redactor: Redactor,
     /// The user accepts whatever the notes say.
@@ -47,9 +53,9 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// The gates, and the checks of the plan's stories as they are now. A plan that cannot be read, or that an agent wrote and
-    /// nobody approved, allows nothing.
-    pub fn of(project: &Project, plan: &PlanRequest, config: Config, everything: bool) -> Self {
+    /// The gates, the checks of the plan's stories as they are now, and what runs of here ran. A plan that cannot be read, or that
+    /// an agent wrote and nobody approved, allows nothing; nor does a journal that came with the repository.
+    pub fn of(project: &Project, git: &Git, plan: &PlanRequest, config: Config, everything: bool) -> Self {
         let mut checks = site::gates(&config);
         let plan = plan_file::find(plan).ok().and_then(|at| PlanFile::open(at).ok());
         let approved = |plan: &PlanFile| {
@@ -60,21 +66,24 @@ impl Allowed {
         if let Some(plan) = plan.filter(approved) {
             checks.extend(freeze(plan.plan(), &config, &project.root).into_values().flatten());
         }
-        Self { checks, config, redactor: process::redactor_from_environment(&[]), everything }
+        let ran = own_commands(git, &Store::of(&project.root));
+        Self { checks, ran, config, redactor: process::redactor_from_environment(&[]), everything }
     }
 
     /// What to run for a proof, if it may run.
     fn check(&self, proof: &Proof) -> Option<Check> {
         let same = |check: &&Check| redacted(&check.command, &self.redactor) == proof.command;
-        let foreign = || {
+        let as_noted = || {
             let (name, origin, command) = (proof.name.clone(), proof.origin.clone(), proof.command.clone());
             Check { name, origin, command, timeout: self.config.limits.check_time, terms: Terms::default() }
         };
-        self.checks.iter().find(same).cloned().or_else(|| self.everything.then(foreign))
+        let may_run = || self.everything || self.ran.contains(&proof.command);
+        self.checks.iter().find(same).cloned().or_else(|| may_run().then(as_noted))
     }
 }
 
-/// Runs the checks of every story that has evidence. `on` hears of each before it runs. An interrupt ends it with what is known.
+/// Runs the checks of every story that has evidence. `on` hears of each before it runs. An interrupt ends it with what is known, and
+/// what was not run is told.
 pub fn rerun(
     audit: &mut Audit,
     git: &Git,
@@ -87,12 +96,24 @@ pub fn rerun(
     let mut seen = HashMap::new();
     for story in audit.stories.clone() {
         if signals.requested().is_some() {
-            break;
+            audit.rerun(&story.commit, story.checks.iter().map(not_reached).collect());
+            continue;
         }
         let runs = Runs { git, project, allowed, signals, seen: &mut seen }.of(&story, on)?;
         audit.rerun(&story.commit, runs);
     }
     Ok(())
+}
+
+/// A check that an interrupt came before.
+fn not_reached(proof: &Proof) -> Rerun {
+    Rerun {
+        name: proof.name.clone(),
+        command: proof.command.display(),
+        outcome: RerunOutcome::Interrupted,
+        text: "was not run".to_owned(),
+        duration_ms: 0,
+    }
 }
 
 /// Where a story's checks run again, and where what they say goes.
@@ -114,14 +135,9 @@ impl Runs<'_> {
     fn of(&mut self, story: &Audited, on: &mut dyn FnMut(&Audited, &Check)) -> Result<Vec<Rerun>, RerunError> {
         let mut place: Option<Place> = None;
         let mut runs = Vec::new();
-        for proof in &story.checks {
-            let answer = |outcome, text: String, duration_ms| Rerun {
-                name: proof.name.clone(),
-                command: proof.command.display(),
-                outcome,
-                text,
-                duration_ms,
-            };
+        for (at, proof) in story.checks.iter().enumerate() {
+            let answer = |outcome, text: String, duration_ms| Rerun { outcome, text, duration_ms, ..not_reached(proof) };
+            let rest = || story.checks[at + 1..].iter().map(not_reached);
             let Some(check) = self.allowed.check(proof) else {
                 runs.push(answer(RerunOutcome::NotAllowed, "was not run".to_owned(), 0));
                 continue;
@@ -136,7 +152,8 @@ impl Runs<'_> {
                 none => match self.place(story) {
                     Ok(made) => &*none.insert(made),
                     Err(RerunError::Clean(CleanError::Interrupted)) => {
-                        runs.push(answer(RerunOutcome::Interrupted, CheckOutcome::Interrupted.words(), 0));
+                        runs.push(not_reached(proof));
+                        runs.extend(rest());
                         break;
                     }
                     Err(error) => return Err(error),
@@ -156,6 +173,7 @@ impl Runs<'_> {
             let interrupted = outcome == RerunOutcome::Interrupted;
             runs.push(run.clone());
             if interrupted {
+                runs.extend(rest());
                 break;
             }
             self.seen.insert(key, run);

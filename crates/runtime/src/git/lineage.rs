@@ -111,7 +111,7 @@ impl Git {
         Ok(self.plumbing("rev-parse").args(["--is-shallow-repository"]).line()? == "true")
     }
 
-    fn sizes_of(&self, blobs: &BTreeSet<&str>) -> Result<BTreeMap<String, u64>, GitError> {
+    pub(super) fn sizes_of(&self, blobs: &BTreeSet<&str>) -> Result<BTreeMap<String, u64>, GitError> {
         let asked: String = blobs.iter().flat_map(|blob| [*blob, "\n"]).collect();
         let check = "--batch-check=%(objectname) %(objectsize)";
         let output = self.plumbing("cat-file").args([check]).stdin(asked.into_bytes()).line()?;
@@ -119,7 +119,7 @@ impl Git {
         Ok(output.lines().filter_map(size).collect())
     }
 
-    fn contents_of(&self, blobs: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
+    pub(super) fn contents_of(&self, blobs: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
         let asked: String = blobs.iter().flat_map(|blob| [*blob, "\n"]).collect();
         let output = self.plumbing("cat-file").args(["--batch"]).stdin(asked.into_bytes()).run()?;
         let unexpected = || GitError::Unexpected { what: "cat-file", detail: "an object that ends early".to_owned() };

@@ -2,9 +2,9 @@
 //! its own tree. Both are clean, so that no other file can help.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path};
 
-use verdone_core::check::{Check, CheckOrigin, CheckRun, Terms};
+use verdone_core::check::{Check, CheckOrigin, CheckRun, Terms, Where};
 use verdone_core::id::Oid;
 use verdone_core::machine::Attempt;
 use verdone_core::proof::test_command::{self, Project, TestFile};
@@ -58,6 +58,25 @@ pub(super) fn agent_test(
         }
     };
     Ok(Some(Tested { tests, wrong }))
+}
+
+/// The tests of an earlier attempt as checks on a clean tree of now. Nothing where their files are gone.
+pub(super) fn again(site: &Site, names: &[String]) -> Vec<Check> {
+    let files: Vec<TestFile> = names.iter().filter_map(|name| test_file(&site.root, name)).collect();
+    let clean = &site.config.clean;
+    let terms = Terms { place: Where::Clean, setup: clean.setup.clone(), share: clean.share.clone(), ..Terms::default() };
+    checks(site, &files).into_iter().map(|check| Check { terms: terms.clone(), ..check }).collect()
+}
+
+/// A name from a journal is only a name: it leads nowhere but into the project.
+fn test_file(root: &Path, name: &str) -> Option<TestFile> {
+    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    let bytes = if inside { read_regular(&root.join(name), LARGEST_FILE).ok()? } else { return None };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    match role(name, || Some(text.clone())) {
+        Role::Test(runner) => Some(TestFile { path: name.to_owned(), runner, text }),
+        Role::Mixed | Role::Support | Role::Work => None,
+    }
 }
 
 fn compare(

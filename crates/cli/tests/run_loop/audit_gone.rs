@@ -1,0 +1,117 @@
+//! Story commits that are gone, and the commits that Verdone makes beside them.
+
+use serde_json::Value;
+
+use crate::audit::{audit, flat, problems, shell, two_stories};
+use crate::world::{HONEST, ONE, Settings, TWO, World, text};
+
+#[test]
+fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
+    let world = two_stories();
+    let head = world.head();
+    let table: [(&str, &str, &str, &[&str]); 4] = [
+        ("reset", "git reset --quiet --hard HEAD~1", "missing: it was committed as", &["US-002 commit_missing"]),
+        (
+            "all of them",
+            "git reset --quiet --hard HEAD~2",
+            "2 stories are missing",
+            &["US-001 commit_missing", "US-002 commit_missing"],
+        ),
+        (
+            "amended without its trailers",
+            "git commit --quiet --amend -m 'my own words'",
+            "has the same tree without the trailers",
+            &["US-002 commit_missing"],
+        ),
+        (
+            "reset, though a branch keeps it",
+            "git branch kept; git reset --quiet --hard HEAD~1",
+            "but on another branch or tag",
+            &["US-002 commit_missing"],
+        ),
+    ];
+    for (name, damage, words, kinds) in table {
+        shell(&world, damage);
+        assert_eq!(problems(&world, 1), kinds, "{name}");
+        let told = flat(&audit(&world, &[], 1)).to_lowercase();
+        assert!(told.contains(words), "{name}: {told}");
+        assert!(audit(&world, &["--markdown"], 1).stdout.contains("| missing |"), "{name}");
+        world.git(&["reset", "--quiet", "--hard", &head]);
+    }
+    // On another branch they are where they belong.
+    world.git(&["checkout", "--quiet", "-b", "other", "HEAD~2"]);
+    let told = flat(&audit(&world, &[], 4));
+    assert!(told.contains("2 stories of runs of here are on other branches."), "{told}");
+}
+
+#[test]
+fn a_range_misses_only_what_it_should_hold() {
+    let world = two_stories();
+    world.git(&["commit", "--quiet", "--amend", "-m", "my own words"]);
+    for range in ["HEAD", "HEAD~1..HEAD", "HEAD~2.."] {
+        let found: Value = serde_json::from_str(&audit(&world, &["--json", range], 1).stdout).unwrap();
+        assert_eq!(text(&found["missing"][0]["became"]), world.head(), "{range}");
+    }
+    audit(&world, &["HEAD~2..HEAD~1"], 0);
+    audit(&world, &["HEAD~1"], 0);
+    world.git(&["commit", "--quiet", "--allow-empty", "-m", "later"]);
+    audit(&world, &["HEAD~1..HEAD"], 4);
+    audit(&world, &["HEAD..HEAD"], 4);
+}
+
+#[test]
+fn what_verdone_took_back_is_not_missing() {
+    let world = two_stories();
+    world.verdone(&["undo"]).assert_code(0);
+    assert_eq!(problems(&world, 0), Vec::<String>::new());
+    world.verdone(&["undo"]).assert_code(0);
+    assert!(audit(&world, &[], 0).stdout.contains("2 stories hold."));
+    world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    assert_eq!(problems(&world, 1), ["US-002 commit_missing"], "the undo was undone, so it ought to be there");
+    world.run(0);
+    assert_eq!(problems(&world, 0), Vec::<String>::new(), "it was done again");
+}
+
+#[test]
+fn without_any_evidence_there_is_nothing_to_audit() {
+    let world = World::new(ONE, HONEST);
+    assert!(audit(&world, &[], 4).stdout.contains("No story's commit is in this range."));
+    audit(&world, &["--rerun"], 4);
+}
+
+#[test]
+fn commits_that_only_record_marks_and_progress_are_verdones_own() {
+    let breaking = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
+                    [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }, { run = \"rm -f a\" }]\n";
+    let world = World::new(TWO, breaking);
+    world.run(0);
+    assert!(world.subjects().contains(&"chore: a done story is broken".to_owned()));
+    let told = flat(&audit(&world, &[], 0));
+    assert!(told.contains("3 stories hold. 1 commit in between only records marks and progress."), "{told}");
+    assert!(!told.contains("not Verdone's"), "{told}");
+
+    shell(&world, "echo evil > a; git commit --quiet --all -m 'chore: record progress' -m 'Verdone-Run: 20260101-000000-0000'");
+    assert_eq!(problems(&world, 1), ["? not_bookkeeping"]);
+    assert!(flat(&audit(&world, &[], 1)).contains("changes more than the plan's marks and progress files: a"));
+    // The mark of a story that nothing broke, with a weaker check beside it.
+    world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    shell(
+        &world,
+        "sed -i 's/test -f a/true/' PLAN.md; git commit --quiet --all -m 'chore: x' -m 'Verdone-Run: 20260101-000000-0000'",
+    );
+    assert_eq!(problems(&world, 1), ["? not_bookkeeping"]);
+}
+
+#[test]
+fn a_commit_that_records_progress_is_verdones_own_and_goes_with_its_story() {
+    let world = World::folder(HONEST, &Settings::default());
+    world.sandbox.write(".ralph/PRD-1/plan.md", TWO);
+    world.sandbox.write(".ralph/PRD-1/progress.md", "# Progress Log\n");
+    world.sandbox.repo();
+    world.run_with(&["--prd", "1"], 0);
+    assert_eq!(world.subjects()[0], "chore: record progress");
+    let told = flat(&audit(&world, &[], 0));
+    assert!(told.contains("2 stories hold. 1 commit in between only records marks and progress."), "{told}");
+    world.verdone(&["undo"]).assert_code(0);
+    assert_eq!(problems(&world, 0), Vec::<String>::new());
+}

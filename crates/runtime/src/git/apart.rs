@@ -1,0 +1,136 @@
+//! What an audit asks git about commits that are not in a history, and about those that say they are Verdone's bookkeeping.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use verdone_core::audit::{Apart, Bookkeeping, FileChange, bookkeeping};
+use verdone_core::id::Oid;
+
+use super::error::GitError;
+use super::{Git, is_object_id};
+use crate::plan_file::LARGEST_PLAN;
+
+/// Commits whose files are looked at together: each has two versions of a plan.
+const TOGETHER: usize = 32;
+
+/// Sides of a change that look like nothing.
+const ABSENT: &str = "000000";
+
+impl Git {
+    /// The branch that the work tree is on; none where HEAD is detached.
+    pub fn current_branch(&self) -> Result<Option<String>, GitError> {
+        let head = self.plumbing("symbolic-ref").args(["-q", "HEAD"]).answer()?;
+        let name = String::from_utf8_lossy(&head.stdout).trim_end().to_owned();
+        Ok(name.strip_prefix("refs/heads/").filter(|_| head.status.success()).map(str::to_owned))
+    }
+
+    /// The branches that end at a commit.
+    pub fn branches_at(&self, commit: &Oid) -> Result<BTreeSet<String>, GitError> {
+        let options = ["--points-at", commit.as_str(), "--format=%(refname:lstrip=2)", "refs/heads"];
+        let names = self.plumbing("for-each-ref").args(options).line()?;
+        Ok(names.lines().filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Where commits that `tip` does not have are instead.
+    pub fn outside(&self, tip: &Oid, commits: &BTreeSet<&Oid>) -> Result<Apart, GitError> {
+        if commits.is_empty() {
+            return Ok(Apart::default());
+        }
+        let not_tip = format!("^{tip}");
+        let listed = self.plumbing("rev-list").args(["--branches", "--remotes", "--tags", &not_tip, "--"]).line()?;
+        let all: BTreeSet<Oid> = listed.lines().map(Oid::from).collect();
+        let elsewhere = commits.iter().filter(|commit| all.contains(**commit)).map(|commit| (*commit).clone()).collect();
+        // Ids of journals and notes: only what is one goes to git, and what is gone for good is passed over.
+        let asked: String =
+            commits.iter().filter(|id| is_object_id(id)).flat_map(|id| [id.as_str(), "\n"]).chain([&*not_tip]).collect();
+        let options = ["--ignore-missing", "--parents", "--stdin"];
+        let answer = self.plumbing("rev-list").args(options).stdin(asked.into_bytes()).answer()?;
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        let mut parents = BTreeMap::new();
+        for line in text.lines().filter(|_| answer.status.success()) {
+            let mut ids = line.split(' ').map(Oid::from);
+            if let Some(commit) = ids.next() {
+                parents.insert(commit, ids.collect());
+            }
+        }
+        Ok(Apart { elsewhere, parents })
+    }
+
+    /// What commits that say they are bookkeeping change.
+    pub fn bookkeeping(&self, commits: &[&Oid]) -> Result<BTreeMap<Oid, Bookkeeping>, GitError> {
+        let mut all = BTreeMap::new();
+        for some in commits.chunks(TOGETHER) {
+            all.extend(self.bookkeeping_of(some)?);
+        }
+        Ok(all)
+    }
+
+    fn bookkeeping_of(&self, commits: &[&Oid]) -> Result<BTreeMap<Oid, Bookkeeping>, GitError> {
+        let asked: String = commits.iter().flat_map(|commit| [commit.as_str(), "\n"]).collect();
+        // A merge is compared with each of its parents: Verdone makes none.
+        let options = ["--stdin", "-r", "-z", "--root", "-m", "--no-renames", "--no-ext-diff"];
+        let output = self.plumbing("diff-tree").args(options).stdin(asked.into_bytes()).run()?;
+        let changed = read_changes(&output, commits)?;
+        let both = changed.values().flatten().flat_map(|sides| [&sides.before.1, &sides.after.1]);
+        let blobs: BTreeSet<&str> = both.map(String::as_str).collect();
+        let sizes = self.sizes_of(&blobs)?;
+        let is_small = |blob: &&str| sizes.get(*blob).is_some_and(|size| *size <= LARGEST_PLAN);
+        let contents = self.contents_of(&blobs.into_iter().filter(is_small).collect::<Vec<_>>())?;
+        let judged = |changes: &[Sides]| bookkeeping(&changes.iter().map(|sides| sides.change(&contents)).collect::<Vec<_>>());
+        Ok(changed.iter().map(|(commit, changes)| (commit.clone(), judged(changes))).collect())
+    }
+
+    /// Files below a folder that git tracks, from the folder.
+    pub fn tracked_below(&self, folder: &Path) -> Result<Vec<String>, GitError> {
+        let Some(folder) = self.repo_path(folder) else { return Ok(Vec::new()) };
+        let output = self.plumbing("ls-files").args(["-z", "--full-name", "--", &format!(":(top,literal){folder}")]).run()?;
+        let prefix = format!("{folder}/");
+        let paths = output.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        Ok(paths.filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned)).collect())
+    }
+}
+
+/// One commit after the other, each with its changes; one that changes nothing is not listed.
+fn read_changes(output: &[u8], commits: &[&Oid]) -> Result<BTreeMap<Oid, Vec<Sides>>, GitError> {
+    let mut changed: BTreeMap<Oid, Vec<Sides>> = commits.iter().map(|commit| ((*commit).clone(), Vec::new())).collect();
+    let unexpected = || GitError::Unexpected { what: "diff-tree", detail: "a change without a commit or a path".to_owned() };
+    let mut fields = output.split(|byte| *byte == 0).map(String::from_utf8_lossy).filter(|field| !field.is_empty());
+    let mut current = None;
+    while let Some(field) = fields.next() {
+        let Some(change) = field.strip_prefix(':') else {
+            current = Some(Oid::from(field.trim()));
+            continue;
+        };
+        let path = fields.next().ok_or_else(unexpected)?.into_owned();
+        let of = current.as_ref().and_then(|commit| changed.get_mut(commit)).ok_or_else(unexpected)?;
+        of.push(Sides::read(change, path).ok_or_else(unexpected)?);
+    }
+    Ok(changed)
+}
+
+/// A file's mode and blob before and after.
+struct Sides {
+    path: String,
+    before: (String, String),
+    after: (String, String),
+}
+
+impl Sides {
+    /// From `100644 100644 <blob> <blob> M`.
+    fn read(change: &str, path: String) -> Option<Self> {
+        let mut words = change.split(' ').map(str::to_owned);
+        let (before, after, old, new) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        Some(Self { path, before: (before, old), after: (after, new) })
+    }
+
+    fn change(&self, contents: &BTreeMap<String, Vec<u8>>) -> FileChange {
+        let content = |(mode, blob): &(String, String)| contents.get(blob).filter(|_| mode != ABSENT).cloned();
+        let ((before, _), (after, _)) = (&self.before, &self.after);
+        let (old, new) = (content(&self.before), content(&self.after));
+        let there = |mode: &str, content: &Option<Vec<u8>>| mode == ABSENT || content.is_some();
+        let is_file = |mode: &str| matches!(mode, "100644" | "100755");
+        let plain = is_file(after) && (before == after || (before == ABSENT && after == "100644"));
+        let plain = plain && there(before, &old) && there(after, &new);
+        FileChange { path: self.path.clone(), before: old, after: new, plain }
+    }
+}
