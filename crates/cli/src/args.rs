@@ -327,7 +327,8 @@ pub(crate) struct CheckpointsArgs {}
 /// Delete what old runs kept: prompts, outputs, snapshots and rejected attempts; and what hooks recorded of old sessions.
 ///
 /// The newest runs, and one that did not end, stay as they are. Journals always stay, and with them the evidence of every story.
-/// So do the newest of your own sessions, and each that wrote something in the last day.
+/// So do the newest of your own sessions, and each that wrote something in the last day. Clean trees that killed processes left are
+/// removed too; those in use, and those that are kept for their setup, are not.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

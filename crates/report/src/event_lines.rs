@@ -468,7 +468,11 @@ fn alarm_lines(alarms: &[Alarm]) -> Vec<Line> {
 }
 
 pub(crate) fn checked(run: &CheckRun, dot: &str) -> Line {
-    Line::under(check_mark(run), format!("{} {}{}", clean(&run.name), ended(run), facts(run, dot)))
+    checked_as(check_mark(run), run, dot)
+}
+
+pub(crate) fn checked_as(mark: Mark, run: &CheckRun, dot: &str) -> Line {
+    Line::under(mark, format!("{} {}{}", clean(&run.name), ended(run), facts(run, dot)))
 }
 
 pub(crate) fn tail(run: &CheckRun) -> Vec<Line> {

@@ -19,6 +19,7 @@ use verdone_core::id::{Oid, digest};
 
 use crate::git::{Git, GitError};
 use crate::process::{self, EnvPlan, Exit, RUN_VARIABLE, Spawn, SpawnError, Stdin, VERIFY_VARIABLE};
+use crate::prune::size;
 use crate::signal::Signals;
 use folder::Taken;
 
@@ -152,6 +153,32 @@ pub fn remove_leftovers(git: &Git) {
     if let Ok(folder) = folder::find_existing(git) {
         folder::sweep(&folder);
     }
+}
+
+/// What is on disk of clean trees, of this project and of others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OnDisk {
+    pub folder: PathBuf,
+    /// Left by processes that are dead.
+    pub left: usize,
+    pub left_bytes: u64,
+    /// Kept for their setup, used or not.
+    pub kept: usize,
+    pub kept_bytes: u64,
+}
+
+/// Counts them; nothing where there is no folder for them.
+pub fn on_disk(git: &Git) -> Option<OnDisk> {
+    let folder = folder::find_existing(git).ok()?;
+    let (left, kept) = folder::entries(&folder);
+    // What cannot be read, or goes away meanwhile, is not counted.
+    let bytes = |locks: &[PathBuf]| locks.iter().map(|lock| size(&lock.with_extension("")).unwrap_or(0)).sum();
+    Some(OnDisk { left: left.len(), left_bytes: bytes(&left), kept: kept.len(), kept_bytes: bytes(&kept), folder })
+}
+
+/// Removes what dead processes left, and nothing else; says how many trees are gone.
+pub fn remove_left(git: &Git) -> usize {
+    folder::find_existing(git).map_or(0, |folder| folder::remove_left(&folder::entries(&folder).0))
 }
 
 fn is_lock(path: &str) -> bool {

@@ -1,8 +1,10 @@
 //! What has to be in order before a run may begin. `run` refuses on the first thing that is not; `doctor` lists all of them.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
-use verdone_core::check::{Check, CommandSpec};
+use verdone_core::check::{Check, CommandSpec, Where};
 use verdone_core::config::Config;
 use verdone_core::plan::{Plan, Status};
 use verdone_core::proof::OwnCheck;
@@ -238,6 +240,23 @@ fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
     let program = check_program(command)?;
     let path = std::env::var_os("PATH");
     (!program_exists(&program, path.as_deref(), root)).then_some(program)
+}
+
+/// Paths that gates share with their clean trees and that are not there: what needs them fails for another reason than it seems.
+pub fn shares(gates: &[Check], root: &Path) -> Vec<Finding> {
+    let shared = gates.iter().filter(|gate| gate.terms.place == Where::Clean);
+    let mut missing: BTreeMap<&str, &str> = BTreeMap::new();
+    for (path, gate) in shared.flat_map(|gate| gate.terms.share.iter().map(move |path| (path, &gate.name))) {
+        if fs::symlink_metadata(root.join(path)).is_err() {
+            missing.entry(path).or_insert(gate);
+        }
+    }
+    let finding = |(path, gate): (&str, &str)| {
+        let message = format!("gate {gate:?} shares {path}, which is not there: its clean tree does without");
+        let hints = vec![format!("make {path}, or take it out of `share` in .verdone/config.toml")];
+        Finding { hints, ..Finding::warning("share", message) }
+    };
+    missing.into_iter().map(finding).collect()
 }
 
 /// Whether there is something to check with, for every open story.

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use verdone_core::id::RunId;
 use verdone_core::machine::Phase;
 
+use crate::clean_tree;
 use crate::git::{Git, GitError};
 use crate::sessions::{own_sessions, sessions};
 use crate::stop::SessionFiles;
@@ -35,6 +36,9 @@ pub struct Pruned {
     /// How many sessions of the user's own.
     pub sessions: usize,
     pub bytes: u64,
+    /// Clean trees of processes that were killed, and their size.
+    pub clean_trees: usize,
+    pub clean_bytes: u64,
 }
 
 /// A session is over after this much silence. One that is not, and is pruned all the same, only forgets which files it has read.
@@ -76,6 +80,10 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
     let folder = own_sessions(root);
     let now = SystemTime::now();
     prune_sessions(&folder, keep, now, dry_run, &mut pruned).map_err(|source| PruneError::Io { path: folder.clone(), source })?;
+    if let Some(found) = clean_tree::on_disk(git) {
+        pruned.clean_bytes = found.left_bytes;
+        pruned.clean_trees = if dry_run { found.left } else { clean_tree::remove_left(git) };
+    }
     Ok(pruned)
 }
 
@@ -143,7 +151,7 @@ fn size_without_journal(dir: &Path) -> io::Result<u64> {
 }
 
 /// Links are counted as what they are, never followed.
-fn size(dir: &Path) -> io::Result<u64> {
+pub(crate) fn size(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     let mut open = vec![dir.to_owned()];
     while let Some(dir) = open.pop() {

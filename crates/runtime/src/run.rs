@@ -211,6 +211,7 @@ impl Ready {
             self.request.unverified,
             root,
         ));
+        findings.extend(preflight::shares(&self.gates, root));
         findings.extend(self.approval()?);
         findings.extend(self.conditions()?);
         Ok(findings)

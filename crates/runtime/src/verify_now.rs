@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use tempfile::TempDir;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, Stage, all_green, due, stages};
 use verdone_core::config::Config;
 use verdone_core::done::{Complexity, stated_complexity};
@@ -198,14 +199,16 @@ impl Scene {
         if let Some(report) = self.known(&now).filter(|_| use_cache) {
             return Ok(report);
         }
+        for finding in preflight::shares(&self.checks, &self.project.root) {
+            reporter.report(Update::Notice { text: &finding.in_a_line() });
+        }
         let guarded = Guarded::begin(self.config.limits.grace.duration());
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             let questions = self.questions(&now);
-            let outputs = self
-                .outputs(&now.tree)
-                .map_err(|source| VerifyError::Io { doing: "making .verdone/cache/".to_owned(), source })?;
-            let since = file_time(&outputs);
-            let mut runs = self.run(&outputs, &guarded, &questions, use_cache, signals, reporter)?;
+            let outputs = self.outputs(&now.tree, reporter, round == 0)?;
+            let outputs = outputs.path();
+            let since = file_time(outputs);
+            let mut runs = self.run(outputs, &guarded, &questions, use_cache, signals, reporter)?;
             let after = self.git.tree_since(&now, self.config.limits.snapshot_file_bytes, &mut self.known_files())?;
             if after.tree == now.tree {
                 // What was another file for a moment, and is the same again, may be what the checks saw.
@@ -252,13 +255,27 @@ impl Scene {
         let mut runs = runs.map_err(|source| VerifyError::Io { doing: "running checks".to_owned(), source })?;
         let folder = site::shown(outputs, &self.project.root);
         for run in runs.iter_mut().filter(|run| !run.cached) {
-            run.output = run.output.take().map(|file| format!("{folder}/{file}"));
+            let kept = outputs.starts_with(&self.project.root);
+            run.output = run.output.take().filter(|_| kept).map(|file| format!("{folder}/{file}"));
         }
         Ok(runs)
     }
 
-    /// The folder for what the checks say about this tree.
-    fn outputs(&self, tree: &Oid) -> io::Result<PathBuf> {
+    /// The folder for what the checks say about this tree. Where the cache cannot be written, one that is gone afterwards.
+    fn outputs(&self, tree: &Oid, reporter: &mut dyn Reporter, tell: bool) -> Result<Outputs, VerifyError> {
+        let source = match self.kept_outputs(tree) {
+            Ok(folder) => return Ok(Outputs::Kept(folder)),
+            Err(source) => source,
+        };
+        if tell {
+            let text = format!(".verdone/cache cannot be used, so nothing is kept for the next time: {source}");
+            reporter.report(Update::Notice { text: &text });
+        }
+        let made = tempfile::Builder::new().prefix("verdone-verify-").tempdir();
+        made.map(Outputs::Gone).map_err(|source| VerifyError::Io { doing: "making a folder for outputs".to_owned(), source })
+    }
+
+    fn kept_outputs(&self, tree: &Oid) -> io::Result<PathBuf> {
         hide(&self.project.root)?;
         let all = self.project.root.join(".verdone/cache/outputs");
         let own = all.join(tree.as_str());
@@ -273,6 +290,22 @@ impl Scene {
             let _ = fs::remove_dir_all(path);
         }
         Ok(own)
+    }
+}
+
+/// Where outputs of checks are.
+enum Outputs {
+    Kept(PathBuf),
+    /// Removed when dropped.
+    Gone(TempDir),
+}
+
+impl Outputs {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Gone(folder) => folder.path(),
+        }
     }
 }
 

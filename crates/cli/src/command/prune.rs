@@ -19,6 +19,10 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
         String::new()
     };
     print(&format!("{done} what {runs} kept{sessions}, {} KB. Their journals stay.\n", pruned.bytes.div_ceil(1024)))?;
+    if pruned.clean_trees > 0 {
+        let trees = plural(pruned.clean_trees, "clean tree", "clean trees");
+        print(&format!("{done} {trees} that killed processes left, {} KB.\n", pruned.clean_bytes.div_ceil(1024)))?;
+    }
     for run in &pruned.with_changes {
         let text = format!(
             "Left alone: run {run} keeps uncommitted changes of yours. To let them go: git update-ref -d refs/verdone/{run}\n"

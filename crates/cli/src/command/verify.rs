@@ -70,12 +70,8 @@ impl Reporter for Progress {
     fn report(&mut self, update: Update<'_>) {
         match update {
             Update::Checking { name } if self.watched => say(&format!("checking {}\n", printable_line(name))),
-            Update::Checking { .. }
-            | Update::Event(_)
-            | Update::Output { .. }
-            | Update::Tick { .. }
-            | Update::Continued
-            | Update::Notice { .. } => {}
+            Update::Notice { text } => say(&format!("note: {}\n", printable_line(text))),
+            Update::Checking { .. } | Update::Event(_) | Update::Output { .. } | Update::Tick { .. } | Update::Continued => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Where errors of the other crates become advice: each gets its kind, its place and the next command to type.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use verdone_core::agent::TurnOutcome;
@@ -81,6 +82,10 @@ impl From<VerifyError> for CliError {
             VerifyError::Find(error) => error.into(),
             VerifyError::Plan(error) => error.into(),
             VerifyError::Approval(error) => error.into(),
+            VerifyError::Git(GitError::Io { source, .. }) if is_read_only(&source) => {
+                Self::error(format!("the repository cannot be written: {words}"))
+                    .hint("verdone verify writes the files as they are into .git, as a tree: make it writable for the user who runs verdone")
+            }
             VerifyError::Git(error) => error.into(),
             VerifyError::Refused(finding) => finding.into(),
             VerifyError::NoStory { known, .. } => Self::usage(words).hint(format!("its stories: {}", known.join(", "))),
@@ -93,6 +98,10 @@ impl From<VerifyError> for CliError {
             VerifyError::Io { source, .. } => Self::error(words).advice(&source),
         }
     }
+}
+
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 impl From<PlaceError> for CliError {
@@ -402,4 +411,19 @@ fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
         TurnOutcome::Ended | TurnOutcome::Crashed { .. } | TurnOutcome::Interrupted => (Kind::Error, None),
     };
     hint.into_iter().fold(CliError::new(kind, message), CliError::hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_that_cannot_be_written_is_called_that() {
+        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            let error = VerifyError::Git(GitError::Io { path: "/r/.git".into(), source: kind.into() });
+            let (words, hints) = CliError::from(error).into_words();
+            assert!(words.starts_with("the repository cannot be written: /r/.git: "), "{words}");
+            assert!(hints[0].contains("make it writable"), "{hints:?}");
+        }
+    }
 }

@@ -22,3 +22,4 @@ mod stage;
 mod stream;
 mod terminal;
 mod verify;
+mod verify_trouble;

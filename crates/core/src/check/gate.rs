@@ -24,7 +24,7 @@ pub struct Gate {
     pub stage: Stage,
     /// What runs: a string for `sh -c`, or a list of words.
     pub command: CommandSpec,
-    /// How long it may take; the default is `limits.check_time`.
+    /// How long it may take; the default is `limits.check_time`, and 0 means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// Whether a story fails by it; otherwise it is advisory: run, shown and kept, but nothing fails by it.

@@ -144,12 +144,32 @@ pub(super) fn sweep(folder: &Path) {
     }
 }
 
-fn remove_unheld(lock: &Path) {
-    let Ok(Some(_held)) = hold(lock) else { return };
+/// Whether the entry is gone now.
+fn remove_unheld(lock: &Path) -> bool {
+    let Ok(Some(_held)) = hold(lock) else { return false };
     // The lock goes last: what is left without one would never be found.
-    if remove_all(&lock.with_extension("")).is_ok() {
-        let _ = fs::remove_file(lock);
+    remove_all(&lock.with_extension("")).is_ok() && fs::remove_file(lock).is_ok()
+}
+
+/// The locks of entries that dead processes left, and those of entries that are kept for their setup.
+pub(super) fn entries(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut left, mut kept) = (Vec::new(), Vec::new());
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(LOCK)) else {
+            continue;
+        };
+        if name.starts_with(KEPT) {
+            kept.push(path);
+        } else if matches!(hold(&path), Ok(Some(_))) {
+            left.push(path);
+        }
     }
+    (left, kept)
+}
+
+/// Removes entries that dead processes left; says how many are gone.
+pub(super) fn remove_left(locks: &[PathBuf]) -> usize {
+    locks.iter().filter(|lock| remove_unheld(lock)).count()
 }
 
 /// Holds the lock file, made where it is missing; none where somebody else does.

@@ -215,7 +215,10 @@ impl Making<'_> {
         let ask = self.ask;
         let clean = |check: &Check| {
             let mut check = check.clone();
-            check.terms.place = Where::Clean;
+            let terms = &mut check.terms;
+            if terms.place != Where::Clean {
+                (terms.place, terms.setup, terms.share) = (Where::Clean, ask.clean.setup.clone(), ask.clean.share.clone());
+            }
             check
         };
         let checks: Vec<Check> = ask.checks.iter().map(clean).collect();
