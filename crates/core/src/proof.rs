@@ -3,6 +3,7 @@
 //! A test of the agent's counts only as a difference: red on the tree from before the work, green on the tree that is committed,
 //! both without any other file. Nothing here runs anything.
 
+pub mod inline_tests;
 pub mod test_command;
 pub mod test_file;
 
