@@ -167,7 +167,7 @@ fn cargo_inline(files: &[&TestFile], project: &Project) -> Vec<(String, CommandS
         };
         let Some((module, is_program)) = module_of(inside) else { continue };
         let target = if is_program || !project.cargo_libraries.contains(package) { "--bins" } else { "--lib" };
-        let full = |name: &String| module.iter().map(|part| format!("{part}::")).collect::<String>() + name;
+        let full = |name: &String| module.iter().copied().chain([name.as_str()]).collect::<Vec<_>>().join("::");
         calls.entry((package, target)).or_default().extend(file.names.iter().map(full));
     }
     let command = |((package, target), names): ((&str, &str), BTreeSet<String>)| {
