@@ -4,6 +4,7 @@
 //! both without any other file. Nothing here runs anything.
 
 mod as_before;
+pub mod inline_tests;
 pub mod test_command;
 pub mod test_file;
 

@@ -24,8 +24,10 @@ use crate::seal::Seal;
 /// What the mark is for. A change of the format changes it.
 const PURPOSE: &str = "known files 1";
 const LARGEST_LIST: u64 = 256 * 1024 * 1024;
-/// Some file systems count time in steps of two seconds.
-const YOUNG: Duration = Duration::from_secs(3);
+/// Longer than a tick of the clock that files get their times from.
+const YOUNG: Duration = Duration::from_millis(500);
+/// Some file systems count time in steps of two seconds; they have no smaller parts of one.
+const YOUNG_IN_STEPS: Duration = Duration::from_secs(3);
 /// The bytes of larger files are not read: their times stand for them.
 const LARGEST: u64 = 16 * 1024 * 1024;
 const STAMP: usize = 40;
@@ -66,14 +68,19 @@ impl Stamp {
 
     /// Neither changed in the last moments nor in the future.
     fn is_old(&self, now: i64) -> bool {
-        let limit = now.saturating_sub(i64::try_from(YOUNG.as_nanos()).unwrap_or(i64::MAX));
-        self.number(3).cast_signed() < limit && self.number(4).cast_signed() < limit
+        let is_old = |time: i64| {
+            let age = if time % 1_000_000_000 == 0 { YOUNG_IN_STEPS } else { YOUNG };
+            time < now.saturating_sub(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX))
+        };
+        is_old(self.number(3).cast_signed()) && is_old(self.number(4).cast_signed())
     }
 }
 
 /// What is known of the files of one work tree.
 #[derive(Debug, Default)]
 pub(crate) struct KnownFiles {
+    /// The project and its top.
+    place: Option<(PathBuf, PathBuf)>,
     list: Option<(PathBuf, Seal)>,
     files: HashMap<Vec<u8>, Known>,
     learnt: usize,
@@ -89,13 +96,19 @@ struct Known {
 
 impl KnownFiles {
     /// What is kept in the project at `root`.
-    pub(crate) fn open(root: &Path, git_top: &Path) -> Self {
-        let list = Seal::from_environment(root, git_top).map(|seal| (root.to_owned(), seal));
-        let files = list.as_ref().and_then(|(root, seal)| {
+    pub(crate) fn of(root: &Path, git_top: &Path) -> Self {
+        Self { place: Some((root.to_owned(), git_top.to_owned())), ..Self::default() }
+    }
+
+    /// Reads the list, once: whoever looks does it beside something else.
+    pub(crate) fn load(&mut self) {
+        let Some((root, git_top)) = self.place.take() else { return };
+        self.list = Seal::from_environment(&root, &git_top).map(|seal| (root, seal));
+        let files = self.list.as_ref().and_then(|(root, seal)| {
             let bytes = read_regular(&path(root), LARGEST_LIST).ok()?;
             read(seal.checked(PURPOSE, &bytes)?)
         });
-        Self { list, files: files.unwrap_or_default(), learnt: 0 }
+        self.files = files.unwrap_or_default();
     }
 
     /// The digest of the file with this name below `top`.
@@ -181,7 +194,7 @@ mod tests {
         fn open(&self) -> KnownFiles {
             let bytes = read_regular(&path(&self.root), LARGEST_LIST).unwrap_or_default();
             let files = self.seal().checked(PURPOSE, &bytes).and_then(read).unwrap_or_default();
-            KnownFiles { list: Some((self.root.clone(), self.seal())), files, learnt: 0 }
+            KnownFiles { list: Some((self.root.clone(), self.seal())), files, ..KnownFiles::default() }
         }
 
         /// A file whose times are those of another day, as far as the list knows.
@@ -224,7 +237,9 @@ mod tests {
         known.digest(&world.root, b"a", Stamp::of(&fs::symlink_metadata(&file).unwrap())).unwrap();
         assert_eq!(known.learnt, 0);
         let now = 1_000_000_000_000;
-        assert!(!Stamp::new([0; 3], [now; 2]).is_old(now) && !Stamp::new([0; 3], [0, now + 9]).is_old(now));
-        assert!(Stamp::new([0; 3], [now - 4_000_000_000; 2]).is_old(now));
+        let old = |times| Stamp::new([0; 3], times).is_old(now);
+        assert!(!old([now; 2]) && !old([0, now + 9]) && !old([now - 1; 2]));
+        assert!(old([now - 600_000_001; 2]) && old([now - 4_000_000_000; 2]));
+        assert!(!old([now - 2_000_000_000; 2]), "whole seconds alone may be steps");
     }
 }

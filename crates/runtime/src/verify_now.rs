@@ -171,7 +171,7 @@ impl Scene {
 
     fn known_files(&self) -> KnownFiles {
         // Without a cache nothing is written.
-        self.cache.as_ref().map_or_else(KnownFiles::default, |_| KnownFiles::open(&self.project.root, &self.project.git_top))
+        self.cache.as_ref().map_or_else(KnownFiles::default, |_| KnownFiles::of(&self.project.root, &self.project.git_top))
     }
 
     fn questions<'s>(&'s self, now: &'s TreeNow) -> Questions<'s> {

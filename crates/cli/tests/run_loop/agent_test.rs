@@ -1,5 +1,7 @@
 //! Stories without a check of their own: tests that the attempt brings along prove them only as a difference, in clean trees.
 
+use std::path::PathBuf;
+
 use crate::world::{Settings, World, text};
 
 const PLAN: &str = "# Plan\n\n### US-001: Greet\n\n- [ ] The program greets\n";
@@ -126,4 +128,46 @@ fn tests_that_are_gone_say_nothing_about_the_story() {
     assert_eq!(world.all("regressed").len(), 0, "{}", output.stdout);
     let told = format!("{}{}", output.stdout, output.stderr);
     assert!(told.contains("US-001 is not checked again: the tests that proved it are gone (tests/greet.bats)"), "{told}");
+}
+
+#[test]
+fn tests_inside_of_rust_code_are_run_by_name_on_the_code_from_before() {
+    let tests = "#[cfg(test)]\\nmod tests {\\n    #[test]\\n    fn doubles() { assert_eq!(super::double(2), 4); }\\n}\\n";
+    let steps = format!("{{ create = \"src/number.rs\", text = \"pub fn double(n: u32) -> u32 {{ n * 2 }}\\n{tests}\" }}");
+    let world = world(&turn(&steps), ASKED, "");
+    let sandbox = &world.sandbox;
+    sandbox.write("Cargo.toml", "[package]\nname = \"greet\"\nedition = \"2021\"\n");
+    sandbox.write("src/lib.rs", "pub mod number;\n");
+    sandbox.write("src/number.rs", "pub fn double(n: u32) -> u32 { n }\n");
+    sandbox.write("Cargo.lock", "version = 4\n\n[[package]]\nname = \"greet\"\nversion = \"0.0.0\"\n");
+    sandbox.git(["add", "--all"]);
+    sandbox.git(["commit", "--quiet", "--amend", "--no-edit"]);
+    // The toolchain itself: the usual `cargo` asks a home for it that is not the test's.
+    let toolchain = PathBuf::from(std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into()));
+    for program in ["cargo", "rustc"] {
+        sandbox.add_program(program, &toolchain.with_file_name(program));
+    }
+    sandbox.add_tool("cc");
+    sandbox.add_tool("ld");
+    let output = world.run(0);
+    let proof = &world.last("verified")["agent_test"];
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified", "{proof}\n{}", output.stdout);
+    assert_eq!(text(&proof["files"][0]), "src/number.rs");
+    assert_eq!(proof["before"][0]["outcome"]["failed"]["code"], 101);
+    assert_eq!(proof["before"][0]["tests"]["failed"], 1, "it was built and failed without the work: {proof}");
+    assert_eq!(proof["after"][0]["tests"]["passed"], 1, "{proof}");
+}
+
+#[test]
+fn a_marked_script_is_a_test_and_new_rust_code_with_tests_is_unproven() {
+    let steps = "{ create = \"greet\", text = \"hello\" }, { create = \"tests/greet.test.sh\", text = \"grep -q hello greet\" }";
+    let marked = world(&turn(steps), ASKED, "");
+    marked.run(0);
+    assert_eq!(marked.trailer("HEAD", "Verdone-Verdict"), "verified", "{}", marked.last("verified"));
+
+    let steps = "{ create = \"src/new.rs\", text = \"pub fn f() {}\\n#[cfg(test)]\\nmod tests {\\n#[test]\\nfn t() {}\\n}\\n\" }";
+    let mixed = world(&turn(steps), ASKED, "");
+    let output = mixed.run(0);
+    assert_eq!(mixed.trailer("HEAD", "Verdone-Verdict"), "unproven");
+    assert!(output.stdout.contains("those in src/new.rs cannot be taken apart from it"), "{}", output.stdout);
 }

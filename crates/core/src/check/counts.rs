@@ -42,15 +42,18 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
     };
     let outcome = test_outcome::read(Some(&commands), Some(exit_code), output);
     let mut seen = outcome.map(|outcome| told(&outcome)).unwrap_or_default();
-    if !seen.some_ran && (seen.count.is_none() || test_outcome::wraps_tests(&commands)) {
-        // Several summaries are one run: only where each of them is about no test, none ran.
-        match test_outcome::tally(output) {
-            Tally::Ran(counts) if test_outcome::wraps_tests(&commands) || !seen.nothing_ran => {
-                seen = TestsSeen { count: counted_by(counts).or(seen.count), some_ran: true, ..TestsSeen::default() };
-            }
-            Tally::Zero if test_outcome::wraps_tests(&commands) => seen.nothing_ran = true,
-            Tally::Ran(_) | Tally::Zero | Tally::Silent => {}
+    if seen.some_ran {
+        return seen;
+    }
+    // Several summaries are one run: only where each of them is about no test, none ran.
+    match (test_outcome::tally(output), test_outcome::wraps_tests(&commands)) {
+        (Tally::Ran(counts), true) => {
+            seen = TestsSeen { count: counted_by(counts).or(seen.count), some_ran: true, ..TestsSeen::default() };
         }
+        // What a command without tests prints is no count of its own, and what a framework denies is none at all.
+        (Tally::Ran(_), false) => seen.some_ran = !seen.nothing_ran,
+        (Tally::Zero, true) => seen.nothing_ran = true,
+        (Tally::Zero, false) | (Tally::Silent, _) => {}
     }
     seen
 }

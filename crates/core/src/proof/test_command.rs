@@ -18,6 +18,8 @@ pub struct TestFile {
     pub path: String,
     pub runner: Runner,
     pub text: String,
+    /// The tests in it that count, where not all of it does: paths inside of the file.
+    pub names: Vec<String>,
 }
 
 /// What a project says about its tests.
@@ -31,6 +33,10 @@ pub struct Project {
     pub bun_lock: bool,
     /// Folders with a `Cargo.toml`, relative, the project's own as an empty text.
     pub cargo_folders: BTreeSet<String>,
+    /// Of those, the ones with a `src/lib.rs`.
+    pub cargo_libraries: BTreeSet<String>,
+    /// Something in it speaks of pytest.
+    pub pytest: bool,
 }
 
 /// What the output of such a command says about tests, where it is understood.
@@ -93,9 +99,13 @@ fn commands(runner: Runner, files: &[&TestFile], project: &Project) -> Vec<(Stri
     };
     match runner {
         Runner::Cargo => cargo(files, project),
+        Runner::CargoInline => cargo_inline(files, project),
         Runner::JavaScript => named(java_script(project)),
         Runner::Pytest if project.uv_lock => named(&["uv", "run", "pytest"]),
         Runner::Pytest if project.poetry_lock => named(&["poetry", "run", "pytest"]),
+        Runner::Pytest if !project.pytest && files.iter().all(|file| is_unittest(&file.text)) => {
+            named(&["python3", "-m", "unittest"])
+        }
         Runner::Pytest => named(&["pytest"]),
         Runner::Go => vec![go(files)],
         Runner::Rspec if project.gemfile_lock => named(&["bundle", "exec", "rspec"]),
@@ -103,7 +113,27 @@ fn commands(runner: Runner, files: &[&TestFile], project: &Project) -> Vec<(Stri
         // It takes one file.
         Runner::Minitest => files.iter().map(|file| minitest(file)).collect(),
         Runner::Bats => named(&["bats"]),
+        Runner::Shell => files.iter().map(|file| shell_test(file)).collect(),
     }
+}
+
+/// By the script's own first line, but never a program that it names itself.
+fn shell_test(file: &TestFile) -> (String, CommandSpec) {
+    let first = file.text.lines().next().filter(|line| line.starts_with("#!")).unwrap_or_default();
+    let is_bash = first.contains("bash") || first.is_empty() && file.path.ends_with(".bash");
+    let shell = if is_bash { "bash" } else { "sh" };
+    (format!("{shell} {}", file.path), CommandSpec::Argv(vec![shell.to_owned(), word(&file.path)]))
+}
+
+/// The library that comes with Python, and no other.
+fn is_unittest(text: &str) -> bool {
+    let imports = |name: &str| {
+        text.lines().map(str::trim_start).any(|line| {
+            let rest = line.strip_prefix("import ").or_else(|| line.strip_prefix("from "));
+            rest.is_some_and(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next() == Some(name))
+        })
+    };
+    imports("unittest") && !imports("pytest")
 }
 
 fn minitest(file: &TestFile) -> (String, CommandSpec) {
@@ -125,6 +155,54 @@ fn java_script(project: &Project) -> &'static [&'static str] {
     } else {
         &["node", "--test"]
     }
+}
+
+/// One call for each package and kind of target, with the tests by their full names.
+fn cargo_inline(files: &[&TestFile], project: &Project) -> Vec<(String, CommandSpec)> {
+    let mut calls: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    for file in files {
+        let Some((package, inside)) = in_package(&file.path).filter(|(package, _)| project.cargo_folders.contains(*package))
+        else {
+            continue;
+        };
+        let Some((module, is_program)) = module_of(inside) else { continue };
+        let target = if is_program || !project.cargo_libraries.contains(package) { "--bins" } else { "--lib" };
+        let full = |name: &String| module.iter().copied().chain([name.as_str()]).collect::<Vec<_>>().join("::");
+        calls.entry((package, target)).or_default().extend(file.names.iter().map(full));
+    }
+    let command = |((package, target), names): ((&str, &str), BTreeSet<String>)| {
+        let mut words = vec!["cargo".to_owned(), "test".to_owned(), "--no-fail-fast".to_owned(), target.to_owned()];
+        if !package.is_empty() {
+            words.extend(["--manifest-path".to_owned(), format!("{}/Cargo.toml", word(package))]);
+        }
+        words.extend(["--".to_owned(), "--exact".to_owned()]);
+        words.extend(names);
+        (format!("cargo test {target}"), CommandSpec::Argv(words))
+    };
+    calls.into_iter().map(command).collect()
+}
+
+/// `crates/x/src/a/b.rs`: package `crates/x`, and `a/b.rs` in it.
+pub fn in_package(path: &str) -> Option<(&str, &str)> {
+    match path.strip_prefix("src/") {
+        Some(inside) => Some(("", inside)),
+        None => path.split_once("/src/"),
+    }
+}
+
+/// The module that a file is, and whether it is one of a program. As the language has it, where no attribute says otherwise.
+fn module_of(inside: &str) -> Option<(Vec<&str>, bool)> {
+    let mut parts: Vec<&str> = inside.strip_suffix(".rs")?.split('/').collect();
+    let is_program = parts[0] == "main" || parts[0] == "bin";
+    if parts[0] == "bin" {
+        // `bin/name.rs` and `bin/name/main.rs`: each is a program.
+        parts.drain(..parts.len().min(2));
+    }
+    if matches!(parts.as_slice(), ["lib" | "main"]) || parts.last() == Some(&"mod") {
+        parts.pop();
+    }
+    let plain = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_');
+    parts.iter().all(plain).then_some((parts, is_program))
 }
 
 /// One call for each package: test programs are named after their file or folder.
@@ -189,7 +267,13 @@ mod tests {
     use super::*;
 
     fn file(path: &str, runner: Runner) -> TestFile {
-        TestFile { path: path.to_owned(), runner, text: "func TestA(t *testing.T) {\nfunc Testé(x)\nfunc helper()".to_owned() }
+        let names = vec!["tests::new".to_owned()];
+        TestFile {
+            path: path.to_owned(),
+            runner,
+            names,
+            text: "func TestA(t *testing.T) {\nfunc Testé(x)\nfunc helper()".to_owned(),
+        }
     }
 
     fn shown(command: &CommandSpec) -> String {
@@ -212,13 +296,34 @@ mod tests {
     #[test]
     fn each_runner_gets_its_files() {
         let package = |text: &str| Project { package_json: Some(text.to_owned()), ..Project::default() };
-        let cargo = Project { cargo_folders: [String::new(), "crates/x".to_owned()].into(), ..Project::default() };
+        let cargo = Project {
+            cargo_folders: [String::new(), "crates/x".to_owned()].into(),
+            cargo_libraries: ["crates/x".to_owned()].into(),
+            ..Project::default()
+        };
+        let python = |text: &str| vec![TestFile { text: text.to_owned(), ..file("test_a.py", Runner::Pytest) }];
+        let script = |path: &str, text: &str| vec![TestFile { text: text.to_owned(), ..file(path, Runner::Shell) }];
         let web = || vec![file("a.test.ts", Runner::JavaScript)];
         for (files, project, expected) in [
             (web(), package("{\"devDependencies\":{\"vitest\":\"1\"}}"), "npx|--no-install|vitest|run|a.test.ts"),
             (web(), package("{\"devDependencies\":{\"jest\":\"1\"}}"), "npx|--no-install|jest|--runTestsByPath|a.test.ts"),
             (web(), package("{}"), "node|--test|a.test.ts"),
             (vec![file("test_a.py", Runner::Pytest)], Project::default(), "pytest|test_a.py"),
+            (python("import unittest\n"), Project::default(), "python3|-m|unittest|test_a.py"),
+            (python("from unittest import mock\nimport pytest\n"), Project::default(), "pytest|test_a.py"),
+            (python("import unittest\n"), Project { pytest: true, ..Project::default() }, "pytest|test_a.py"),
+            (script("a.test.sh", ""), Project::default(), "sh|a.test.sh"),
+            (script("-a.test.sh", "#!/usr/bin/env bash\n"), Project::default(), "bash|./-a.test.sh"),
+            (
+                vec![file("src/main.rs", Runner::CargoInline), file("src/a/mod.rs", Runner::CargoInline)],
+                cargo.clone(),
+                "cargo|test|--no-fail-fast|--bins|--|--exact|a::tests::new|tests::new",
+            ),
+            (
+                vec![file("crates/x/src/a/b.rs", Runner::CargoInline), file("crates/x/src/lib.rs", Runner::CargoInline)],
+                cargo.clone(),
+                "cargo|test|--no-fail-fast|--lib|--manifest-path|crates/x/Cargo.toml|--|--exact|a::b::tests::new|tests::new",
+            ),
             (
                 vec![file("tests/a.rs", Runner::Cargo), file("tests/b/main.rs", Runner::Cargo)],
                 cargo.clone(),
@@ -240,8 +345,10 @@ mod tests {
             let commands = usual(&files, &project);
             assert_eq!(commands.iter().map(|(_, command)| shown(command)).collect::<Vec<_>>(), [expected]);
         }
-        for runner in [Runner::JavaScript, Runner::Pytest, Runner::Go, Runner::Rspec, Runner::Minitest, Runner::Bats] {
-            let (name, CommandSpec::Argv(words)) = &usual(&[file("test/x_test.rb", runner)], &Project::default())[0] else {
+        for runner in
+            [Runner::JavaScript, Runner::Pytest, Runner::Go, Runner::Rspec, Runner::Minitest, Runner::Bats, Runner::Shell]
+        {
+            let (name, CommandSpec::Argv(words)) = &usual(&[file("test/x.test.sh", runner)], &Project::default())[0] else {
                 panic!()
             };
             assert!(test_outcome::runs_tests(words), "the output of {name} has to be understood");

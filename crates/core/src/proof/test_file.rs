@@ -3,13 +3,18 @@
 /// Who runs a test file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Runner {
+    /// Test programs of their own.
     Cargo,
+    /// Tests inside of the code, by name.
+    CargoInline,
     JavaScript,
     Pytest,
     Go,
     Rspec,
     Minitest,
     Bats,
+    /// A script whose exit code is its verdict.
+    Shell,
 }
 
 /// What a file is to the tests of a project.
@@ -17,8 +22,10 @@ pub enum Runner {
 pub enum Role {
     /// It has tests and nothing else.
     Test(Runner),
-    /// Code with tests in the same file: without the code there is no file.
+    /// Rust code with tests in the same file.
     Mixed,
+    /// A module of Rust tests in a file of its own, declared by the code.
+    Module,
     /// Tests may need it, and it is no part of the work itself.
     Support,
     /// Anything else.
@@ -41,7 +48,10 @@ pub fn role(path: &str, text: impl FnOnce() -> Option<String>) -> Role {
         "rs" => match integration_test(&folders, name) {
             true => Role::Test(Runner::Cargo),
             false if in_tests => Role::Support,
-            false if text().is_some_and(|text| has_rust_tests(&text)) => Role::Mixed,
+            false if text().is_some_and(|text| has_rust_tests(&text)) => match stem {
+                "tests" | "test" => Role::Module,
+                _ => Role::Mixed,
+            },
             false => Role::Work,
         },
         end if SCRIPTS.contains(&end) && (marked || folders.contains(&"__tests__")) => Role::Test(Runner::JavaScript),
@@ -51,6 +61,7 @@ pub fn role(path: &str, text: impl FnOnce() -> Option<String>) -> Role {
         "rb" if stem.ends_with("_spec") => Role::Test(Runner::Rspec),
         "rb" if stem.ends_with("_test") => Role::Test(Runner::Minitest),
         "bats" => Role::Test(Runner::Bats),
+        "sh" | "bash" if marked => Role::Test(Runner::Shell),
         _ if in_tests => Role::Support,
         _ => Role::Work,
     }
@@ -83,6 +94,8 @@ mod tests {
             ("tests/common/mod.rs", "", Role::Support),
             ("src/lib.rs", mixed, Role::Mixed),
             ("src/lib.rs", "fn f() {}", Role::Work),
+            ("src/parser/tests.rs", "#[test]\nfn t() {}", Role::Module),
+            ("src/parser/tests.rs", "", Role::Work),
             ("web/a.test.ts", "", Role::Test(Runner::JavaScript)),
             ("web/a.spec.jsx", "", Role::Test(Runner::JavaScript)),
             ("web/__tests__/a.js", "", Role::Test(Runner::JavaScript)),
@@ -96,6 +109,9 @@ mod tests {
             ("spec/a_spec.rb", "", Role::Test(Runner::Rspec)),
             ("test/a_test.rb", "", Role::Test(Runner::Minitest)),
             ("test/a.bats", "", Role::Test(Runner::Bats)),
+            ("a.test.sh", "", Role::Test(Runner::Shell)),
+            ("scripts/a.spec.bash", "", Role::Test(Runner::Shell)),
+            ("scripts/test.sh", "", Role::Work),
             ("tests/fixtures/in.json", "", Role::Support),
             ("latest/in.json", "", Role::Work),
             ("README.md", "#[test]", Role::Work),

@@ -49,6 +49,7 @@ impl Git {
         let learning = &mut *known;
         let (status, seen) = std::thread::scope(|scope| {
             let files = scope.spawn(move || -> Result<Seen<'_>, GitError> {
+                learning.load();
                 let tracked = self.tracked(but)?;
                 let mut seen = Seen::of(&self.top, learning, tracked.listing);
                 seen.tracked(&tracked.paths);
@@ -73,7 +74,7 @@ impl Git {
     fn tracked(&self, but: &PathSet) -> Result<Tracked, GitError> {
         let Some(index) = IndexFile::read(&self.index_path())? else { return Ok(Tracked::default()) };
         let mut tracked = Tracked::default();
-        let kept = |path: &[u8]| !but.contains(&RepoPath::new(path));
+        let kept = |path: &[u8]| !but.covers(path);
         if let Some(entries) = entries(&index.bytes) {
             for entry in entries.iter().filter(|entry| kept(entry.path)) {
                 tracked.add(entry.path);
@@ -119,7 +120,7 @@ struct Seen<'s> {
     known: &'s mut KnownFiles,
     index: Vec<u8>,
     /// Each file with what it is and holds.
-    files: Vec<(Vec<u8>, Vec<u8>)>,
+    files: Vec<(RepoPath, Vec<u8>)>,
     /// Folders in which nothing is tracked.
     strange: BTreeSet<RepoPath>,
     /// Folders with an untracked file somewhere below.
@@ -138,19 +139,16 @@ impl<'s> Seen<'s> {
     /// Folder by folder: that is a third of the cost of going down to each file.
     fn tracked(&mut self, paths: &[RepoPath]) {
         let mut folders: BTreeMap<RepoPath, Vec<&[u8]>> = BTreeMap::from([(RepoPath::new(b""), Vec::new())]);
-        for path in paths.iter().filter(|path| path.is_safe()) {
-            let bytes = path.as_bytes();
-            let slash = bytes.iter().rposition(|byte| *byte == b'/');
-            let (folder, name) = slash.map_or((&b""[..], bytes), |at| (&bytes[..at], &bytes[at + 1..]));
-            let folder = RepoPath::new(folder);
-            if let Some(names) = folders.get_mut(&folder) {
-                names.push(name);
-            } else {
-                for parent in folder.parents() {
-                    folders.entry(parent).or_default();
-                }
-                folders.insert(folder, vec![name]);
+        let safe: Vec<&RepoPath> = paths.iter().filter(|path| path.is_safe()).collect();
+        // Files of one folder mostly come together.
+        for group in safe.chunk_by(|one, next| folder_of(one) == folder_of(next)) {
+            let folder = RepoPath::new(folder_of(group[0]));
+            for parent in folder.parents() {
+                folders.entry(parent).or_default();
             }
+            let begin = if folder.as_bytes().is_empty() { 0 } else { folder.as_bytes().len() + 1 };
+            let names = group.iter().map(|path| &path.as_bytes()[begin..]);
+            folders.entry(folder).or_default().extend(names);
         }
         // One that is none, a link for instance, has nothing below it.
         let mut real: HashSet<&RepoPath> = HashSet::new();
@@ -190,14 +188,14 @@ impl<'s> Seen<'s> {
                 [time(stat.st_mtime, stat.st_mtime_nsec), time(stat.st_ctime, stat.st_ctime_nsec)],
             );
             match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => self.file(&path, stamp, stat.st_mode),
+                FileType::RegularFile => self.file(path, stamp, stat.st_mode),
                 FileType::Symlink => match readlinkat(&open, *name, Vec::new()) {
-                    Ok(target) => self.add(&path, b"link ", target.as_bytes()),
+                    Ok(target) => self.add(path, b"link ", target.as_bytes()),
                     Err(_) => self.whole = false,
                 },
                 // A submodule, or a folder in the place of a file.
                 FileType::Directory => {}
-                other => self.add(&path, b"other ", format!("{other:?}").as_bytes()),
+                other => self.add(path, b"other ", format!("{other:?}").as_bytes()),
             }
         }
         for entry in Dir::new(open)? {
@@ -217,18 +215,18 @@ impl<'s> Seen<'s> {
     fn untracked(&mut self, path: &RepoPath) {
         self.with_untracked.extend(path.parents());
         match files::stat(self.top, path) {
-            Ok(Some(meta)) if meta.is_file() => self.file(path, Stamp::of(&meta), meta.mode()),
+            Ok(Some(meta)) if meta.is_file() => self.file(path.clone(), Stamp::of(&meta), meta.mode()),
             Ok(Some(meta)) if meta.is_symlink() => match fs::read_link(self.top.join(path.as_path())) {
-                Ok(target) => self.add(path, b"link ", target.as_os_str().as_bytes()),
+                Ok(target) => self.add(path.clone(), b"link ", target.as_os_str().as_bytes()),
                 Err(_) => self.whole = false,
             },
-            Ok(Some(_)) => self.add(path, b"other ", b""),
+            Ok(Some(_)) => self.add(path.clone(), b"other ", b""),
             Ok(None) => {}
             Err(_) => self.whole = false,
         }
     }
 
-    fn file(&mut self, path: &RepoPath, stamp: Stamp, mode: u32) {
+    fn file(&mut self, path: RepoPath, stamp: Stamp, mode: u32) {
         match self.known.digest(self.top, path.as_bytes(), stamp) {
             Ok(bytes) => self.add(path, format!("file {:o} ", mode & 0o111).as_bytes(), &bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -240,8 +238,8 @@ impl<'s> Seen<'s> {
         }
     }
 
-    fn add(&mut self, path: &RepoPath, kind: &[u8], what: &[u8]) {
-        self.files.push((path.as_bytes().to_vec(), [kind, what].concat()));
+    fn add(&mut self, path: RepoPath, kind: &[u8], what: &[u8]) {
+        self.files.push((path, [kind, what].concat()));
     }
 
     /// Folders with no file in them, and none below. One with ignored files is ignored.
@@ -266,7 +264,7 @@ impl<'s> Seen<'s> {
         self.others.sort();
         let mut content = Vec::with_capacity(self.files.len() * 96);
         for (path, what) in &self.files {
-            for part in [path, what] {
+            for part in [path.as_bytes(), what] {
                 content.extend_from_slice(&(part.len() as u64).to_be_bytes());
                 content.extend_from_slice(part);
             }
@@ -274,6 +272,11 @@ impl<'s> Seen<'s> {
         let around = (&status.head, &status.branch, digest(&self.index), &self.others);
         Looked { content: digest(&content), around: digest(format!("{around:?}").as_bytes()), whole: self.whole }
     }
+}
+
+fn folder_of(path: &RepoPath) -> &[u8] {
+    let bytes = path.as_bytes();
+    bytes.iter().rposition(|byte| *byte == b'/').map_or(&[], |at| &bytes[..at])
 }
 
 fn below(folder: &RepoPath, name: &[u8]) -> RepoPath {

@@ -1,5 +1,6 @@
 //! Paths as git names them: bytes, relative to the top level, `/` between components.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
@@ -46,6 +47,13 @@ impl RepoPath {
     }
 }
 
+/// Paths are ordered as their bytes are.
+impl Borrow<[u8]> for RepoPath {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl From<&str> for RepoPath {
     fn from(text: &str) -> Self {
         Self::new(text.as_bytes())
@@ -83,7 +91,13 @@ pub struct PathSet(BTreeSet<RepoPath>);
 
 impl PathSet {
     pub fn contains(&self, path: &RepoPath) -> bool {
-        !self.0.is_empty() && (self.0.contains(path) || path.parents().any(|parent| self.0.contains(&parent)))
+        self.covers(path.as_bytes())
+    }
+
+    /// The same for the bytes of a path: this is asked for every file of a tree.
+    pub(super) fn covers(&self, path: &[u8]) -> bool {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        !self.0.is_empty() && slashes.chain([path.len()]).any(|end| self.0.contains(&path[..end]))
     }
 
     pub fn insert(&mut self, path: RepoPath) {

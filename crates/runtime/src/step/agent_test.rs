@@ -1,20 +1,21 @@
 //! The differential proof: tests that the attempt added or changed, on the tree from before with nothing else of the attempt, and on
 //! its own tree. Both are clean, so that no other file can help.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
 use verdone_core::check::{Check, CheckOrigin, CheckRun, Terms, Where};
 use verdone_core::id::Oid;
 use verdone_core::machine::Attempt;
+use verdone_core::proof::inline_tests::{changed_tests, splice};
 use verdone_core::proof::test_command::{self, Project, TestFile};
-use verdone_core::proof::test_file::{Role, role};
+use verdone_core::proof::test_file::{Role, Runner, role};
 use verdone_core::proof::{AgentTest, NO_TEST, Seen, Showed, broke_without_the_work, with_the_work, without_the_work};
 use verdone_core::update::{Reporter, Update};
 
 use super::{RUNNING, StepError, io_error};
 use crate::clean_tree::{CleanError, CleanTree};
-use crate::git::{Change, ChangedPath, TreeFile};
+use crate::git::{Change, ChangedPath, RepoPath, TreeFile};
 use crate::regular::read_regular;
 use crate::site::Site;
 
@@ -39,15 +40,16 @@ pub(super) fn agent_test(
     if !site.asks_for_tests(&attempt.place.story) {
         return Ok(None);
     }
-    let Found { files, overlay, mixed } = find(site, tree, changes)?;
+    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref());
+    let Found { files, overlay, mixed } = find(site, base, tree, changes)?;
     let mut tests = AgentTest { files: files.iter().map(|file| file.path.clone()).collect(), ..AgentTest::default() };
     let checks = checks(site, &files);
     if checks.is_empty() {
-        let mixed = mixed.map(|path| format!("{NO_TEST} in a file of its own; those in {path} cannot be run without its code"));
+        let mixed = mixed
+            .map(|path| format!("{NO_TEST} that can be run without its work; those in {path} cannot be taken apart from it"));
         tests.unproven = Some(mixed.unwrap_or_else(|| NO_TEST.to_owned()));
         return Ok(Some(Tested { tests, wrong: false }));
     }
-    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref());
     let before = site.git.overlaid(base, &overlay)?;
     let wrong = match compare(site, &mut tests, &before, tree, &checks, reporter)? {
         Showed::Right => false,
@@ -142,14 +144,17 @@ struct Found {
     files: Vec<TestFile>,
     /// What goes on top of the tree from before: the tests and what they need.
     overlay: Vec<TreeFile>,
-    /// A file with both code and tests.
+    /// A file with both code and tests that could not be told apart.
     mixed: Option<String>,
 }
 
-fn find(site: &Site, tree: &Oid, changes: &[ChangedPath]) -> Result<Found, StepError> {
+fn find(site: &Site, base: Option<&Oid>, tree: &Oid, changes: &[ChangedPath]) -> Result<Found, StepError> {
     let top = site.git.top().to_owned();
     let inside = site.root.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
     let (mut files, mut wanted, mut mixed) = (Vec::new(), BTreeSet::new(), None);
+    let mut spliced: BTreeMap<RepoPath, String> = BTreeMap::new();
+    // The user's own command takes files: it could not be told which tests in them.
+    let by_name = site.config.clean.test.is_none();
     for change in changes.iter().filter(|change| change.change != Change::Deleted) {
         let path = change.path.as_path();
         let text = || {
@@ -161,18 +166,47 @@ fn find(site: &Site, tree: &Oid, changes: &[ChangedPath]) -> Result<Found, StepE
         match role(name, text) {
             Role::Test(runner) => {
                 wanted.insert(change.path.clone());
-                files.push(TestFile { path: name.to_owned(), runner, text: text().unwrap_or_default() });
+                files.push(TestFile { path: name.to_owned(), runner, text: text().unwrap_or_default(), names: Vec::new() });
             }
             Role::Support => {
                 wanted.insert(change.path.clone());
             }
-            Role::Mixed => mixed = mixed.or_else(|| Some(name.to_owned())),
+            role @ (Role::Mixed | Role::Module) => {
+                let (old, new) = (old_text(site, base, &change.path)?, text().unwrap_or_default());
+                let names = match (role, &old) {
+                    (Role::Module, old) => changed_tests(old.as_deref().unwrap_or_default(), &new),
+                    // Without its work there is no such file at all.
+                    (_, None) => Vec::new(),
+                    (_, Some(old)) => splice(old, &new).map_or_else(Vec::new, |parts| {
+                        spliced.insert(change.path.clone(), parts.text);
+                        parts.names
+                    }),
+                };
+                if names.is_empty() || !by_name {
+                    mixed = mixed.or_else(|| Some(name.to_owned()));
+                } else {
+                    wanted.insert(change.path.clone());
+                    files.push(TestFile { path: name.to_owned(), runner: Runner::CargoInline, text: new, names });
+                }
+            }
             Role::Work => {}
         }
     }
     let overlay = if files.is_empty() { Vec::new() } else { site.git.files_of(tree)? };
-    let overlay = overlay.into_iter().filter(|file| wanted.contains(&file.path) && !file.submodule).collect();
+    let mut overlay: Vec<TreeFile> = overlay.into_iter().filter(|file| wanted.contains(&file.path) && !file.submodule).collect();
+    for file in &mut overlay {
+        if let Some(text) = spliced.get(&file.path) {
+            file.id = site.git.add_blob(text.as_bytes())?;
+        }
+    }
     Ok(Found { files, overlay, mixed })
+}
+
+/// A file as it was before the attempt.
+fn old_text(site: &Site, base: Option<&Oid>, path: &RepoPath) -> Result<Option<String>, StepError> {
+    let (Some(base), Some(name)) = (base, path.as_path().to_str()) else { return Ok(None) };
+    let found = site.git.files_at(base, &[name.to_owned()])?.into_iter().next().flatten();
+    Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
@@ -194,8 +228,24 @@ fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
 
 fn project(root: &Path, files: &[TestFile]) -> Project {
     let has = |name: &str| root.join(name).is_file();
-    let folders = files.iter().filter_map(|file| file.path.rsplit_once("/tests/").map(|(folder, _)| folder.to_owned()));
-    let cargo_folders = folders.chain([String::new()]).filter(|folder| root.join(folder).join("Cargo.toml").is_file()).collect();
+    let of_programs = files.iter().filter_map(|file| file.path.rsplit_once("/tests/").map(|(folder, _)| folder));
+    let of_code = files.iter().filter_map(|file| test_command::in_package(&file.path).map(|(folder, _)| folder));
+    let cargo_folders: BTreeSet<String> = of_programs
+        .chain(of_code)
+        .chain([""])
+        .filter(|folder| root.join(folder).join("Cargo.toml").is_file())
+        .map(str::to_owned)
+        .collect();
+    let library = |folder: &&String| root.join(folder).join("src/lib.rs").is_file();
+    let cargo_libraries = cargo_folders.iter().filter(library).cloned().collect();
+    let speaks = |name: &str| {
+        let bytes = read_regular(&root.join(name), LARGEST_FILE).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains("pytest")
+    };
+    let pytest = has("pytest.ini")
+        || has("conftest.py")
+        || has("tests/conftest.py")
+        || ["pyproject.toml", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt"].iter().any(|name| speaks(name));
     let package = read_regular(&root.join("package.json"), LARGEST_FILE).ok();
     Project {
         package_json: package.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
@@ -204,5 +254,7 @@ fn project(root: &Path, files: &[TestFile]) -> Project {
         poetry_lock: has("poetry.lock"),
         bun_lock: has("bun.lock") || has("bun.lockb"),
         cargo_folders,
+        cargo_libraries,
+        pytest,
     }
 }

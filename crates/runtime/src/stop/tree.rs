@@ -39,7 +39,7 @@ pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, St
     let theirs = of_the_client(root, top);
     let own: PathSet =
         ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect();
-    let (status, looked) = git.look(&mut KnownFiles::open(root, top), &own, &|_| true)?;
+    let (status, looked) = git.look(&mut KnownFiles::of(root, top), &own, &|_| true)?;
     let clean = status.entries.iter().all(|entry| own.contains(&entry.path));
     let key = digest(format!("{}\n{}", looked.content, looked.around).as_bytes())[..32].to_owned();
     Ok(Tree { key, head: status.head, clean, content: looked.content })

@@ -285,7 +285,7 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     for _ in 0..ROUNDS {
         // What the work tree is, as a tree of git, is asked only for gates that want a clean one.
         let clean = ask.checks.iter().any(|check| check.terms.place == Where::Clean);
-        let now = clean.then(|| git.tree_now(ask.largest_file, &mut KnownFiles::open(&ask.root, &ask.top))).transpose()?;
+        let now = clean.then(|| git.tree_now(ask.largest_file, &mut KnownFiles::of(&ask.root, &ask.top))).transpose()?;
         let places = now.as_ref().map(|now| CleanPlaces::of(&git, &now.tree, &ask.root, &ask.clean, signals));
         let place_of = places.as_ref().map(|places| |check: &Check| places.place_of(check));
         let context = CheckContext {
