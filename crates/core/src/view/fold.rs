@@ -1,17 +1,17 @@
 //! How each event changes the view.
 
-mod attempt;
-mod place;
-mod undo;
-mod verdict;
-
 use jiff::Timestamp;
 
-use super::{AsideState, AsideView, Baseline, Current, GuardView, Phase, RunView, WaitView};
+use super::{
+    AsideState, AsideView, AttemptView, Baseline, Current, GuardView, Phase, RunView, StoryView, TurnView, VerificationView,
+    WaitView,
+};
+use crate::agent::{TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::control::Request;
-use crate::event::{Event, Recorded};
-use crate::machine::stash_command;
+use crate::event::{Checkpoint, Event, Place, Recorded, VerifyOutcome};
+use crate::id::{Oid, StoryId};
+use crate::machine::{Feedback, stash_command};
 use crate::verdict::StoryVerdict;
 
 impl RunView {
@@ -209,8 +209,106 @@ impl RunView {
         self.enter(Phase::Checkpointing, at);
     }
 
+    fn end_turn(&mut self, at: Timestamp, event: &Event) {
+        let Event::TurnEnded {
+            place,
+            outcome,
+            duration_ms,
+            usage,
+            prompt,
+            output,
+            leftovers,
+            tests: _,
+            session,
+            allowance: _,
+            claim,
+        } = event
+        else {
+            return;
+        };
+        let turn = self.turn(place, at);
+        turn.outcome = Some(outcome.clone());
+        // A turn that is made again after a wait has cost both times.
+        turn.duration_ms = turn.duration_ms.saturating_add(*duration_ms);
+        add_usage(&mut turn.usage.cost_usd, &mut turn.usage.tokens, *usage);
+        turn.prompt.clone_from(prompt);
+        turn.output.clone_from(output);
+        turn.leftovers = *leftovers;
+        turn.session.clone_from(session);
+        turn.claim.clone_from(claim);
+        self.leftovers = self.leftovers.saturating_add(*leftovers);
+        add_usage(&mut self.cost_usd, &mut self.tokens, *usage);
+        let story = self.story_at(&place.story);
+        add_usage(&mut story.cost_usd, &mut story.tokens, *usage);
+        self.enter(Phase::Verifying, at);
+    }
+
     fn note_flaky(&mut self, runs: &[CheckRun]) {
         self.flaky.extend(runs.iter().filter(|run| run.flaky).map(|run| run.name.clone()));
+    }
+
+    fn verify(&mut self, at: Timestamp, event: &Event) {
+        let Event::Verified {
+            place,
+            outcome,
+            tree,
+            changed,
+            runs,
+            reason,
+            restored,
+            debris,
+            left_out,
+            refs_moved,
+            alarms,
+            agent_test,
+        } = event
+        else {
+            return;
+        };
+        self.restored.extend(restored.iter().cloned());
+        self.debris.extend(debris.iter().cloned());
+        self.refs_moved.extend(refs_moved.iter().cloned());
+        self.alarms.extend(alarms.iter().cloned());
+        self.note_flaky(runs);
+        let attempt = self.attempt(place, at);
+        let claimed = attempt
+            .turns
+            .iter()
+            .any(|turn| turn.turn == place.turn && turn.outcome.as_ref().is_some_and(|end| *end == TurnOutcome::Ended));
+        let refuted = match outcome {
+            VerifyOutcome::NothingChanged | VerifyOutcome::Failed => true,
+            VerifyOutcome::Passed
+            | VerifyOutcome::Unsettled
+            | VerifyOutcome::HistoryMoved
+            | VerifyOutcome::Refused
+            | VerifyOutcome::Interrupted => false,
+        };
+        let false_claim = claimed && refuted;
+        attempt.verifications.push(VerificationView {
+            turn: place.turn,
+            at,
+            outcome: outcome.clone(),
+            tree: tree.clone(),
+            changed: *changed,
+            runs: runs.clone(),
+            reason: reason.clone(),
+            restored: restored.clone(),
+            debris: debris.clone(),
+            left_out: left_out.clone(),
+            refs_moved: refs_moved.clone(),
+            alarms: alarms.clone(),
+            agent_test: agent_test.clone(),
+            false_claim,
+        });
+        if false_claim {
+            let count = if *outcome == VerifyOutcome::NothingChanged {
+                &mut self.false_claims.nothing_changed
+            } else {
+                &mut self.false_claims.checks_failed
+            };
+            *count += 1;
+        }
+        self.enter(if *outcome == VerifyOutcome::Passed { Phase::Committing } else { Phase::Prompting }, at);
     }
 
     fn guard_failed(&mut self, at: Timestamp, event: &Event) {
@@ -224,5 +322,199 @@ impl RunView {
         if let Some(place) = place {
             add(&mut self.attempt(place, at).guard);
         }
+    }
+
+    fn commit(&mut self, at: Timestamp, event: &Event) {
+        let Event::Committed { place, commit, verdict, base, files, evidence, criteria, noted, tree: _ } = event else { return };
+        let active_ms = self.active.ms();
+        let attempt = self.attempt(place, at);
+        attempt.commit = Some(commit.clone());
+        attempt.verdict = Some(*verdict);
+        attempt.base.clone_from(base);
+        attempt.files = *files;
+        attempt.evidence.clone_from(evidence);
+        attempt.noted = *noted;
+        attempt.criteria.clone_from(criteria);
+        attempt.end(at, active_ms);
+        self.commits += 1;
+        self.open = self.open.saturating_sub(1);
+        self.story_at(&place.story).reason = None;
+        self.decide(&place.story, Some(*verdict));
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+
+    /// It counts as not done again, whichever run had done it.
+    fn regress(&mut self, id: &StoryId, runs: &[CheckRun]) {
+        let story = self.story_at(id);
+        story.regressions += 1;
+        story.reason = Some(format!("later work broke it: {}", Feedback::from_runs(runs).reason));
+        self.decide(id, None);
+        self.open += 1;
+    }
+
+    fn leave(&mut self, at: Timestamp, place: &Place, kept: &Oid) {
+        let active_ms = self.active.ms();
+        let attempt = self.attempt(place, at);
+        attempt.kept = Some(kept.clone());
+        attempt.end(at, active_ms);
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+
+    fn roll_back(&mut self, at: Timestamp, place: &Place, (kept, before): (&Oid, &Checkpoint), files: u32) {
+        let active_ms = self.active.ms();
+        let attempt = self.attempt(place, at);
+        attempt.kept = Some(kept.clone());
+        attempt.before_rollback = Some(before.clone());
+        attempt.base = attempt.base.take().or_else(|| attempt.checkpoint.as_ref().and_then(|point| point.head.clone()));
+        attempt.files = files;
+        attempt.end(at, active_ms);
+        self.counts.rolled_back += 1;
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+
+    /// `undo` of a story commit goes back to where the branch stood before it, whatever recorded progress on top; `undo` of that
+    /// comes from there.
+    fn undo(&mut self, what: &str, before: &Checkpoint, restored: &Checkpoint) {
+        self.undone.push(what.to_owned());
+        if before.head == restored.head {
+            return;
+        }
+        if let Some(at) = self.committed_between(before.head.as_ref(), restored.head.as_ref(), true) {
+            let story = &mut self.touched[at];
+            story.undone = false;
+            let (id, verdict) = (story.id.clone(), story.committed().and_then(|attempt| attempt.verdict));
+            self.decide(&id, verdict);
+            self.open = self.open.saturating_sub(1);
+        } else if let Some(at) = self.committed_between(restored.head.as_ref(), before.head.as_ref(), false) {
+            let story = &mut self.touched[at];
+            story.undone = true;
+            let id = story.id.clone();
+            self.decide(&id, None);
+            self.open += 1;
+        }
+    }
+
+    /// The story whose commit was made on `base`; of several, the one that is `tip`, else the last.
+    fn committed_between(&self, base: Option<&Oid>, tip: Option<&Oid>, undone: bool) -> Option<usize> {
+        let made_on = |attempt: &AttemptView| attempt.base.as_ref() == base;
+        let is_it = |story: &StoryView| story.undone == undone && story.committed().is_some_and(made_on);
+        let is_tip = |story: &StoryView| story.committed().is_some_and(|attempt| attempt.commit.as_ref() == tip);
+        let exact = self.touched.iter().rposition(|story| is_it(story) && is_tip(story));
+        exact.or_else(|| self.touched.iter().rposition(is_it))
+    }
+
+    fn decide(&mut self, id: &StoryId, verdict: Option<StoryVerdict>) {
+        let old = std::mem::replace(&mut self.story_at(id).verdict, verdict);
+        if let Some(old) = old {
+            let count = self.count(old);
+            *count = count.saturating_sub(1);
+        }
+        if let Some(new) = verdict {
+            *self.count(new) += 1;
+        }
+    }
+
+    fn count(&mut self, verdict: StoryVerdict) -> &mut usize {
+        match verdict {
+            StoryVerdict::Verified => &mut self.counts.verified,
+            StoryVerdict::Unproven => &mut self.counts.unproven,
+            StoryVerdict::Unverified => &mut self.counts.unverified,
+            StoryVerdict::Failed => &mut self.counts.failed,
+        }
+    }
+
+    fn story_at(&mut self, id: &StoryId) -> &mut StoryView {
+        let known = self.index.get(id).copied();
+        let at = known.unwrap_or(self.touched.len());
+        if known.is_none() {
+            self.index.insert(id.clone(), at);
+            self.touched.push(StoryView {
+                id: id.clone(),
+                title: String::new(),
+                number: 0,
+                verdict: None,
+                attempts: Vec::new(),
+                reason: None,
+                undone: false,
+                regressions: 0,
+                cost_usd: None,
+                tokens: None,
+            });
+        }
+        &mut self.touched[at]
+    }
+
+    fn attempt(&mut self, place: &Place, at: Timestamp) -> &mut AttemptView {
+        let started_ms = self.active.ms();
+        let attempts = &mut self.story_at(&place.story).attempts;
+        let found = attempts.iter().rposition(|attempt| attempt.attempt == place.attempt && attempt.ended.is_none());
+        let index = found.unwrap_or_else(|| {
+            attempts.push(AttemptView {
+                attempt: place.attempt,
+                iteration: 0,
+                started: at,
+                ended: None,
+                started_ms,
+                ended_ms: None,
+                checkpoint: None,
+                red: None,
+                red_runs: Vec::new(),
+                turns: Vec::new(),
+                verifications: Vec::new(),
+                refused: None,
+                rejection: None,
+                reason: None,
+                kept: None,
+                before_rollback: None,
+                commit: None,
+                verdict: None,
+                base: None,
+                files: 0,
+                evidence: None,
+                previous: None,
+                gates: None,
+                noted: false,
+                criteria: Vec::new(),
+                guard: None,
+            });
+            attempts.len() - 1
+        });
+        &mut attempts[index]
+    }
+
+    fn turn(&mut self, place: &Place, at: Timestamp) -> &mut TurnView {
+        if let Some(current) = self.current.as_mut().filter(|current| current.story == place.story) {
+            current.turn = place.turn;
+        }
+        let turns = &mut self.attempt(place, at).turns;
+        let found = turns.iter().rposition(|turn| turn.turn == place.turn);
+        let index = found.unwrap_or_else(|| {
+            turns.push(TurnView {
+                turn: place.turn,
+                started: at,
+                outcome: None,
+                duration_ms: 0,
+                usage: Usage::default(),
+                prompt: None,
+                output: None,
+                leftovers: 0,
+                session: None,
+                claim: None,
+            });
+            turns.len() - 1
+        });
+        &mut turns[index]
+    }
+}
+
+fn add_usage(cost_usd: &mut Option<f64>, tokens: &mut Option<u64>, usage: Usage) {
+    if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
+        *cost_usd = Some(cost_usd.unwrap_or(0.0) + cost);
+    }
+    if let Some(used) = usage.tokens {
+        *tokens = Some(tokens.unwrap_or(0).saturating_add(used));
     }
 }
