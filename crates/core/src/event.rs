@@ -381,7 +381,7 @@ pub enum Event {
         /// Stories whose checks pass on this tree.
         held: u32,
         runs: Vec<CheckRun>,
-        /// Stories that did not fit into the time (`regression.time`).
+        /// Stories that did not fit into the time (`regression.time`), or whose tests cannot be run any more.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         not_checked: Vec<StoryId>,
         /// Verified stories whose checks pass only since later work changed the checks' own files: they are unproven now.

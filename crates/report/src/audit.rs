@@ -231,7 +231,6 @@ fn facts(story: &Audited) -> Vec<String> {
 
 fn facts_of_missing(gone: &Missing) -> Vec<String> {
     let mut facts = vec![format!("commit {}", clean(gone.commit.short())), gone.verdict.words().to_owned()];
-    facts.push(format!("run {}", clean(gone.run.as_str())));
     facts.extend(gone.evidence.as_deref().map(short_digest));
     facts
 }

@@ -205,7 +205,7 @@ fn regression(held: u32, runs: &[CheckRun], not_checked: &[StoryId], dot: &str) 
     }
     if !not_checked.is_empty() {
         let names: Vec<String> = not_checked.iter().map(ToString::to_string).collect();
-        lines.push(Line::top(Mark::Warn, format!("Not checked again, for want of time: {}", files(&names))));
+        lines.push(Line::top(Mark::Warn, format!("Not checked again, for want of time or of tests that run: {}", files(&names))));
     }
     lines
 }

@@ -253,7 +253,8 @@ fn review(out: &mut String, view: &RunView) {
     }
     if !view.not_checked_again.is_empty() {
         let names: Vec<String> = view.not_checked_again.iter().take(LONGEST_LIST).map(|id| code(id.as_str())).collect();
-        points.push(format!("Proven earlier, and not checked again for want of time: {}.", names.join(", ")));
+        points
+            .push(format!("Proven earlier, and not checked again for want of time or of tests that run: {}.", names.join(", ")));
     }
     points.extend(view.undone.iter().map(|what| format!("Undone: {}.", text(what))));
     if points.is_empty() {

@@ -15,6 +15,7 @@ mod regression;
 mod roll_back;
 mod script;
 mod select;
+mod tests_again;
 mod turn;
 mod verify;
 mod wait;

@@ -7,6 +7,7 @@ mod lock;
 mod reader;
 mod session_lock;
 mod stored_run;
+mod tested;
 mod truth;
 
 use std::collections::BTreeSet;
@@ -25,11 +26,12 @@ use crate::regular::read_regular;
 use given::{Given, is_id};
 
 pub use journal::{Journal, JournalError, When};
-pub use known::{owed, proven, tested};
+pub use known::{owed, proven};
 pub use lock::{Holder, LockError, RunLock};
 pub use reader::{JournalReader, read_journal, readable_lines};
 pub use session_lock::SessionLock;
 pub use stored_run::StoredRun;
+pub use tested::tested;
 
 /// All runs of a project.
 #[derive(Debug, Clone)]

@@ -18,6 +18,11 @@ fn an_audit_reads_well_on_a_terminal_in_markdown_and_as_json() {
     assert_eq!(outputs.iter().map(|output| output.code).collect::<Vec<_>>(), [1, 1, 2]);
     let found: Value = serde_json::from_str(&verdone(&sandbox, &["audit", "--json", "--rerun"]).stdout).unwrap();
     schema::assert_valid(&verdone_report::audit_schema(), &found);
+    sandbox.git(["reset", "--quiet", "--hard", "HEAD~1"]);
+    sandbox.git(["commit", "--quiet", "--amend", "-m", "my own words"]);
+    transcript("audit-missing", &sandbox, &[&["audit"], &["audit", "--markdown"]]);
+    let found: Value = serde_json::from_str(&verdone(&sandbox, &["audit", "--json"]).stdout).unwrap();
+    schema::assert_valid(&verdone_report::audit_schema(), &found);
 }
 
 #[test]

@@ -331,6 +331,8 @@ fn a_command_that_is_not_the_projects_own_runs_only_when_the_user_says_so() {
     world.git(&["rm", "-r", "--quiet", "--cached", ".verdone/runs"]);
     std::fs::rename(world.sandbox.path(".verdone/runs"), world.sandbox.path("../tmp/runs")).unwrap();
     refused();
+    std::os::unix::fs::symlink("../../tmp/runs", world.sandbox.path(".verdone/runs")).unwrap();
+    refused();
     audit(&world, &["--rerun", "--yes"], 0);
     assert_eq!(ran(), before + 1);
 }

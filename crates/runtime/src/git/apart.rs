@@ -80,13 +80,11 @@ impl Git {
         Ok(changed.iter().map(|(commit, changes)| (commit.clone(), judged(changes))).collect())
     }
 
-    /// Files below a folder that git tracks, from the folder.
-    pub fn tracked_below(&self, folder: &Path) -> Result<Vec<String>, GitError> {
-        let Some(folder) = self.repo_path(folder) else { return Ok(Vec::new()) };
-        let output = self.plumbing("ls-files").args(["-z", "--full-name", "--", &format!(":(top,literal){folder}")]).run()?;
-        let prefix = format!("{folder}/");
-        let paths = output.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-        Ok(paths.filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned)).collect())
+    /// Whether git tracks a path, or anything below it. Some file systems take no notice of case, so this does not either.
+    pub fn tracks(&self, path: &Path) -> Result<bool, GitError> {
+        let Some(path) = self.repo_path(path) else { return Ok(false) };
+        let spec = format!(":(top,icase,literal){path}");
+        Ok(!self.plumbing("ls-files").args(["-z", "--", &spec]).run()?.is_empty())
     }
 }
 

@@ -2,9 +2,9 @@
 //! its own tree. Both are clean, so that no other file can help.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path};
+use std::path::Path;
 
-use verdone_core::check::{Check, CheckOrigin, CheckRun, Terms, Where};
+use verdone_core::check::{Check, CheckOrigin, CheckRun, Terms};
 use verdone_core::id::Oid;
 use verdone_core::machine::Attempt;
 use verdone_core::proof::inline_tests::{changed_tests, splice};
@@ -20,7 +20,7 @@ use crate::regular::read_regular;
 use crate::site::Site;
 
 /// A test file that is larger is data.
-const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+pub(super) const LARGEST_FILE: u64 = 4 * 1024 * 1024;
 
 /// What came of it.
 pub(super) struct Tested {
@@ -60,25 +60,6 @@ pub(super) fn agent_test(
         }
     };
     Ok(Some(Tested { tests, wrong }))
-}
-
-/// The tests of an earlier attempt as checks on a clean tree of now. Nothing where their files are gone.
-pub(super) fn again(site: &Site, names: &[String]) -> Vec<Check> {
-    let files: Vec<TestFile> = names.iter().filter_map(|name| test_file(&site.root, name)).collect();
-    let clean = &site.config.clean;
-    let terms = Terms { place: Where::Clean, setup: clean.setup.clone(), share: clean.share.clone(), ..Terms::default() };
-    checks(site, &files).into_iter().map(|check| Check { terms: terms.clone(), ..check }).collect()
-}
-
-/// A name from a journal is only a name: it leads nowhere but into the project.
-fn test_file(root: &Path, name: &str) -> Option<TestFile> {
-    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-    let bytes = if inside { read_regular(&root.join(name), LARGEST_FILE).ok()? } else { return None };
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    match role(name, || Some(text.clone())) {
-        Role::Test(runner) => Some(TestFile { path: name.to_owned(), runner, text }),
-        Role::Mixed | Role::Support | Role::Work => None,
-    }
 }
 
 fn compare(
@@ -209,7 +190,7 @@ fn old_text(site: &Site, base: Option<&Oid>, path: &RepoPath) -> Result<Option<S
     Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
+pub(super) fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
     let check = |(name, command)| Check {
         name,
         origin: CheckOrigin::AgentTest,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
+use verdone_core::check::{Check, CheckOutcome, CheckRun};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Input, Phase, RegressionReport, State};
 use verdone_core::plan::Status;
@@ -13,11 +13,12 @@ use verdone_core::update::{Reporter, Update};
 use verdone_core::verdict::StoryVerdict;
 
 use super::doubts::Doubts;
-use super::{RUNNING, StepError, agent_test, io_error};
+use super::tests_again::{TestsAgain, run_again};
+use super::{RUNNING, StepError, io_error};
 use crate::git::{Candidate, PathSet};
 use crate::signal::Stop;
 use crate::site::Site;
-use crate::store::{Store, proven, tested};
+use crate::store::{Store, proven};
 
 /// Stories of earlier runs that are looked at, the last ones of the plan.
 const MOST_EARLIER: usize = 500;
@@ -27,7 +28,7 @@ pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -
         Some(_) => BTreeMap::new(),
         None => proven(&Store::of(&site.root), &site.plan_name()).unwrap_or_default(),
     };
-    let due = due(site, state, &earlier, reporter);
+    let due = due(site, state, &earlier);
     if due.is_empty() {
         return Ok(Input::Regressed(RegressionReport::default()));
     }
@@ -79,7 +80,7 @@ fn commit(site: &Site, candidate: &Candidate, stories: &[StoryId]) -> Option<Oid
 type Due = Vec<(Check, Vec<StoryId>)>;
 
 /// Stories that the plan calls done and that have evidence: of this run, and unless it is about one story, of earlier ones.
-fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryVerdict>, reporter: &mut dyn Reporter) -> Due {
+fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryVerdict>) -> Due {
     let evident = |verdict: Option<&StoryVerdict>| verdict.is_some_and(|verdict| *verdict > StoryVerdict::Unverified);
     let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
     let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
@@ -89,16 +90,9 @@ fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryVerdict>, re
     let before = before.iter().rev().take(MOST_EARLIER).copied();
     let mut due: Due = Vec::new();
     let mut places = BTreeMap::new();
-    let mut tests = None;
+    let mut proofs = TestsAgain::default();
     for story in now.into_iter().chain(before) {
-        let own = match site.own_checks(story) {
-            [] => {
-                let tests = tests.get_or_insert_with(|| tested(&Store::of(&site.root), &site.plan_name()).unwrap_or_default());
-                tests.get(story).map_or_else(Vec::new, |files| tests_of(site, story, files, reporter))
-            }
-            own => own.to_vec(),
-        };
-        for check in own {
+        for check in &proofs.of(site, story) {
             let place = *places.entry(check.command.display()).or_insert_with(|| {
                 due.push((check.clone(), Vec::new()));
                 due.len() - 1
@@ -107,16 +101,6 @@ fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryVerdict>, re
         }
     }
     due
-}
-
-/// Tests that were moved or taken away since say nothing about the story, and that is told.
-fn tests_of(site: &Site, story: &StoryId, files: &[String], reporter: &mut dyn Reporter) -> Vec<Check> {
-    let checks = agent_test::again(site, files);
-    if checks.is_empty() {
-        let text = format!("{story} is not checked again: the tests that proved it are gone ({})", files.join(", "));
-        reporter.report(Update::Notice { text: &text });
-    }
-    checks
 }
 
 fn look(
@@ -129,7 +113,7 @@ fn look(
     let (begun, time) = (site.clock.elapsed(), site.config.regression.time.limit());
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
-    let (mut skipped, mut unknown) = (BTreeSet::new(), BTreeSet::new());
+    let mut skipped = BTreeSet::new();
     let left = |site: &Site| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
         // Green on this very tree, a moment ago in this run.
@@ -139,24 +123,14 @@ fn look(
         }
         let left_now = left(site);
         let (bounded, cut) = within(check, left_now);
-        let clean = (check.origin == CheckOrigin::AgentTest).then_some(tree);
         let run = match left_now {
             Some(Duration::ZERO) => None,
-            Some(_) | None => site.run_checks_on(clean, &[bounded], reporter).map_err(io_error(RUNNING))?.pop(),
+            Some(_) | None => run_again(site, tree, bounded, reporter).map_err(io_error(RUNNING))?,
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());
             continue;
         };
-        // Tests that cannot be run in a clean tree any more are no sign of broken work.
-        if run.origin == CheckOrigin::AgentTest && matches!(run.outcome, CheckOutcome::Unknown { .. }) {
-            let names: Vec<&str> = stories.iter().map(StoryId::as_str).collect();
-            let text = format!("{} could not be checked again: {} {}", names.join(", "), run.name, run.outcome.words());
-            reporter.report(Update::Notice { text: &text });
-            unknown.extend(stories);
-            report.runs.push(run);
-            continue;
-        }
         let interrupted = run.outcome == CheckOutcome::Interrupted;
         if run.outcome.passed() {
             doubts.look(site, check, stories, &left, reporter)?;
@@ -175,7 +149,7 @@ fn look(
     skipped.extend(doubts.not_looked_at);
     let in_doubt = |story: &StoryId| report.doubted.iter().any(|doubted| doubted.story == *story);
     let holds =
-        |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story) && !unknown.contains(story) && !in_doubt(story);
+        |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story) && !in_doubt(story);
     report.held = all.iter().filter(|story| holds(story)).count() as u32;
     report.not_checked = skipped.into_iter().filter(|story| !broken.contains_key(story)).collect();
     report.broken = broken.into_iter().collect();

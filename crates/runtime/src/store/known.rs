@@ -11,9 +11,6 @@ use verdone_core::verdict::StoryVerdict;
 use super::{JournalError, JournalReader, Store};
 use crate::git::Git;
 
-/// What a verification with tests of the attempt has in its line.
-const AGENT_TEST: &[u8] = b"\"agent_test\":{";
-
 /// The runs that could not put the user's changes back, and what brings each of them back by hand. Told until the run's ref is gone.
 pub fn owed(git: &Git, store: &Store) -> Result<Vec<(RunId, String)>, JournalError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })?;
@@ -71,42 +68,6 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
         }
     }
     Ok(proven)
-}
-
-/// The tests that proved stories of a plan that have no check of their own, as the journals name them: the last ones of each.
-pub fn tested(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, Vec<String>>, JournalError> {
-    let mut tested = BTreeMap::new();
-    for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
-        let mut of_plan = false;
-        let mut seen = BTreeMap::new();
-        let mut reader = JournalReader::open(&store.run(id).journal())?;
-        while let Some(line) = reader.line()? {
-            let wanted = match kind(line) {
-                Some(b"verified") => line.windows(AGENT_TEST.len()).any(|part| part == AGENT_TEST),
-                Some(b"committed" | b"run_started") | None => true,
-                Some(_) => false,
-            };
-            if !wanted {
-                continue;
-            }
-            let event = match reader.event() {
-                Ok(Some(recorded)) => recorded.event,
-                Ok(None) => break,
-                Err(JournalError::Broken { .. }) => continue,
-                Err(error @ (JournalError::Io { .. } | JournalError::Newer { .. })) => return Err(error),
-            };
-            if let Event::RunStarted { plan: of, .. } = &event {
-                of_plan |= of == plan;
-            } else if let Event::Verified { place, agent_test: Some(tests), .. } = event {
-                seen.insert(place.story, Some(tests.files).filter(|_| of_plan && tests.unproven.is_none()));
-            } else if let Event::Committed { place, .. } = event
-                && let Some(Some(files)) = seen.remove(&place.story)
-            {
-                tested.insert(place.story, files);
-            }
-        }
-    }
-    Ok(tested)
 }
 
 fn keep_best(known: &mut BTreeMap<StoryId, StoryVerdict>, story: StoryId, verdict: StoryVerdict) {

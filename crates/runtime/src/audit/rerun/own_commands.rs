@@ -1,6 +1,8 @@
 //! The commands that runs of here ran when they verified a story: from the user's plan, settings or command line, frozen by the run.
 
 use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
 
 use verdone_core::check::{CheckRun, CommandSpec};
 use verdone_core::event::Event;
@@ -12,17 +14,22 @@ use crate::store::{JournalReader, Store, StoredRun};
 /// What stands where a secret was: such a command is not the one that ran.
 const REDACTED: &str = "[redacted:";
 
-/// Journals are never committed; one that git tracks came from somebody else. What cannot be read allows nothing.
+/// What cannot be read allows nothing.
 pub(super) fn own_commands(git: &Git, store: &Store) -> HashSet<CommandSpec> {
-    let Ok(tracked) = git.tracked_below(store.path()) else { return HashSet::new() };
-    let is_tracked = |id: &str| tracked.iter().any(|path| path.split('/').next() == Some(id));
-    let ours = store.ids().unwrap_or_default().into_iter().filter(|id| !is_tracked(id.as_str()));
     let mut commands = HashSet::new();
-    for stored in ours.map(|id| store.run(id)) {
-        read(&stored, &mut commands);
+    if are_of_here(git, store.path()) {
+        for stored in store.ids().unwrap_or_default().into_iter().map(|id| store.run(id)) {
+            read(&stored, &mut commands);
+        }
     }
     commands.retain(|command| !command.display().contains(REDACTED));
     commands
+}
+
+/// Journals are never committed: those that git tracks, or that lie behind a link, came with the repository.
+fn are_of_here(git: &Git, runs: &Path) -> bool {
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    is_folder(runs) && runs.parent().is_some_and(is_folder) && matches!(git.tracks(runs), Ok(false))
 }
 
 fn read(stored: &StoredRun, commands: &mut HashSet<CommandSpec>) {
