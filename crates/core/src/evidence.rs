@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, TestCount};
+use crate::done::JudgeRecord;
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
@@ -49,6 +50,9 @@ pub struct Evidence {
     /// What looked like tampering between checkpoint and claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<NotedAlarm>,
+    /// What a second agent said that was asked to refute it, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeRecord>,
     /// The acceptance criteria, each with what proved it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<ProvenCriterion>,
@@ -156,6 +160,10 @@ impl Evidence {
             cost_usd: attempt.cost_usd.map(to_the_millionth),
             sessions: attempt.sessions.clone(),
             alarms: attempt.alarms.iter().map(NotedAlarm::from).collect(),
+            judge: attempt.judge.clone().map(|mut judge| {
+                judge.usage.cost_usd = judge.usage.cost_usd.filter(|cost| cost.is_finite()).map(to_the_millionth);
+                judge
+            }),
             criteria: attempt.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
@@ -306,6 +314,7 @@ pub(crate) mod tests {
             cost_usd: None,
             sessions: Vec::new(),
             alarms: Vec::new(),
+            judge: None,
             criteria: Vec::new(),
             gates: Some("sha256:gates".to_owned()),
             previous: None,

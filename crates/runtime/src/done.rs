@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
-use verdone_core::done::{DoneReport, Facts, GateFact, GitFact, Lessons, Memory, PlanFact, RalphState, judge, open_questions};
+use verdone_core::done::{
+    DoneReport, Facts, GateFact, GitFact, JudgeRecord, Lessons, Memory, PlanFact, RalphState, judge, open_questions,
+};
 use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
 use verdone_core::id::StoryId;
@@ -45,6 +47,8 @@ pub enum DoneError {
     Approval(#[from] ApprovalError),
     #[error("the records of the session cannot be read: {0}")]
     Session(io::Error),
+    #[error("there is no place for the secret that answers are sealed with")]
+    NoSecret,
 }
 
 /// Which session is asked about, and what is known already.
@@ -80,6 +84,8 @@ pub struct Seen {
     pub changed: Vec<String>,
     /// Where the session began.
     pub base: Option<String>,
+    /// The last question to a judge, whether it still counts or not.
+    pub judge: Option<JudgeRecord>,
 }
 
 /// The report of a session that the user started. Runs no check: gates that nobody ran on this tree are unknown.
@@ -148,7 +154,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         tasks: records.open_tasks().into_iter().chain(other.tasks).collect(),
         state_files: other.files,
     };
-    Ok(Seen { facts, story, changed, base })
+    Ok(Seen { facts, story, changed, base, judge: kept.record })
 }
 
 /// What a verification says about each stage that has gates.

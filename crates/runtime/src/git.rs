@@ -20,6 +20,7 @@ mod compare;
 mod content;
 mod create;
 mod derived;
+mod diff_text;
 mod error;
 mod files;
 mod filter;

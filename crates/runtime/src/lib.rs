@@ -23,6 +23,7 @@ pub mod judge;
 pub mod keep;
 pub mod land;
 pub mod lifecycle;
+mod looking;
 mod matching;
 pub mod output;
 mod pipes;

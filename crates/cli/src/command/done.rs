@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use verdone_core::done::{Standing, complexity, judge};
-use verdone_report::done_page;
+use verdone_report::{cost, done_page};
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::done::{Ask, DoneError, ask, look, project};
 use verdone_runtime::ralph_state;
@@ -29,6 +29,10 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
         ask(&about, &Signals::install()?)?;
     }
     let seen = look(&about)?;
+    if let Some(judge) = seen.judge.as_ref().filter(|_| args.ask) {
+        let spent = judge.usage.cost_usd.map(|usd| format!(" ({})", cost(usd))).unwrap_or_default();
+        say(&printable(&format!("note: the judge, {}, {}{spent}\n", judge.agent, judge.words())));
+    }
     let report = judge(&config.done, &seen.facts);
     let complexity = complexity(&config.done, &seen.facts).value;
     let task = seen.story.as_ref().map_or("", |story| &story.title);
@@ -43,6 +47,7 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
             "profile": config.done.profile,
             "complexity": complexity,
             "standing": report.standing(),
+            "judge": seen.judge,
             "conditions": report.conditions,
         }))?;
     } else {
@@ -72,6 +77,9 @@ impl From<DoneError> for CliError {
             DoneError::Project(error) => error.into(),
             DoneError::Approval(error) => error.into(),
             DoneError::Session(_) => Self::error(error.to_string()),
+            DoneError::NoSecret => {
+                Self::error(error.to_string()).hint("set XDG_STATE_HOME, or HOME, to a folder outside of the work tree")
+            }
         }
     }
 }

@@ -202,6 +202,7 @@ impl World {
             tree,
             changed,
             agent_test: self.agent_test(),
+            judge: None,
             criteria: Vec::new(),
             runs: self.runs(),
             reason: None,
@@ -486,6 +487,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             refs_moved: Vec::new(),
             alarms: Vec::new(),
             agent_test: None,
+            judge: None,
             criteria: Vec::new(),
         })
     };
@@ -608,6 +610,7 @@ fn after_alarms(severities: &[Severity], settings: TamperSettings) -> Decision {
         refs_moved: Vec::new(),
         alarms: severities.iter().map(alarm).collect(),
         agent_test: None,
+        judge: None,
         criteria: Vec::new(),
     };
     decide(&state, &rules, Duration::ZERO, &Input::Verified(verification))

@@ -55,6 +55,7 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
         refs_moved: Vec::new(),
         alarms: Vec::new(),
         agent_test: None,
+        judge: None,
     }
 }
 

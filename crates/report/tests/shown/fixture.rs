@@ -171,6 +171,7 @@ impl Journal {
                 refs_moved: Vec::new(),
                 alarms: Vec::new(),
                 agent_test: None,
+                judge: None,
             },
         )
     }
@@ -297,6 +298,7 @@ pub(crate) fn whole_run() -> Journal {
                 expected: false,
             }],
             agent_test: None,
+            judge: None,
         },
     );
     j.committed('4', StoryVerdict::Unproven);

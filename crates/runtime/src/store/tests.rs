@@ -80,6 +80,7 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
             refs_moved: Vec::new(),
             alarms: Vec::new(),
             agent_test: None,
+            judge: None,
         },
         Event::CommitStarted {
             place: place.clone(),

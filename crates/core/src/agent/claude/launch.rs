@@ -106,6 +106,8 @@ pub struct Launch<'a> {
     pub hook_program: &'a str,
     /// What is left of the run's budget, if it has one.
     pub budget_usd: Option<f64>,
+    /// What the answer has to look like, as a JSON schema.
+    pub schema: Option<&'a str>,
 }
 
 /// What to start, and how its environment differs from ours.
@@ -136,6 +138,10 @@ pub fn command_line(launch: &Launch<'_>) -> CommandLine {
         add(&["--max-budget-usd", &dollars(rest)]);
     }
     argv.extend(config.args.iter().cloned());
+    // The last one counts, whatever the user's own arguments say.
+    if let Some(schema) = launch.schema {
+        argv.extend(["--json-schema".to_owned(), schema.to_owned()]);
+    }
     CommandLine { argv, set: variables(config), unset: SCRUBBED.to_vec() }
 }
 

@@ -6,7 +6,7 @@ fn session() -> Uuid {
 
 fn launch(config: &ClaudeAgent, hooks: Hooks) -> Launch<'_> {
     let start = Start::Fresh { session: session() };
-    Launch { config, hooks, start, hook_program: "/opt/my tools/verdone", budget_usd: None }
+    Launch { config, hooks, start, hook_program: "/opt/my tools/verdone", budget_usd: None, schema: None }
 }
 
 fn after<'a>(line: &'a CommandLine, option: &str) -> Option<&'a str> {
