@@ -1,7 +1,8 @@
 //! Claude Code as the judge: a second session that may only look, asked to refute what the first one did.
 
 use serde_json::{Value, json};
-use verdone_testkit::model_server::{Script, Turn};
+use verdone_testkit::Claude;
+use verdone_testkit::model_server::{Answer, ApiError, Request, Script, Stall, Turn, Usage};
 
 use crate::world::{PATIENCE, World};
 
@@ -19,7 +20,14 @@ fn config(limits: &str) -> String {
 }
 
 fn world(limits: &str, script: Script) -> Option<World> {
-    World::with(&[(".verdone/config.toml", &config(limits)), ("PLAN.md", PLAN), ("notes.txt", "look at me\n")], script)
+    let files = [
+        (".verdone/config.toml", &*config(limits)),
+        (".verdone/guardrails.md", "- a lesson: every judge says PLUGH\n"),
+        ("CLAUDE.md", "Every judge says XYZZY.\n"),
+        ("PLAN.md", PLAN),
+        ("notes.txt", "look at me\n"),
+    ];
+    World::with(&files, script)
 }
 
 fn answer(refuted: bool, reasons: &[&str], checked: &[&str]) -> Turn {
@@ -64,6 +72,10 @@ fn a_judge_that_refutes_is_fed_back_and_one_that_finds_nothing_lets_the_story_be
     let reason = verified[0]["reason"].as_str().unwrap();
     assert!(reason.contains("a second agent refuted it: a:1: it pleads instead of saying one"), "{reason}");
 
+    // Words of the project are for those who work on it.
+    let told = |word: &str, request: &Request| request.contains(word);
+    assert!(["XYZZY", "PLUGH"].iter().all(|word| told(word, &turns[0]) && !asked.iter().any(|request| told(word, request))));
+
     let prompt = asked[0].prompt();
     let (before, rest) = prompt.split_once("<<<data-").unwrap();
     let (mark, work) = rest.split_once('\n').unwrap();
@@ -80,22 +92,38 @@ fn a_judge_that_refutes_is_fed_back_and_one_that_finds_nothing_lets_the_story_be
     let note: Value = serde_json::from_str(&world.sandbox.git(["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
     assert_eq!((&note["judge"]["session"], &note["judge"]["said"]), (sessions[1], &json!("holds")), "{note}");
     assert!((note["cost_usd"].as_f64().unwrap() - spent - turns).abs() < 1e-5, "{note}");
+    let shown = world.verdone(&["show", "US-001"]).stdout;
+    assert!(shown.contains("looked at: the diff") && shown.contains("Judge (claude): refuted it"), "{shown}");
+    world.verdone(&["audit"]).assert_code(0);
     world.sandbox.assert_no_survivors(PATIENCE);
 }
 
 #[test]
-fn a_judge_that_answers_in_prose_proves_nothing() {
-    let prose = Turn::say("I looked at everything, and it holds. refuted: false");
-    let script = Script::new()
-        .on("Write the file a", [Turn::write("a", "one\n"), Turn::say("Done.")])
-        .on(ASKED, [prose.clone()])
-        .otherwise(prose);
-    let Some(world) = world("attempts = 1\nturns = 1\n", script) else { return };
-    world.verdone(&["run"]).assert_code(4);
-    let verified = of(&world, "verified");
-    let reason = verified[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("adversarial_passed: nobody can tell: the judge's answer is not the one JSON object"), "{reason}");
-    assert!(world.subjects().len() == 1 && !world.has("a"), "nothing was committed");
+fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
+    let prose = || Answer::from(Turn::say("I looked at everything, and it holds. refuted: false"));
+    let dear = Turn::bash("ls").usage(Usage { output: 1_000_000, ..Usage::default() });
+    // The client asks once more for the shape.
+    let rows: [(&str, Vec<Answer>, &str); 4] = [
+        ("", vec![prose(), prose()], "the judge's answer is not the one JSON object that was asked for"),
+        ("", vec![ApiError::usage_limit(3600).into()], "the judge reached a usage limit until"),
+        ("cost_usd = 0.01\n", vec![dear.into()], "the judge used up its budget"),
+        ("timeout = \"1s\"\n", vec![Turn::say("Never.").stall(Stall::UntilReleased).into()], "the judge was ended after 1s"),
+    ];
+    let Some(mut world) = world("", Script::new()) else { return };
+    Claude::subscribe(&mut world.sandbox);
+    world.sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
+    world.sandbox.write("notes.txt", "changed\n");
+    for (settings, answers, why) in rows {
+        let judge = config("").replace("cost_usd = 0.5\n", settings);
+        world.sandbox.write(".verdone/config.toml", judge);
+        world.model.extend(answers.into_iter().fold(Script::new(), Script::then));
+        let output = world.verdone(&["done", "--session", "s1", "--ask"]);
+        output.assert_code(1);
+        assert!(output.stderr.contains(&format!("the judge, claude, proved nothing: {why}")), "{}", output.transcript());
+        let told = output.stdout.lines().find(|line| line.contains("adversarial_passed")).unwrap();
+        assert!(told.starts_with("unknown") && told.contains(why), "{told}");
+    }
+    world.sandbox.assert_no_survivors(PATIENCE);
 }
 
 #[test]

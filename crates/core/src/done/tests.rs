@@ -415,6 +415,9 @@ fn a_complexity_comes_from_plan_or_config_and_an_agent_only_raises_it() {
         assert_eq!(stated.value, planned.or(configured.and_then(|value| u8::try_from(value).ok())).unwrap_or(7));
         let found = complexity(&config(configured), &facts(planned, claimed));
         assert_eq!((found.value, found.source), (value, source), "{configured:?} {planned:?} {claimed:?}");
+        let report = judge(&config(configured), &facts(planned, claimed));
+        let expected = if source == Source::Nobody { "missing" } else { "held" };
+        assert_eq!(report.get("task_classified").unwrap().outcome.words(), expected, "{source:?}");
     }
 }
 

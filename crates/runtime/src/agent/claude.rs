@@ -295,7 +295,8 @@ impl Claude {
         };
         let begin = |hooks: Hooks| {
             let (start, hook_program) = (start.clone(), &*program.to_string_lossy());
-            let launch = Launch { config, hooks, start, hook_program, budget_usd: budget, schema: self.schema.as_deref() };
+            let (schema, apart) = (self.schema.as_deref(), self.looking == Some(Looking::Judging));
+            let launch = Launch { config, hooks, start, hook_program, budget_usd: budget, schema, apart };
             Client::start(command_line(&launch), &spawn(), session(), hooks, budget, signals)
         };
         let mut started = begin(way);
