@@ -9,16 +9,20 @@ mod condition;
 mod facts;
 mod judge;
 mod question;
+mod record;
 mod report;
 mod settings;
+mod who;
 
-pub use answer::{Answer, judge_answer};
+pub use answer::{Answer, answer_schema, judge_answer, only_answer};
 pub use condition::{Condition, Prover};
 pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, Memory, PlanFact, StateFile};
 pub use judge::{Complexity, Source, complexity, judge, out_of_reach, stated_complexity};
 pub use question::open_questions;
+pub use record::JudgeRecord;
 pub use report::{DoneReport, Judged, Outcome, Standing};
-pub use settings::{CiSettings, DoneSettings, JudgeSettings, OwnCondition, Profile, RalphState};
+pub use settings::{CiSettings, DoneSettings, JudgeAgent, JudgeSettings, OwnCondition, Profile, RalphState};
+pub use who::Judge;
 
 /// The largest complexity of a task, and what an unknown one counts as: care is the default.
 pub const MOST_COMPLEX: u8 = 10;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::control::Request;
+use crate::done::JudgeRecord;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Meaning, Script, ScriptExit};
@@ -291,6 +292,9 @@ pub enum Event {
         /// The story's own checks as they were, where the attempt changed files that decide them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_before: Option<Box<AsBefore>>,
+        /// What a second agent said that was asked to refute the work, where one was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judge: Option<Box<JudgeRecord>>,
     },
     /// The story's commit is about to be made of exactly this tree.
     CommitStarted {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, TestCount};
+use crate::done::JudgeRecord;
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
@@ -52,6 +53,9 @@ pub struct Evidence {
     /// The story's own checks as they were before the work, where the attempt changed files that decide them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_before: Option<NotedAsBefore>,
+    /// What a second agent said that was asked to refute it, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeRecord>,
     /// The acceptance criteria, each with what proved it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<ProvenCriterion>,
@@ -208,6 +212,10 @@ impl Evidence {
             sessions: attempt.sessions.clone(),
             alarms: attempt.alarms.iter().map(NotedAlarm::from).collect(),
             as_before: attempt.as_before.as_ref().map(NotedAsBefore::from),
+            judge: attempt.judge.clone().map(|mut judge| {
+                judge.usage.cost_usd = judge.usage.cost_usd.filter(|cost| cost.is_finite()).map(to_the_millionth);
+                judge
+            }),
             criteria: attempt.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
@@ -244,6 +252,7 @@ impl Evidence {
             sessions: vec![session.clone()],
             alarms: Vec::new(),
             as_before: None,
+            judge: None,
             criteria: told.criteria,
             gates: Some(told.gates),
             previous: told.previous,
@@ -400,6 +409,7 @@ pub(crate) mod tests {
             sessions: Vec::new(),
             alarms: Vec::new(),
             as_before: None,
+            judge: None,
             criteria: Vec::new(),
             gates: Some("sha256:gates".to_owned()),
             previous: None,

@@ -17,6 +17,7 @@ use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::config::{FailBehavior, Limits, Regression};
 use crate::control::Request;
+use crate::done::JudgeRecord;
 use crate::event::{Checkpoint, Event, Place, Rejection, TurnTests, VerifyOutcome};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
@@ -118,6 +119,8 @@ pub struct Attempt {
     pub agent_test: Option<AgentTest>,
     /// The story's own checks as they were, at the verification that passed.
     pub as_before: Option<AsBefore>,
+    /// What a judge said at the verification that passed.
+    pub judge: Option<JudgeRecord>,
     /// Each criterion of the story with what proved it.
     pub criteria: Vec<ProvenCriterion>,
     /// Active time when the iteration began.
@@ -136,7 +139,7 @@ pub struct Attempt {
     pub refused: Option<Oid>,
     /// The agent's last words in the last turn, for the evidence alone.
     pub claim: Option<String>,
-    /// What its turns cost, where the agent says so, and the sessions that they went into.
+    /// What its turns and its judge cost, where the agent says so, and the sessions that they went into.
     pub cost_usd: Option<f64>,
     pub sessions: Vec<String>,
     /// Digests that the evidence of its commit names: of the gates, and of the evidence before it.
@@ -394,6 +397,7 @@ pub struct Verification {
     /// The story's own checks as they were, where the attempt changed what decides them.
     pub as_before: Option<AsBefore>,
     pub criteria: Vec<ProvenCriterion>,
+    pub judge: Option<JudgeRecord>,
 }
 
 /// What checking proven stories once more showed.

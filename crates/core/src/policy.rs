@@ -35,7 +35,7 @@ pub use config::{
 pub use evaluate::{evaluate, evaluate_prompt};
 pub use example::{ExampleProblem, check_examples};
 pub(crate) use glob::fits;
-pub use looking::{LOOK_ONLY, look_only};
+pub use looking::{Looking, look_only};
 pub use matcher::{Certainty, CommandPattern, Matcher, file_fits};
 pub use path::{Place, normalise, pattern_takes};
 pub use plan_text::{PlanFile, Protected, ProtectedRange};

@@ -2,6 +2,8 @@
 //!
 //! Plan text and check output are data here: they are put in as they are, never rendered as templates themselves.
 
+mod refute;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
@@ -9,6 +11,8 @@ use serde::Serialize;
 
 use crate::machine::Feedback;
 use crate::plan::Story;
+
+pub use refute::Refute;
 
 pub const BUILDING: &str = include_str!("../prompts/building.md");
 pub const PLANNING: &str = include_str!("../prompts/planning.md");
@@ -148,33 +152,6 @@ fn items(all: &[String]) -> Vec<String> {
 /// The prompt that asks for a plan.
 pub fn planning(name: &str, template: &str, request: &str, guardrails: &str) -> Result<String, PromptError> {
     render(name, template, minijinja::context! { request => request.trim(), guardrails => guardrails.trim() })
-}
-
-/// What a judge is asked to refute.
-#[derive(Debug, Clone, Default)]
-pub struct Refute<'a> {
-    pub title: &'a str,
-    pub body: &'a str,
-    pub criteria: Vec<&'a str>,
-    /// The commit that the work began at.
-    pub base: &'a str,
-    pub changed: &'a [String],
-    pub checks: &'a [String],
-}
-
-impl Refute<'_> {
-    /// Renders it with this template; `name` is for error messages.
-    pub fn render(&self, name: &str, template: &str) -> Result<String, PromptError> {
-        let words = minijinja::context! {
-            title => self.title,
-            body => keep_start(self.body.trim(), CONTEXT_BYTES),
-            criteria => self.criteria.iter().map(ToString::to_string).collect::<Vec<String>>(),
-            base => self.base,
-            changed => items(self.changed),
-            checks => items(self.checks),
-        };
-        render(name, template, words)
-    }
 }
 
 fn render(name: &str, template: &str, words: minijinja::Value) -> Result<String, PromptError> {

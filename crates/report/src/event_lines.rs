@@ -3,6 +3,7 @@
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::control::Request;
+use verdone_core::done::{JudgeFact, JudgeRecord};
 use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
 use verdone_core::id::{StoryId, encode_component};
@@ -243,6 +244,19 @@ pub(crate) fn as_before(seen: &AsBefore) -> (Mark, String) {
     }
 }
 
+/// Who was asked to refute the work, and what came of it. What was found stands in the reason of the verification.
+pub(crate) fn judged(judge: &JudgeRecord, dot: &str) -> (Mark, String) {
+    let (mark, what) = match &judge.said {
+        JudgeFact::Holds => (Mark::Good, "found nothing against it"),
+        JudgeFact::Refuted { .. } => (Mark::Bad, "refuted it"),
+        JudgeFact::Unknown { .. } | JudgeFact::Off => (Mark::Unproven, "proved nothing"),
+    };
+    let took = (judge.duration_ms > 0).then(|| duration(judge.duration_ms));
+    let used = usage(judge.usage.cost_usd, judge.usage.tokens);
+    let said = format!("Judge ({}): {what}", clean(&judge.agent));
+    (mark, [Some(said), took, used].into_iter().flatten().collect::<Vec<_>>().join(dot))
+}
+
 pub(crate) const UNDO_TAKEN_BACK: &str = "An undo was interrupted; the work tree is as it was before it";
 
 /// Why the user's changes are not in the work tree.
@@ -390,6 +404,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         alarms,
         agent_test: tests,
         as_before: before,
+        judge,
         ..
     } = event
     else {
@@ -412,6 +427,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
     lines.extend(alarm_lines(alarms));
     lines.extend(tests.as_deref().map(agent_test).map(|(mark, text)| Line::under(mark, text)));
     lines.extend(before.as_deref().map(as_before).map(|(mark, text)| Line::under(mark, text)));
+    lines.extend(judge.as_deref().map(|judge| judged(judge, dot)).map(|(mark, text)| Line::under(mark, text)));
     let why = reason.as_deref().unwrap_or_default();
     let claimed = view
         .story(&place.story)

@@ -7,7 +7,7 @@ use verdone_core::id::StoryId;
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
 
-use crate::event_lines::{agent_test, as_before, name, not_put_back};
+use crate::event_lines::{agent_test, as_before, judged, name, not_put_back};
 use crate::guard::guard_told;
 use crate::style::Tone;
 use crate::summary::{aside, cost_per_verified, false_claims, flaky, tally, work};
@@ -167,6 +167,9 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     }
     if let Some(before) = attempt.verifications.last().and_then(|seen| seen.as_before.as_ref()) {
         put!(out, "  - {}\n", text(&as_before(before).1));
+    }
+    if let Some(judge) = attempt.verifications.last().and_then(|seen| seen.judge.as_ref()) {
+        put!(out, "  - {}\n", text(&judged(judge, ", ").1));
     }
     for each in attempt.criteria.iter().take(LONGEST_LIST) {
         let prover =

@@ -2,12 +2,13 @@
 
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
+use verdone_core::done::JudgeRecord;
 use verdone_core::id::StoryId;
 use verdone_core::proof::ProvenCriterion;
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
-use crate::event_lines::{agent_test, as_before, files, name};
+use crate::event_lines::{agent_test, as_before, files, judged, name};
 use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
@@ -144,6 +145,23 @@ impl Page<'_> {
         self.note(0, "The guards of the run are not in it; verdone install puts them into your own sessions.");
     }
 
+    fn judge(&mut self, judge: &JudgeRecord) {
+        let (mark, said) = judged(judge, self.style.dot());
+        self.put(4, Some(mark), Tone::Plain, &said);
+        if let Some(session) = &judge.session {
+            self.note(6, &format!("session {}", clean(session)));
+        }
+        if judge.denied > 0 {
+            self.note(
+                6,
+                &format!("{} that would have done more than look", plural(judge.denied as usize, "denied call", "denied calls")),
+            );
+        }
+        for looked in &judge.checked {
+            self.note(6, &format!("looked at: {}", clean(looked)));
+        }
+    }
+
     fn verification(&mut self, seen: &VerificationView) {
         let claim = if seen.false_claim { ", though claimed done" } else { "" };
         let what = because(outcome(&seen.outcome), seen.reason.as_deref().unwrap_or_default());
@@ -172,6 +190,9 @@ impl Page<'_> {
                 self.note(4, "as it was before the work:");
                 self.runs(&before.runs);
             }
+        }
+        if let Some(judge) = &seen.judge {
+            self.judge(judge);
         }
         if !seen.restored.is_empty() {
             self.note(4, &format!("put back: {}", files(&seen.restored)));

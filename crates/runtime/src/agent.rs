@@ -60,6 +60,8 @@ pub struct TurnResult {
     pub leftovers: u32,
     /// The redacted output, capped. Hostile: not made safe for a terminal.
     pub said: String,
+    /// The answer as JSON, redacted, where one in a given shape was asked for and given. Hostile too.
+    pub structured: Option<String>,
     /// Its last words, redacted. Hostile too.
     pub claim: String,
     pub session: Option<SessionUse>,
@@ -78,6 +80,7 @@ impl TurnResult {
             output_file: None,
             leftovers: 0,
             said: String::new(),
+            structured: None,
             claim: String::new(),
             session: None,
             allowance: None,

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
-    DoneReport, Facts, GateFact, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, judge, open_questions,
+    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, judge, open_questions,
 };
 use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
@@ -56,6 +56,8 @@ pub enum DoneError {
     Session(io::Error),
     #[error("{plan} has no story {:?}", story.as_str())]
     NoStory { story: StoryId, plan: String, known: Vec<String> },
+    #[error("there is no place for the secret that answers are sealed with")]
+    NoSecret,
 }
 
 /// Which session is asked about, and what is known already.
@@ -93,6 +95,8 @@ pub struct Seen {
     pub changed: Vec<String>,
     /// Where the session began.
     pub base: Option<String>,
+    /// The last question to a judge, whether it still counts or not.
+    pub judge: Option<JudgeRecord>,
 }
 
 /// The report of a session that the user started. Runs no check: gates that nobody ran on this tree are unknown.
@@ -170,7 +174,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         tasks: records.open_tasks().into_iter().chain(other.tasks).collect(),
         state_files: other.files,
     };
-    Ok(Seen { facts, story, changed, base })
+    Ok(Seen { facts, story, changed, base, judge: kept.record })
 }
 
 /// Makes what a report tells to do ready to be typed: which command shows that a check is mended, and which session a claim is for where

@@ -20,6 +20,7 @@ mod commit;
 mod compare;
 mod create;
 mod derived;
+mod diff_text;
 mod earlier;
 mod error;
 mod files;

@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use verdone_core::hook::{HookEvent, HookInput, Response, Role, event_in};
-use verdone_core::policy::{Mode, look_only};
+use verdone_core::policy::{Looking, Mode, look_only};
 
 use crate::fault;
 use crate::process::RUN_VARIABLE;
@@ -44,8 +44,8 @@ pub(crate) use story::tell;
 pub const ARGUMENT: &str = "hook";
 /// The hook of a session that nobody watches. Without it, a hook is the user's own, and silent beside a run.
 const RUN: &str = "--run";
-/// Set for the client that makes a plan: its hooks let it look and nothing else.
-pub(crate) const PLANNING: &str = "VERDONE_PLANNING";
+/// Set for a client that may only look, with what it looks for: its hooks let it do nothing else.
+pub(crate) const LOOKING: &str = "VERDONE_LOOKING";
 /// What tests put into [`fault::VARIABLE`] to see that a panic denies.
 const PANIC: &str = "hook-panic";
 
@@ -138,8 +138,8 @@ fn judge(
     assert!(!panics, "asked for by a test");
     let settings = settings?;
     let mut rules = settings.rules();
-    if mode == Mode::Run && std::env::var_os(PLANNING).is_some() {
-        rules.insert(0, look_only());
+    if let Some(name) = std::env::var_os(LOOKING).filter(|_| mode == Mode::Run) {
+        rules.insert(0, look_only(Looking::of(&name.to_string_lossy())));
     }
     let story = StoryFile::of(&home.root, mode);
     // What comes of a tool is counted for the turn; for everything else the story need not be read.

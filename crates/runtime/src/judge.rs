@@ -1,21 +1,26 @@
 //! Provers that have to be asked: a second agent that tries to refute the work, and a command that knows what CI said.
 //!
-//! Each is a child with a deadline; what it says is data, and what cannot be understood is unknown. The judge gets a fresh context
-//! and no leave to change anything: who asks it looks at the files afterwards.
+//! Each is a child with a deadline; what it says is data, and what cannot be understood is unknown. The judge is a command, or Claude
+//! Code in a session of its own that may only look. It gets a fresh context and no leave to change anything: who asks it looks at the
+//! files afterwards.
 
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use verdone_core::agent::{PromptVia, TurnOutcome};
 use verdone_core::check::CommandSpec;
-use verdone_core::config::Config;
-use verdone_core::done::{CiFact, CiSettings, JudgeFact, judge_answer};
-use verdone_core::id::Oid;
+use verdone_core::config::{Config, Limits};
+use verdone_core::done::{Answer, CiFact, CiSettings, Judge, JudgeRecord, answer_schema, judge_answer, only_answer};
+use verdone_core::event::Place;
+use verdone_core::id::{Oid, RunId};
+use verdone_core::policy::Looking;
 use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
 
-use crate::agent::start_command;
+use crate::agent::{TurnRequest, start_command};
+use crate::looking::{LookError, Looked, Question};
 use crate::output::create_fresh;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, Stdin};
 use crate::signal::Signals;
@@ -36,54 +41,149 @@ pub struct Court<'a> {
     pub dir: &'a Path,
     pub env: EnvPlan,
     pub redactor: &'a Redactor,
-    pub grace: Duration,
+    /// The longest turn is the longest answer.
+    pub limits: &'a Limits,
+    /// What a client needs beyond that; without it, none is asked.
+    pub seat: Option<Seat<'a>>,
 }
 
-/// Asks a second agent to refute the work.
+/// The run that a client is asked for.
+#[derive(Debug)]
+pub struct Seat<'a> {
+    pub run: &'a RunId,
+    pub run_dir: &'a Path,
+    /// Of the work tree.
+    pub top: &'a Path,
+    pub plan: &'a Path,
+    pub place: &'a Place,
+    /// What is left to spend, where there is a limit.
+    pub left_usd: Option<f64>,
+}
+
+/// The limits of a run, for a judge.
+pub fn limits_of(config: &Config) -> Limits {
+    Limits { turn_time: config.done.judge.timeout, ..config.limits.clone() }
+}
+
+/// Asks a second agent to refute the work. Whatever goes wrong with it is no answer; only our own files fail.
 pub fn ask_judge(
     config: &Config,
     prompt: &str,
     court: &Court<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
-) -> io::Result<JudgeFact> {
-    let settings = &config.done.judge;
-    let own = settings.command.as_ref().map(|command| (command, settings.prompt));
-    let agents = || {
-        let agent = &config.agent;
-        agent.command.run.as_ref().filter(|_| agent.name == "command").map(|command| (command, agent.command.prompt))
-    };
-    let Some((command, via)) = own.or_else(agents).filter(|(command, _)| !command.is_empty()) else {
-        let why = format!("the agent {:?} cannot judge here: set `command` in [done.judge]", config.agent.name);
-        return Ok(JudgeFact::Unknown { why });
-    };
+) -> io::Result<JudgeRecord> {
+    let judge = Judge::of(&config.done.judge, &config.agent);
+    let record = JudgeRecord::of(judge.name());
+    let prompt = &*court.redactor.redact(prompt);
+    match (judge, &court.seat) {
+        (Judge::Nobody { why }, _) => Ok(record.void(why)),
+        (Judge::Command { command, prompt: via }, _) => by_command(record, command, via, prompt, court, signals, on),
+        (Judge::Claude, Some(seat)) => by_client(record, config, seat, prompt, court, signals, on),
+        (Judge::Claude, None) => Ok(record.void("Claude Code cannot be asked here")),
+    }
+}
+
+fn by_command(
+    record: JudgeRecord,
+    command: &CommandSpec,
+    via: PromptVia,
+    prompt: &str,
+    court: &Court<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> io::Result<JudgeRecord> {
     let prompt_file = court.dir.join("judge-prompt.md");
     create_fresh(&prompt_file)?.write_all(prompt.as_bytes())?;
     let (argv, stdin) = start_command(command, via, prompt, &prompt_file);
+    let limits = court.limits;
     let spawn = Spawn {
         argv,
         cwd: court.root.to_owned(),
         env: court.env.clone().with("VERDONE_PROMPT_FILE", &prompt_file),
         stdin,
-        wall: settings.timeout.limit(),
+        wall: limits.turn_time.limit(),
         idle: None,
-        grace: court.grace,
-        cap: config.limits.output_bytes,
+        grace: limits.grace.duration(),
+        cap: limits.output_bytes,
         keep: Some(court.dir.join("judge-output.txt")),
         redactor: court.redactor,
     };
     let ended = match process::run(&spawn, signals, on) {
         Ok(ended) => ended,
-        Err(error) => return Ok(JudgeFact::Unknown { why: format!("the judge could not be asked: {error}") }),
+        Err(error) => return Ok(record.void(format!("the judge could not be asked: {error}"))),
     };
+    let record = JudgeRecord { duration_ms: ended.duration.as_millis() as u64, ..record };
     Ok(match ended.exit {
-        Exit::Code(0) => judge_answer(&ended.output.text),
-        Exit::Code(code) => JudgeFact::Unknown { why: format!("the judge failed with exit code {code}") },
-        Exit::Signal(signal) => JudgeFact::Unknown { why: format!("the judge was ended by signal {signal}") },
-        Exit::Wall | Exit::Idle => JudgeFact::Unknown { why: format!("the judge did not answer within {}", settings.timeout) },
-        Exit::Terminal => JudgeFact::Unknown { why: "the judge wanted to use the terminal".to_owned() },
-        Exit::Interrupted(_) => JudgeFact::Unknown { why: "the judge was interrupted".to_owned() },
+        Exit::Code(0) => {
+            let Answer { fact: said, checked } = judge_answer(&ended.output.text);
+            JudgeRecord { said, checked, ..record }
+        }
+        Exit::Code(code) => record.void(format!("the judge failed with exit code {code}")),
+        Exit::Signal(signal) => record.void(format!("the judge was ended by signal {signal}")),
+        Exit::Wall | Exit::Idle => record.void(format!("the judge did not answer within {}", limits.turn_time)),
+        Exit::Terminal => record.void("the judge wanted to use the terminal"),
+        Exit::Interrupted(_) => record.void("the judge was interrupted"),
     })
+}
+
+/// Claude Code in a session of its own: held to the shape of the answer, and to looking.
+fn by_client(
+    record: JudgeRecord,
+    config: &Config,
+    seat: &Seat<'_>,
+    prompt: &str,
+    court: &Court<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> io::Result<JudgeRecord> {
+    let settings = &config.done.judge;
+    let budget = match (settings.cost_usd.limit(), seat.left_usd) {
+        (Some(own), Some(left)) => Some(own.min(left)),
+        (own, left) => own.or(left),
+    };
+    if budget.is_some_and(|budget| budget <= 0.0) {
+        return Ok(record.void("nothing of limits.cost_usd is left for the judge"));
+    }
+    let mut agent = config.agent.clone();
+    agent.claude.model = settings.model.clone().or(agent.claude.model);
+    let turn = TurnRequest {
+        agent: &agent,
+        prompt,
+        cwd: court.root,
+        run_dir: court.dir,
+        number: 1,
+        run: seat.run,
+        place: seat.place,
+        iteration: 0,
+        plan: seat.plan,
+        limits: court.limits,
+        redactor: court.redactor,
+    };
+    let schema = answer_schema();
+    let question = Question { turn, top: seat.top, home: seat.run_dir, looking: Looking::Judging, schema: Some(&schema), budget };
+    let Looked { result, denied, writes } = match question.ask(signals, on) {
+        Ok(looked) => looked,
+        Err(LookError::Settings(error)) => return Ok(record.void(format!("the judge could not be asked: {error}"))),
+        Err(LookError::Io(error)) => return Err(error),
+    };
+    let record = JudgeRecord {
+        session: result.session.map(|session| session.id),
+        usage: result.usage,
+        duration_ms: result.duration.as_millis() as u64,
+        denied,
+        ..record
+    };
+    if result.outcome != TurnOutcome::Ended {
+        return Ok(record.void(format!("the judge {}", result.outcome.words())));
+    }
+    let Answer { fact: said, checked } = only_answer(result.structured.as_deref().unwrap_or(&result.said));
+    let record = JudgeRecord { said, checked, ..record };
+    if writes.is_empty() {
+        return Ok(record);
+    }
+    // Who was told to look and wants to write follows somebody else's word.
+    Ok(record.doubted(format!("the judge wanted to write ({}), so its word counts for nothing", writes.join(", "))))
 }
 
 /// Asks CI about a commit, until it knows or the time is over.
@@ -119,7 +219,7 @@ fn one_question(command: &CommandSpec, commit: &Oid, court: &Court<'_>, wall: Du
         stdin: Stdin::Null,
         wall: Some(wall.max(Duration::from_millis(1))),
         idle: None,
-        grace: court.grace,
+        grace: court.limits.grace.duration(),
         cap: 64 * 1024,
         keep: None,
         redactor: court.redactor,

@@ -24,6 +24,7 @@ pub mod keep;
 mod known_files;
 pub mod land;
 pub mod lifecycle;
+mod looking;
 mod matching;
 pub mod output;
 mod pipes;

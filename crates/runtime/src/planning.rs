@@ -7,22 +7,23 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use verdone_core::agent::{TurnOutcome, Usage};
-use verdone_core::config::{Agents, ClaudePermission, Config};
+use verdone_core::config::Config;
 use verdone_core::event::Place;
 use verdone_core::id::{RunId, StoryId};
 use verdone_core::plan::{Document, PlanError};
+use verdone_core::policy::Looking;
 use verdone_core::prompt::{self, PromptError, plan_in_answer};
 use verdone_core::update::{Reporter, Speaker, Update};
 
-use crate::agent::{Claude, TurnRequest, TurnResult, run_client_turn, run_turn};
+use crate::agent::{TurnRequest, TurnResult, run_turn};
 use crate::approval::{ApprovalError, Approvals};
 use crate::atomic::write_atomically;
 use crate::clock::Stopwatch;
 use crate::config_file::SettingsError;
 use crate::git::{Git, GitError};
 use crate::home::Home;
-use crate::hook::Guard;
 use crate::keep::Keep;
+use crate::looking::{LookError, Question};
 use crate::process::{self, Moment};
 use crate::project::Project;
 use crate::protected::Protected;
@@ -147,9 +148,8 @@ impl Asked<'_> {
         let prompt = prompt::planning(&name, &template, self.request.request, guardrails)?;
         let redactor = process::redactor_from_environment(&[]);
         let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
-        let agent = looking(&config.agent);
         let turn = TurnRequest {
-            agent: &agent,
+            agent: &config.agent,
             prompt: &prompt,
             cwd: root,
             run_dir: self.run_dir,
@@ -168,37 +168,24 @@ impl Asked<'_> {
             }
             Moment::Tick => reporter.report(clock.tick()),
         };
-        let kept = match agent.name.as_str() {
-            "claude" => self.client_turn(&turn, &mut show)?,
-            _ => run_turn(&turn, self.signals, &mut show),
+        let result = match config.agent.name.as_str() {
+            "claude" => self.client_turn(turn, &mut show)?,
+            _ => run_turn(&turn, self.signals, &mut show).map_err(io_error("keeping the turn"))?,
         };
-        let result = kept.map_err(io_error("keeping the turn"))?;
         match result.outcome {
             TurnOutcome::Ended => Ok(result),
             outcome => Err(PlanningError::Turn(outcome)),
         }
     }
 
-    /// The client's output is a protocol: the plan is in what the agent said last.
-    fn client_turn(
-        &self,
-        turn: &TurnRequest<'_>,
-        show: &mut dyn FnMut(Moment<'_>),
-    ) -> Result<io::Result<TurnResult>, PlanningError> {
-        let limits = turn.limits;
-        let mut client = Claude::planning(Guard::of_planning(turn.cwd, self.top, self.run_dir)?, self.run_dir);
-        let result = run_client_turn(turn, &mut client, limits.cost_usd.limit(), self.signals, show);
-        let said = client.said().to_owned();
-        client.end(limits.grace.duration(), self.signals);
-        Ok(result.map(|result| TurnResult { said, ..result }))
+    fn client_turn(&self, turn: TurnRequest<'_>, show: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, PlanningError> {
+        let budget = turn.limits.cost_usd.limit();
+        let question = Question { turn, top: self.top, home: self.run_dir, looking: Looking::Planning, schema: None, budget };
+        question.ask(self.signals, show).map(|looked| looked.result).map_err(|error| match error {
+            LookError::Settings(error) => error.into(),
+            LookError::Io(source) => io_error("keeping the turn")(source),
+        })
     }
-}
-
-/// Whoever only looks needs no permission beyond the guard's, whatever runs are given.
-fn looking(agent: &Agents) -> Agents {
-    let mut agent = agent.clone();
-    agent.claude.permission = ClaudePermission::Policy;
-    agent
 }
 
 /// Only what parses into stories with ids becomes the plan; anything else is kept for the user to look at.

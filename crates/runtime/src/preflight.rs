@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use verdone_core::check::{Check, CommandSpec, Where};
-use verdone_core::config::Config;
+use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
+use verdone_core::done::Judge;
 use verdone_core::plan::{Plan, Status};
 use verdone_core::proof::OwnCheck;
 
@@ -233,6 +234,41 @@ pub fn agent(config: &Config, root: &Path) -> Finding {
             },
         },
     }
+}
+
+/// Which second agent would be asked to refute the work, and what that may cost. Nothing where none is.
+pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
+    let done = &config.done;
+    if !done.judge.enabled {
+        return None;
+    }
+    let Some(from) = done.judges_from() else {
+        let mut finding = Finding::warning("judge", "a judge is enabled, and no condition asks for it");
+        finding.hints.push("add \"adversarial_passed\" to `require` under [done], or set enabled = false".to_owned());
+        return Some(finding);
+    };
+    let when = format!("asked to refute stories of complexity {from} or more");
+    Some(match Judge::of(&done.judge, &config.agent) {
+        Judge::Nobody { why } => Finding::bad("judge", why, ["or set enabled = false in [done.judge]"]),
+        Judge::Command { command, .. } => match missing_program(command, root) {
+            Some(program) => Finding::bad("judge", format!("{program}: no such program"), ["check `command` in [done.judge]"]),
+            None => Finding::good("judge", format!("{} is {when}; what it costs is not counted", command.display())),
+        },
+        Judge::Claude => {
+            let most = match done.judge.cost_usd.limit() {
+                Some(_) => format!("at most {} an answer, counted in limits.cost_usd", done.judge.cost_usd),
+                None => "counted in limits.cost_usd".to_owned(),
+            };
+            let message = format!("Claude Code is {when}, in a session of its own; each answer costs money: {most}");
+            let client = ClaudeAgent { permission: ClaudePermission::Policy, ..config.agent.claude.clone() };
+            // The agent of runs was looked at already.
+            let found = (config.agent.name != "claude").then(|| check_claude(&client, root));
+            match found.filter(|found| found.health > Health::Good) {
+                Some(trouble) => Finding { what: "judge", ..trouble },
+                None => Finding::good("judge", message),
+            }
+        }
+    })
 }
 
 /// The program of a command, where it is plain to see and not there.

@@ -202,6 +202,7 @@ impl Ready {
             ));
         }
         findings.push(preflight::agent(&self.request.config, root));
+        findings.extend(preflight::judge(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(
             self.plan.plan(),
@@ -317,6 +318,7 @@ impl Ready {
             template: self.template,
             refs: Refs::default(),
             memory: Memory::default(),
+            refuted: Vec::new(),
             candidate: None,
             green: None,
             before_turn: None,

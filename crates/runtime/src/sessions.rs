@@ -74,13 +74,22 @@ impl StoredSession {
 
     /// All that was recorded, added up.
     pub fn tally(&self) -> io::Result<SessionTally> {
-        let mut tally = SessionTally::default();
-        each_line(&self.dir.join("events.jsonl"), 0, &mut |line| match line {
-            Some(line) => tally.add_line(line),
-            None => tally.add_unread(),
-        })?;
-        Ok(tally)
+        tally_in(&self.dir)
     }
+}
+
+/// All that was recorded of the session with this id, added up; nothing where nothing was.
+pub(crate) fn session_tally(folder: &Path, id: &str) -> io::Result<SessionTally> {
+    tally_in(&folder.join(encode_component(id)))
+}
+
+fn tally_in(dir: &Path) -> io::Result<SessionTally> {
+    let mut tally = SessionTally::default();
+    each_line(&dir.join("events.jsonl"), 0, &mut |line| match line {
+        Some(line) => tally.add_line(line),
+        None => tally.add_unread(),
+    })?;
+    Ok(tally)
 }
 
 /// What the records of one session say about its conditions, by its id.

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Where, due, stages};
 use verdone_core::config::Config;
-use verdone_core::done::stated_complexity;
+use verdone_core::done::{JudgeRecord, stated_complexity};
 use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId, StoryId, digest};
 use verdone_core::proof::OwnCheck;
@@ -65,6 +65,8 @@ pub struct Site {
     pub memory: Memory,
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
+    /// Trees that a judge refuted: who is asked again until the answer suits has proven nothing.
+    pub refuted: Vec<(Oid, JudgeRecord)>,
     /// The tree of the last story commit, and the commands that were green on it.
     pub green: Option<(Oid, Vec<CommandSpec>)>,
     /// The tree right before the first turn, where the red check changed tracked files.

@@ -2,15 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
-use std::time::Duration;
 
 use verdone_core::check::CommandSpec;
-use verdone_core::config::Config;
-use verdone_core::done::{CiFact, CiSettings, JudgeFact};
+use verdone_core::config::{Config, Limits};
+use verdone_core::done::{CiFact, CiSettings, JudgeAgent, JudgeFact};
 use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
 use verdone_core::span::Span;
-use verdone_runtime::judge::{Court, ask_ci, ask_judge};
+use verdone_runtime::judge::{Court, ask_ci, ask_judge, limits_of};
 use verdone_runtime::process::EnvPlan;
 use verdone_runtime::signal::Signals;
 
@@ -20,15 +19,25 @@ fn who_is_asked_is_heard_only_where_the_answer_is_clear() {
     ci_is_asked_until_it_knows_or_the_time_is_over();
 }
 
-fn court<'a>(dir: &'a Path, redactor: &'a Redactor) -> Court<'a> {
-    Court { root: dir, dir, env: EnvPlan::default(), redactor, grace: Duration::from_millis(200) }
+/// Limits of a run, with little patience.
+fn limits(config: &Config) -> Limits {
+    Limits { grace: Span::from_millis(200), ..limits_of(config) }
+}
+
+fn court<'a>(dir: &'a Path, redactor: &'a Redactor, limits: &'a Limits) -> Court<'a> {
+    Court { root: dir, dir, env: EnvPlan::default(), redactor, limits, seat: None }
 }
 
 fn judge(command: &str) -> JudgeFact {
     let temp = tempfile::tempdir().unwrap();
     let mut config = Config::default();
     config.done.judge.command = Some(CommandSpec::Shell(command.to_owned()));
-    ask_judge(&config, "refute it", &court(temp.path(), &Redactor::default()), &Signals::none(), &mut |_| {}).unwrap()
+    ask(&config, temp.path())
+}
+
+fn ask(config: &Config, dir: &Path) -> JudgeFact {
+    let (redactor, limits) = (Redactor::default(), limits(config));
+    ask_judge(config, "refute it", &court(dir, &redactor, &limits), &Signals::none(), &mut |_| {}).unwrap().said
 }
 
 fn a_judge_is_given_the_prompt_and_only_a_clear_answer_counts() {
@@ -39,9 +48,18 @@ fn a_judge_is_given_the_prompt_and_only_a_clear_answer_counts() {
         assert!(matches!(judge(command), JudgeFact::Unknown { .. }), "{command}");
     }
     let temp = tempfile::tempdir().unwrap();
-    let nobody =
-        ask_judge(&Config::default(), "x", &court(temp.path(), &Redactor::default()), &Signals::none(), &mut |_| {}).unwrap();
-    assert!(matches!(nobody, JudgeFact::Unknown { why } if why.contains("[done.judge]")));
+    let why = |config: &Config| match ask(config, temp.path()) {
+        JudgeFact::Unknown { why } => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(why(&Config::default()).contains("[done.judge]"));
+    let mut slow = Config::default();
+    slow.done.judge.command = Some(CommandSpec::Shell("sleep 60".to_owned()));
+    slow.done.judge.timeout = Span::from_millis(20);
+    assert!(why(&slow).contains("did not answer within"), "{}", why(&slow));
+    let mut client = Config::default();
+    client.done.judge.agent = JudgeAgent::Claude;
+    assert!(why(&client).contains("cannot be asked here"), "a client needs a run");
 }
 
 fn ci_is_asked_until_it_knows_or_the_time_is_over() {
@@ -52,7 +70,8 @@ fn ci_is_asked_until_it_knows_or_the_time_is_over() {
             timeout: Span::from_millis(timeout),
             interval: Span::from_millis(1),
         };
-        ask_ci(&settings, &Oid::from("0123456789abcdef"), &court(temp.path(), &Redactor::default()), &Signals::none())
+        let (redactor, limits) = (Redactor::default(), limits(&Config::default()));
+        ask_ci(&settings, &Oid::from("0123456789abcdef"), &court(temp.path(), &redactor, &limits), &Signals::none())
     };
     // The third answer is the one.
     let patient = "echo x >> asked; test $(wc -l < asked) -ge 3 || exit 75; test $VERDONE_COMMIT = 0123456789abcdef";
@@ -60,8 +79,7 @@ fn ci_is_asked_until_it_knows_or_the_time_is_over() {
     assert_eq!(ask("echo broken; exit 1", 600_000), CiFact::Red { commit: "0123456789".to_owned(), said: "broken".to_owned() });
     assert!(matches!(ask("exit 75", 1), CiFact::Unknown { .. }));
     assert!(matches!(ask("no-such-program-here", 600_000), CiFact::Unknown { .. }));
-    assert_eq!(
-        ask_ci(&CiSettings::default(), &Oid::from("x"), &court(temp.path(), &Redactor::default()), &Signals::none()),
-        CiFact::Off
-    );
+    let (redactor, limits) = (Redactor::default(), limits(&Config::default()));
+    let off = ask_ci(&CiSettings::default(), &Oid::from("x"), &court(temp.path(), &redactor, &limits), &Signals::none());
+    assert_eq!(off, CiFact::Off);
 }

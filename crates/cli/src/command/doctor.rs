@@ -191,6 +191,7 @@ fn without_plan(error: CliError, project: &Project, config: &Config) -> Vec<Find
     let mut findings = vec![fault("plan", error)];
     findings.extend(repository(project));
     findings.push(preflight::agent(config, &project.root));
+    findings.extend(preflight::judge(config, &project.root));
     findings
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use verdone_core::done::{Standing, complexity, judge};
 use verdone_core::id::StoryId;
-use verdone_report::done_page;
+use verdone_report::{cost, done_page};
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::done::{Ask, DoneError, ask, look, name_commands, project};
 use verdone_runtime::ralph_state;
@@ -33,6 +33,10 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
         ask(&about, &Signals::install()?)?;
     }
     let seen = look(&about)?;
+    if let Some(judge) = seen.judge.as_ref().filter(|_| args.ask) {
+        let spent = judge.usage.cost_usd.map(|usd| format!(" ({})", cost(usd))).unwrap_or_default();
+        say(&printable(&format!("note: the judge, {}, {}{spent}\n", judge.agent, judge.words())));
+    }
     let mut report = judge(&config.done, &seen.facts);
     let is_here = context.environment.get(SESSION_VARIABLE) == Some(&session);
     name_commands(&mut report, &seen, Some(session.as_str()).filter(|_| !is_here));
@@ -51,6 +55,7 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
             "profile": config.done.profile,
             "complexity": complexity,
             "standing": report.standing(),
+            "judge": seen.judge,
             "conditions": report.conditions,
         }))?;
     } else {
@@ -101,6 +106,9 @@ impl From<DoneError> for CliError {
                 Self::usage(error.to_string()).hint(hint)
             }
             DoneError::Session(_) => Self::error(error.to_string()),
+            DoneError::NoSecret => {
+                Self::error(error.to_string()).hint("set XDG_STATE_HOME, or HOME, to a folder outside of the work tree")
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ mod api;
 mod demo;
 mod guarded;
 mod hooks;
+mod judging;
 mod long_lived;
 mod planning;
 mod resume;

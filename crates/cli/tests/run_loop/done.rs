@@ -98,6 +98,36 @@ fn a_judge_that_refutes_is_heard_and_one_that_touches_files_counts_for_nothing()
 }
 
 #[test]
+fn a_judge_is_asked_last_and_once_about_a_tree_that_it_refuted() {
+    // It refutes, and would agree when it is asked again.
+    let judge = "echo x >> \"$HOME/asked\"; test $(wc -l < \"$HOME/asked\") -ge 2 && echo '{\"verdict\":\"holds\"}' || echo \
+                 '{\"refuted\":true,\"reasons\":[\"too short\"],\"checked\":[]}'";
+    let tables = format!(
+        "[done]\nrequire = [\"adversarial_passed\", \"retrospective_done\"]\n[done.judge]\nenabled = true\ncommand = '''{judge}'''\n"
+    );
+    let lesson = claim("retrospective_done --note 'write more'");
+    let script = format!(
+        "[[turn]]\nturn = 1\nsteps = [{{ create = \"a\" }}]\n[[turn]]\nturn = 2\nsteps = [{lesson}]\n[[turn]]\nsteps = []\n"
+    );
+    let limits = "attempts = 1\nturns = 3\nno_progress = 0\n";
+    let world = World::with(&complex(), &script, &Settings { limits, tables: &tables, ..Settings::default() });
+    world.run(4);
+    let seen = world.all("verified");
+    let reasons: Vec<String> = seen.iter().map(|event| text(&event["reason"])).collect();
+    assert!(reasons[0].contains("retrospective_done: ") && !reasons[0].contains("adversarial"), "not asked yet: {reasons:?}");
+    assert!(
+        seen[0]["judge"].is_null() && reasons[1..].iter().all(|reason| reason.contains("refuted it: too short")),
+        "{reasons:?}"
+    );
+    assert_eq!((seen.len(), fs::read_to_string(world.sandbox.home().join("asked")).unwrap().as_str()), (3, "x\n"));
+
+    let nobody = "[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\n";
+    let world = World::with(&complex(), HONEST, &Settings { tables: nobody, ..Settings::default() });
+    let refused = world.run(2).stderr;
+    assert!(refused.contains("the agent \"scripted\" cannot judge here: set `agent` or `command` in [done.judge]"), "{refused}");
+}
+
+#[test]
 fn the_loop_profile_asks_nothing_new_and_tells_other_loops_where_they_look() {
     let world = World::new(TWO, HONEST);
     let home = world.sandbox.home().join(".ralph/state");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::diagnose::{Finding, Step};
 use super::suggest::nearest;
 use crate::check::CommandSpec;
-use crate::done::{Condition, DoneSettings, MOST_COMPLEX, OwnCondition, Prover};
+use crate::done::{Condition, DoneSettings, JudgeAgent, MOST_COMPLEX, OwnCondition, Prover};
 
 /// The first fault of settings that have the right shape.
 pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
@@ -35,6 +35,19 @@ pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
     }
     if done.judge.command.as_ref().is_some_and(CommandSpec::is_empty) {
         return Some(fault(vec![key("judge"), key("command")], "the judge's command is empty".to_owned(), None));
+    }
+    if done.judge.agent == JudgeAgent::Claude && done.judge.command.is_some() {
+        let hint = "leave the command out, or set `agent = \"command\"`".to_owned();
+        return Some(fault(
+            vec![key("judge"), key("command")],
+            "the judge is Claude Code, and no command".to_owned(),
+            Some(hint),
+        ));
+    }
+    // A leading dash would be read as an option of the client.
+    let nameless = |model: &String| model.trim().is_empty() || model.starts_with('-') || model.contains('\0');
+    if done.judge.model.as_ref().is_some_and(nameless) {
+        return Some(fault(vec![key("judge"), key("model")], "`done.judge.model` has to be a name".to_owned(), None));
     }
     if done.judge.timeout.limit().is_none() {
         return Some(fault(vec![key("judge"), key("timeout")], "a judge needs a timeout".to_owned(), None));
@@ -117,6 +130,13 @@ mod tests {
                 "another name",
             ),
             ("[done.judge]\ntimeout = \"off\"\n".to_owned(), "c.toml:2:11: a judge needs a timeout", ""),
+            ("[done.judge]\nmodel = \"--bare\"\n".to_owned(), "c.toml:2:9: `done.judge.model` has to be a name", ""),
+            ("[done.judge]\nagent = \"cloud\"\n".to_owned(), "c.toml:2:9: `done.judge.agent` cannot be \"cloud\"", "claude"),
+            (
+                "[done.judge]\nagent = \"claude\"\ncommand = \"x\"\n".to_owned(),
+                "c.toml:3:11: the judge is Claude Code, and no command",
+                "leave the command out",
+            ),
             ("[done.ci]\ninterval = \"0s\"\n".to_owned(), "c.toml:2:12: asking CI needs an interval", ""),
             ("[done.judge]\ncomand = \"x\"\n".to_owned(), "c.toml:2:1: unknown key `comand` in `done.judge`", "command"),
         ] {

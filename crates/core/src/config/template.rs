@@ -253,6 +253,7 @@ mod tests {
         config.after_tool.clear();
         config.done.condition.clear();
         (config.done.complexity, config.done.judge.command, config.done.ci.command) = (None, None, None);
+        config.done.judge.model = None;
         assert_eq!(config, Config::default());
     }
 

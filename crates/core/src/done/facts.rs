@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Everything that the conditions are judged by. The default knows nothing.
@@ -177,12 +178,16 @@ pub enum CiFact {
     },
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What a second agent said that was asked to refute the work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeFact {
+    /// Nobody was asked.
     #[default]
     Off,
+    /// It found nothing against it.
     Holds,
+    /// No clear answer, which proves nothing.
     Unknown {
         why: String,
     },

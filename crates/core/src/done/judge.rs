@@ -1,12 +1,15 @@
 //! Facts in, a report out. The gravest of several facts about a condition counts.
 
 use super::{
-    ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, DoneReport, DoneSettings, Facts, GateFact, GitFact, JudgeFact, Judged,
-    Lessons, Memory, Outcome, OwnCondition, PlanFact, Profile, Prover, StateFile, TASKS_CLOSED, UNKNOWN_COMPLEXITY,
+    ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, DoneReport, DoneSettings, Facts, GateFact, GitFact, JudgeFact,
+    JudgeSettings, Judged, Lessons, Memory, Outcome, OwnCondition, PlanFact, Profile, Prover, StateFile, TASKS_CLOSED,
+    UNKNOWN_COMPLEXITY,
 };
 
 /// How many names a sentence lists.
 const NAMED: usize = 3;
+/// How many findings of a judge: each of them is work.
+const TOLD: usize = 8;
 
 /// The complexity that a task counts as, and who says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +90,7 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
 pub fn out_of_reach<'s>(settings: &DoneSettings, plan: PlanFact, stages: impl Iterator<Item = &'s str>) -> Vec<String> {
     let green = || GateFact::Green { checks: vec!["all".to_owned()] };
     let claim = |name: &str| Claim { at: String::new(), name: name.to_owned(), note: "said".to_owned(), complexity: Some(1) };
-    let facts = Facts {
+    let mut facts = Facts {
         memory: Memory::Queried { by: String::new() },
         plan,
         git: GitFact::Seen { changed: 1, outside: Vec::new(), uncommitted: Vec::new() },
@@ -96,10 +99,13 @@ pub fn out_of_reach<'s>(settings: &DoneSettings, plan: PlanFact, stages: impl It
         claims: settings.names().into_iter().map(claim).collect(),
         lessons: Lessons::New,
         ci: CiFact::NotYet,
-        judge: if settings.judge.enabled { JudgeFact::Holds } else { JudgeFact::Off },
+        judge: JudgeFact::Off,
         tasks: Vec::new(),
         state_files: Vec::new(),
     };
+    if settings.wants_judge(complexity(settings, &facts).value) {
+        facts.judge = JudgeFact::Holds;
+    }
     judge(settings, &facts).open()
 }
 
@@ -130,7 +136,7 @@ fn own_condition(own: &OwnCondition, settings: &DoneSettings, facts: &Facts, com
         Prover::Plan => approved(&facts.plan),
         Prover::Claim => claimed(&own.name, facts),
         Prover::Ci => ci(&facts.ci),
-        Prover::Judge => judged(&facts.judge),
+        Prover::Judge => judged(settings, &facts.judge, complexity.value),
         Prover::Record | Prover::Lessons | Prover::State => unknown("a config cannot name this prover"),
     };
     match (outcome, &own.todo) {
@@ -266,36 +272,44 @@ fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (Outco
         return (gate("adversarial", by_gate, true), gate_prover);
     }
     if let JudgeFact::Refuted { .. } = facts.judge {
-        return (judged(&facts.judge), Prover::Judge);
+        return (judged(settings, &facts.judge, complexity), Prover::Judge);
     }
     if complexity < ADVERSARIAL_FROM {
         return (not_needed(format!("the complexity is {complexity}, below {ADVERSARIAL_FROM}")), gate_prover);
     }
-    let asks_judge = settings.judge.enabled;
-    match (by_gate, &facts.judge) {
-        (GateFact::NotConfigured, JudgeFact::Off) => {
-            let why = if asks_judge {
-                "the judge was not asked: run `verdone done --ask`"
-            } else {
-                "there is neither a gate of the stage \"adversarial\" nor a judge: add one to .verdone/config.toml"
-            };
+    let enabled = settings.judge.enabled;
+    let judges = facts.judge != JudgeFact::Off || (enabled && u32::from(complexity) >= settings.judge.min_complexity);
+    match (by_gate, judges) {
+        (GateFact::NotConfigured, false) if !enabled => {
+            let why = "there is neither a gate of the stage \"adversarial\" nor a judge: add one to .verdone/config.toml";
             (unknown(why), gate_prover)
         }
-        (GateFact::NotConfigured, by_judge) => (judged(by_judge), Prover::Judge),
-        (by_gate, _) => (gate("adversarial", by_gate, true), gate_prover),
+        (GateFact::NotConfigured, _) | (GateFact::NotDue, true) => (judged(settings, &facts.judge, complexity), Prover::Judge),
+        (by_gate, false) => (gate("adversarial", by_gate, true), gate_prover),
+        (by_gate, true) => {
+            let (gate, judge) = (gate("adversarial", by_gate, true), judged(settings, &facts.judge, complexity));
+            if judge.standing() > gate.standing() { (judge, Prover::Judge) } else { (gate, gate_prover) }
+        }
     }
 }
 
-fn judged(judge: &JudgeFact) -> Outcome {
+fn judged(settings: &DoneSettings, judge: &JudgeFact, complexity: u8) -> Outcome {
+    let JudgeSettings { enabled, min_complexity, .. } = &settings.judge;
     match judge {
-        JudgeFact::Off => unknown("the judge was not asked: set `enabled = true` in [done.judge], then run `verdone done --ask`"),
+        JudgeFact::Off if !enabled => {
+            unknown("the judge was not asked: set `enabled = true` in [done.judge], then run `verdone done --ask`")
+        }
+        JudgeFact::Off if u32::from(complexity) < *min_complexity => unknown(format!(
+            "the judge is asked from complexity {min_complexity} on, and this counts as {complexity}: lower `min_complexity` in [done.judge]"
+        )),
+        JudgeFact::Off => unknown("the judge was not asked: run `verdone done --ask`"),
         JudgeFact::Holds => held("a second agent found nothing against it"),
         JudgeFact::Unknown { why } => unknown(why),
         JudgeFact::Refuted { findings } if findings.is_empty() => {
             missing("a second agent refuted it, and did not say why", "Look at the work once more, as somebody who doubts it")
         }
         JudgeFact::Refuted { findings } => missing(
-            format!("a second agent refuted it: {}", listed(findings)),
+            format!("a second agent refuted it: {}", first_of(findings, TOLD)),
             "Mend what it found, or show in the work why it is wrong",
         ),
     }
@@ -395,8 +409,12 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
-    match names.len().saturating_sub(NAMED) {
+    first_of(names, NAMED)
+}
+
+fn first_of(names: &[String], most: usize) -> String {
+    let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join("; ");
+    match names.len().saturating_sub(most) {
         0 => shown,
         more => format!("{shown}; and {more} more"),
     }

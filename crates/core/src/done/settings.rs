@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ADVERSARIAL_FROM, Condition, Prover};
+use super::{ADVERSARIAL_FROM, Condition, MOST_COMPLEX, Prover};
 use crate::agent::PromptVia;
 use crate::check::CommandSpec;
+use crate::money::Usd;
 use crate::span::Span;
 
 /// What has to hold before work is done.
@@ -73,11 +74,18 @@ pub struct OwnCondition {
 pub struct JudgeSettings {
     /// Whether it is asked.
     pub enabled: bool,
+    /// Who is asked.
+    pub agent: JudgeAgent,
     /// What is started; without it, the command of the agent "command". A string for `sh -c`, or a list of words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
-    /// How it gets the prompt.
+    /// How the command gets the prompt.
     pub prompt: PromptVia,
+    /// The model of Claude Code as the judge; that of `[agent.claude]` where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The most that one answer of Claude Code may cost, in US dollars; 0 means what is left of `limits.cost_usd`.
+    pub cost_usd: Usd,
     /// How long it may take.
     pub timeout: Span,
     /// Ask it only for tasks of at least this complexity.
@@ -88,12 +96,28 @@ impl Default for JudgeSettings {
     fn default() -> Self {
         Self {
             enabled: false,
+            agent: JudgeAgent::default(),
             command: None,
             prompt: PromptVia::default(),
+            model: None,
+            cost_usd: Usd::whole(2),
             timeout: Span::from_secs(10 * 60),
             min_complexity: ADVERSARIAL_FROM.into(),
         }
     }
+}
+
+/// Who is asked to refute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum JudgeAgent {
+    /// The command, where there is one; else the agent of your runs.
+    #[default]
+    Auto,
+    /// A command: it is told to look and not to touch, and its work tree is compared.
+    Command,
+    /// Claude Code in a session of its own: calls that do more than look are denied.
+    Claude,
 }
 
 /// A command that says what CI thinks of the commit in `VERDONE_COMMIT`: 0 green, 75 not known yet, anything else red. Off by default.
@@ -171,6 +195,11 @@ impl DoneSettings {
         let adversarial = self.requires(Condition::AdversarialPassed.name()) && complexity >= ADVERSARIAL_FROM;
         let wanted = adversarial || self.condition.iter().any(asked);
         self.judge.enabled && wanted && u32::from(complexity) >= self.judge.min_complexity
+    }
+
+    /// The least complexity for which the judge is asked; nothing where it never is.
+    pub fn judges_from(&self) -> Option<u8> {
+        (1..=MOST_COMPLEX).find(|complexity| self.wants_judge(*complexity))
     }
 
     pub fn wants_ci(&self) -> bool {

@@ -232,6 +232,90 @@ fn every_condition_with_every_outcome_of_its_prover() {
     }
 }
 
+fn gate_outcomes() -> [GateFact; 5] {
+    let green = GateFact::Green { checks: vec!["x".to_owned()] };
+    [GateFact::NotConfigured, GateFact::NotDue, green, no_idea(), red()]
+}
+
+fn judge_outcomes() -> [JudgeFact; 4] {
+    let unknown = JudgeFact::Unknown { why: "no answer".to_owned() };
+    [JudgeFact::Off, JudgeFact::Holds, unknown, JudgeFact::Refuted { findings: vec!["a".to_owned()] }]
+}
+
+/// H held, N not needed, U unknown, M missing.
+fn letter(outcome: &Outcome) -> char {
+    match outcome {
+        Outcome::Held { .. } => 'H',
+        Outcome::NotNeeded { .. } => 'N',
+        Outcome::Unknown { .. } => 'U',
+        Outcome::Missing { .. } => 'M',
+    }
+}
+
+#[test]
+fn a_gate_and_a_judge_with_every_outcome_of_both() {
+    // A line for each outcome of the gate (none, not due, green, unknown, red), a letter for each of the judge (not asked, holds,
+    // unknown, refuted).
+    let complex = |enabled| if enabled { "UHUM UHUM UHUM UUUM MMMM" } else { "UHUM NHUM HHUM UUUM MMMM" };
+    for (complexity, enabled, from, expected) in [
+        (8, true, 7, complex(true)),
+        (7, true, 7, complex(true)),
+        (8, false, 7, complex(false)),
+        // A judge that is asked later only is none here, unless somebody asked it.
+        (8, true, 9, complex(false)),
+        (6, true, 7, "NNNM NNNM NNNM NNNM MMMM"),
+        (6, false, 7, "NNNM NNNM NNNM NNNM MMMM"),
+    ] {
+        let judge_settings = JudgeSettings { enabled, min_complexity: from, ..JudgeSettings::default() };
+        let settings = DoneSettings { judge: judge_settings, ..orchestrator() };
+        let row = |fact: GateFact| -> String {
+            let of = |answer: JudgeFact| {
+                let mut facts = all_held();
+                facts.plan = plan(Approval::Approved, Some(complexity), &[]);
+                gate_of("adversarial", fact.clone())(&mut facts);
+                facts.judge = answer;
+                let report = judge(&settings, &facts);
+                let outcome = report.get("adversarial_passed").unwrap().outcome.clone();
+                assert_eq!(report.standing() == Standing::Done, matches!(letter(&outcome), 'H' | 'N'), "{outcome:?}");
+                letter(&outcome)
+            };
+            judge_outcomes().map(of).iter().collect()
+        };
+        assert_eq!(gate_outcomes().map(row).join(" "), expected, "complexity {complexity}, enabled {enabled}, from {from}");
+    }
+}
+
+#[test]
+fn the_storys_own_checks_and_gates_with_every_outcome_of_both() {
+    // A line for each outcome of the own checks, a letter for each of the gate (none, not due, green, unknown, red).
+    for (settings, expected) in
+        [(orchestrator(), "UNHUM NNHUM HHHUM UUUUM MMMMM"), (DoneSettings::default(), "NNHUM NNHUM HHHUM UUUUM MMMMM")]
+    {
+        let row = |own: GateFact| -> String {
+            let of = |fact: GateFact| {
+                let mut facts = all_held();
+                facts.own_checks = own.clone();
+                gate_of("correctness", fact)(&mut facts);
+                letter(&judge(&settings, &facts).get("correctness_passed").unwrap().outcome)
+            };
+            gate_outcomes().map(of).iter().collect()
+        };
+        assert_eq!(gate_outcomes().map(row).join(" "), expected, "{:?}", settings.profile);
+    }
+}
+
+#[test]
+fn a_judge_that_is_never_asked_is_known_before_a_run() {
+    let with = |min_complexity| {
+        let judge = JudgeSettings { enabled: true, min_complexity, ..JudgeSettings::default() };
+        DoneSettings { require: vec!["adversarial_passed".to_owned()], judge, ..DoneSettings::default() }
+    };
+    let open = |settings: &DoneSettings| out_of_reach(settings, plan(Approval::Approved, Some(8), &[]), std::iter::empty());
+    assert_eq!(open(&with(7)), Vec::<String>::new());
+    assert!(open(&with(9))[0].contains("asked from complexity 9 on, and this counts as 8: lower `min_complexity`"));
+    assert_eq!((with(7).judges_from(), with(9).judges_from(), orchestrator().judges_from()), (Some(7), Some(9), None));
+}
+
 #[test]
 fn a_users_own_condition_with_every_prover_and_outcome() {
     let own = |prover: &str| OwnCondition { name: "mine".to_owned(), prover: prover.to_owned(), min_complexity: 0, todo: None };
@@ -240,13 +324,20 @@ fn a_users_own_condition_with_every_prover_and_outcome() {
         ("gate:quality", by(|_| {}), "held"),
         ("gate:quality", by(gate_of("quality", red())), "missing"),
         ("gate:quality", by(gate_of("quality", no_idea())), "unknown"),
+        ("gate:quality", by(gate_of("quality", GateFact::NotDue)), "not needed"),
         ("gate:e2e", by(|_| {}), "unknown"),
+        ("gate:correctness", by(|_| {}), "held"),
         ("gate:correctness", by(|f| f.own_checks = red()), "missing"),
         ("git", by(|_| {}), "held"),
         ("git", by(|f| f.git = git(0, &[], &[])), "missing"),
         ("git", by(move |f| f.git = GitFact::Unknown { why: unknown() }), "unknown"),
         ("plan", by(|_| {}), "held"),
+        ("git", by(|f| f.git = git(0, &["else.rs"], &[])), "missing"),
+        ("git", by(|f| f.git = git(1, &[], &["a.rs"])), "held"),
         ("plan", by(|f| f.plan = plan(Approval::Changed, None, &[])), "missing"),
+        ("plan", by(|f| f.plan = plan(Approval::NeverAsked, None, &[])), "missing"),
+        ("plan", by(|f| f.plan = plan(Approval::WrittenBy("x".to_owned()), None, &[])), "missing"),
+        ("plan", by(|f| f.plan = PlanFact::Absent), "missing"),
         ("plan", by(move |f| f.plan = PlanFact::Unreadable { why: unknown() }), "unknown"),
         ("claim", by(|_| {}), "missing"),
         ("claim", by(|f| f.claims.push(claim("mine", "I looked", None))), "held"),
@@ -324,6 +415,9 @@ fn a_complexity_comes_from_plan_or_config_and_an_agent_only_raises_it() {
         assert_eq!(stated.value, planned.or(configured.and_then(|value| u8::try_from(value).ok())).unwrap_or(7));
         let found = complexity(&config(configured), &facts(planned, claimed));
         assert_eq!((found.value, found.source), (value, source), "{configured:?} {planned:?} {claimed:?}");
+        let report = judge(&config(configured), &facts(planned, claimed));
+        let expected = if source == Source::Nobody { "missing" } else { "held" };
+        assert_eq!(report.get("task_classified").unwrap().outcome.words(), expected, "{source:?}");
     }
 }
 

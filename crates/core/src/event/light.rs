@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Event, Place, Recorded, SCHEMA_VERSION, TurnTests, VerifyOutcome};
 use crate::agent::{TurnOutcome, Usage};
+use crate::done::JudgeRecord;
 use crate::id::Oid;
 use crate::tamper::Alarm;
 use crate::verdict::StoryVerdict;
@@ -66,7 +67,7 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 claim: None,
             }
         })?,
-        b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved, alarms }| {
+        b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved, alarms, judge }| {
             let (tree, changed, runs, reason, left_out) = (None, 0, Vec::new(), None, Vec::new());
             Event::Verified {
                 place,
@@ -82,6 +83,7 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 alarms,
                 agent_test: None,
                 as_before: None,
+                judge,
             }
         })?,
         b"committed" => read(line, |Commit { place, verdict }| {
@@ -134,6 +136,9 @@ struct Verification {
     refs_moved: Vec<String>,
     #[serde(default)]
     alarms: Vec<Alarm>,
+    /// It may have cost something.
+    #[serde(default)]
+    judge: Option<Box<JudgeRecord>>,
 }
 
 #[derive(Deserialize)]

@@ -94,16 +94,21 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::Waiting { until: *until, turn: place.clone() };
         }
-        Event::Verified { outcome, tree, changed, runs, reason, alarms, agent_test, as_before, .. } => {
+        Event::Verified { outcome, tree, changed, runs, reason, alarms, agent_test, as_before, judge, .. } => {
+            let cost = judge.as_ref().and_then(|judge| judge.usage.cost_usd).filter(|cost| cost.is_finite());
+            state.cost_usd += cost.unwrap_or(0.0);
             with_attempt(state, |attempt| {
                 attempt.alarms.clone_from(alarms);
                 attempt.changed |= *changed > 0;
-                attempt.agent_test = None;
-                attempt.as_before = None;
+                (attempt.agent_test, attempt.as_before, attempt.judge) = (None, None, None);
+                if let Some(cost) = cost {
+                    attempt.cost_usd = Some(attempt.cost_usd.unwrap_or(0.0) + cost);
+                }
                 if *outcome == VerifyOutcome::Passed {
                     attempt.proof.clone_from(runs);
                     attempt.agent_test = agent_test.as_deref().cloned();
                     attempt.as_before = as_before.as_deref().cloned();
+                    attempt.judge = judge.as_deref().cloned();
                     attempt.feedback = None;
                 } else {
                     attempt.proof.clear();
@@ -236,6 +241,7 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         alarms: Vec::new(),
         agent_test: None,
         as_before: None,
+        judge: None,
         criteria: Vec::new(),
         since_ms: state.active.ms(),
         changed: false,

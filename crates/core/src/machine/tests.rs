@@ -211,6 +211,7 @@ impl World {
             changed,
             agent_test: self.agent_test(),
             as_before: self.as_before(),
+            judge: None,
             criteria: Vec::new(),
             runs: self.runs(),
             reason: None,
@@ -499,6 +500,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
             alarms: Vec::new(),
             agent_test: None,
             as_before: None,
+            judge: None,
             criteria: Vec::new(),
         })
     };
@@ -622,6 +624,7 @@ fn after_alarms(severities: &[Severity], settings: TamperSettings) -> Decision {
         alarms: severities.iter().map(alarm).collect(),
         agent_test: None,
         as_before: None,
+        judge: None,
         criteria: Vec::new(),
     };
     decide(&state, &rules, Duration::ZERO, &Input::Verified(verification))

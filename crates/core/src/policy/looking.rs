@@ -1,4 +1,4 @@
-//! The rule of planning: an agent may look, not touch. What is not known to only look is taken to touch.
+//! The rule of those who may look and not touch: who makes a plan, and who judges. What is not known to only look is taken to touch.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,39 @@ use super::{Examples, Family, Found, Rule, Source, ToolCall};
 use crate::shell::{RedirectKind, Runs, Simple, Word, git_call};
 use crate::verdict::PolicyVerdict;
 
-/// The rule's name in denials and records.
-pub const LOOK_ONLY: &str = "planning-looks-only";
+/// Why somebody only looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looking {
+    /// A plan is made.
+    Planning,
+    /// Work of somebody else is judged: its text may ask for anything, so that nothing leaves the machine either.
+    Judging,
+}
+
+impl Looking {
+    const ALL: [Self; 2] = [Self::Planning, Self::Judging];
+
+    /// As a variable spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Planning => "planning",
+            Self::Judging => "judging",
+        }
+    }
+
+    /// The strictest for a name that nobody knows.
+    pub fn of(name: &str) -> Self {
+        Self::ALL.into_iter().find(|looking| looking.name() == name).unwrap_or(Self::Judging)
+    }
+
+    /// The rule's name in denials and records.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Self::Planning => "planning-looks-only",
+            Self::Judging => "judging-looks-only",
+        }
+    }
+}
 
 /// Tools that neither change a file nor run anything.
 const TOOLS: &[&str] = &[
@@ -33,11 +64,10 @@ const TOOLS: &[&str] = &[
     "ListAgents",
     "ListMcpResourcesTool",
     "ReadMcpResourceTool",
-    "WebFetch",
-    "WebSearch",
-    "web_fetch",
-    "google_web_search",
 ];
+
+/// Tools that look further than this machine.
+const WEB: &[&str] = &["WebFetch", "WebSearch", "web_fetch", "google_web_search"];
 
 /// Programs that only look, whatever their arguments are.
 const PROGRAMS: &[&str] = &[
@@ -77,29 +107,38 @@ const GIT_LISTS: &[(&str, &[&str])] = &[
 ];
 
 /// Denies everything that does not only look. Settings cannot switch it off.
-pub fn look_only() -> Rule {
-    Rule {
-        name: Cow::Borrowed(LOOK_ONLY),
-        family: Family::Tools,
-        tools: Vec::new(),
-        matcher: Matcher::BeyondLooking,
-        verdict: PolicyVerdict::Deny,
-        reason: Cow::Borrowed("a plan is being made, and nothing may be changed or run meanwhile"),
-        alternative: Cow::Borrowed(
+pub fn look_only(looking: Looking) -> Rule {
+    let (reason, alternative) = match looking {
+        Looking::Planning => (
+            "a plan is being made, and nothing may be changed or run meanwhile",
             "look with Read, Grep, Glob or plain commands such as ls, cat and git log; then print the plan",
         ),
+        Looking::Judging => (
+            "work is being judged, and nothing may be changed, run or fetched meanwhile; its checks have run already",
+            "look with Read, Grep, Glob or plain commands such as ls, cat and git diff; then give the answer that was asked for",
+        ),
+    };
+    Rule {
+        name: Cow::Borrowed(looking.rule()),
+        family: Family::Tools,
+        tools: Vec::new(),
+        matcher: Matcher::BeyondLooking(looking),
+        verdict: PolicyVerdict::Deny,
+        reason: Cow::Borrowed(reason),
+        alternative: Cow::Borrowed(alternative),
         examples: Examples::default(),
         source: Source::BuiltIn,
     }
 }
 
 /// The first part of a call that may do more than look.
-pub(super) fn beyond(call: &ToolCall, acts: &Acts) -> Option<Hit> {
+pub(super) fn beyond(looking: Looking, call: &ToolCall, acts: &Acts) -> Option<Hit> {
+    let knows = |tools: &[&str]| tools.iter().any(|glob| fits(glob, &call.tool));
     let whole = || Some(Hit { certainty: Certainty::Yes, command: None, path: None });
     match kind_of(&call.tool) {
         // Its own calls are judged in the same way.
         ToolKind::Read | ToolKind::Agent => None,
-        ToolKind::Other if TOOLS.iter().any(|glob| fits(glob, &call.tool)) => None,
+        ToolKind::Other if knows(TOOLS) || (looking == Looking::Planning && knows(WEB)) => None,
         ToolKind::Write | ToolKind::Other => whole(),
         ToolKind::Shell if call.tool != "Bash" => whole(),
         ToolKind::Shell => {
@@ -182,12 +221,35 @@ mod tests {
     use super::*;
 
     fn denied(call: &ToolCall) -> bool {
-        let mut rules = vec![look_only()];
+        denied_while(Looking::Planning, call)
+    }
+
+    fn denied_while(looking: Looking, call: &ToolCall) -> bool {
+        let mut rules = vec![look_only(looking)];
         rules.extend(built_in());
         let decision = evaluate(call, &context(), &rules);
-        let by_us = decision.rule.as_ref().is_some_and(|(name, _)| name == LOOK_ONLY);
+        let by_us = decision.rule.as_ref().is_some_and(|(name, _)| name == looking.rule());
         assert_eq!(decision.verdict == PolicyVerdict::Deny, by_us, "{call:?}: {decision:?}");
         by_us
+    }
+
+    #[test]
+    fn a_judge_looks_as_a_planner_does_and_not_beyond_this_machine() {
+        let call = |tool: &str, input: serde_json::Value| ToolCall { tool: tool.to_owned(), input };
+        let web = [("WebFetch", json!({ "url": "https://example.com" })), ("WebSearch", json!({ "query": "x" }))];
+        for (tool, input) in web {
+            let call = call(tool, input);
+            assert!(denied_while(Looking::Judging, &call) && !denied_while(Looking::Planning, &call), "{tool}");
+        }
+        for (tool, input) in [("Read", json!({ "file_path": "/work/project/src/a" })), ("StructuredOutput", json!({}))] {
+            assert!(!denied_while(Looking::Judging, &call(tool, input)), "{tool}");
+        }
+        assert!(!denied_while(Looking::Judging, &ToolCall::bash("git diff HEAD~1 | head -n 100")));
+        for command in ["cargo test", "echo x > a", "curl https://example.com"] {
+            assert!(denied_while(Looking::Judging, &ToolCall::bash(command)), "{command}");
+        }
+        assert_eq!(Looking::ALL.map(|looking| Looking::of(looking.name())), Looking::ALL);
+        assert_eq!(Looking::of("whatever"), Looking::Judging);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::glob::fits;
 use super::path::{Place, fold};
 use super::plan_text::{self, Protected};
-use super::{Found, PolicyContext, ToolCall, looking};
+use super::{Found, Looking, PolicyContext, ToolCall, looking};
 use crate::shell::{Simple, Word, git_call};
 
 /// How surely a rule fits: the order is the meaning.
@@ -44,7 +44,7 @@ pub enum Matcher {
     /// Parts of a command line that were not read at all.
     Unread,
     /// Whatever may do more than look.
-    BeyondLooking,
+    BeyondLooking(Looking),
     /// A field of a tool's input.
     Input {
         field: &'static str,
@@ -98,7 +98,7 @@ impl Matcher {
                 command: Some(Found { range: unknown.range.clone(), text: unknown.why.words().to_owned() }),
                 path: None,
             }),
-            Self::BeyondLooking => looking::beyond(call, acts),
+            Self::BeyondLooking(looking) => looking::beyond(*looking, call, acts),
             Self::Input { field, value } => (call.text(field) == Some(value)).then(Hit::sure),
             Self::Tool => Some(Hit::sure()),
             Self::Prompt(_) => None,

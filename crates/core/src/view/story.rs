@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::GuardView;
 use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
+use crate::done::JudgeRecord;
 use crate::event::{Checkpoint, Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
 use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
@@ -119,6 +120,9 @@ pub struct VerificationView {
     pub agent_test: Option<Box<AgentTest>>,
     /// The story's own checks as they were, where the attempt changed what decides them.
     pub as_before: Option<Box<AsBefore>>,
+    /// What a second agent said that was asked to refute the work, where one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<Box<JudgeRecord>>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,
 }

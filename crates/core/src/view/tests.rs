@@ -56,6 +56,7 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
         alarms: Vec::new(),
         agent_test: None,
         as_before: None,
+        judge: None,
     }
 }
 

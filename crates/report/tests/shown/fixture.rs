@@ -172,6 +172,7 @@ impl Journal {
                 alarms: Vec::new(),
                 agent_test: None,
                 as_before: None,
+                judge: None,
             },
         )
     }
@@ -299,6 +300,7 @@ pub(crate) fn whole_run() -> Journal {
             }],
             agent_test: None,
             as_before: None,
+            judge: None,
         },
     );
     j.committed('4', StoryVerdict::Unproven);

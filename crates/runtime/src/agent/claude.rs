@@ -18,11 +18,12 @@ use verdone_core::agent::claude::{
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::config::{ClaudeAgent, HookWay, SessionMode};
+use verdone_core::policy::Looking;
 use verdone_core::sanitise::sanitise_line;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
 use super::{TurnRequest, TurnResult, lasting_environment};
-use crate::hook::{Guard, PLANNING, TurnOf};
+use crate::hook::{Guard, LOOKING, TurnOf};
 use crate::output::{Capture, create_fresh};
 use crate::process::{Flow, Moment, own_program};
 use crate::signal::Signals;
@@ -50,7 +51,9 @@ pub struct Claude {
     locks: PathBuf,
     lock: Option<SessionLock>,
     /// Hooks that are processes of their own have to know that it may only look.
-    planning: bool,
+    looking: Option<Looking>,
+    /// What its answers have to look like.
+    schema: Option<String>,
 }
 
 impl Claude {
@@ -64,9 +67,9 @@ impl Claude {
         self.left = left;
     }
 
-    /// For a turn that makes a plan; the guard is one of planning.
-    pub fn planning(guard: Guard, locks: &Path) -> Self {
-        Self { planning: true, ..Self::guarded_by(guard, locks) }
+    /// For a question to somebody who may only look, as the guard has to know too; perhaps with the shape of the answer.
+    pub fn looking(looking: Looking, guard: Guard, locks: &Path, schema: Option<&str>) -> Self {
+        Self { looking: Some(looking), schema: schema.map(str::to_owned), ..Self::guarded_by(guard, locks) }
     }
 
     /// What the agent said last, redacted.
@@ -166,6 +169,8 @@ impl Claude {
         self.spent = turn.end.as_ref().is_none_or(|end| end.spent);
         self.said = Some(turn.end.as_ref().map_or_else(String::new, |end| request.redactor.redact(&end.said).into_owned()));
         result.claim = self.said.clone().unwrap_or_default();
+        let structured = turn.end.as_ref().and_then(|end| end.structured.as_deref());
+        result.structured = structured.map(|json| request.redactor.redact(json).into_owned());
         result.usage = turn.end.as_ref().map_or_else(Default::default, |end| end.usage.usage());
         hold(&mut self.lock, &self.locks, client.session.id());
         result.session = Some(SessionUse {
@@ -277,7 +282,10 @@ impl Claude {
         let program = own_program().map_err(ClientError::Program)?;
         let env = || {
             let env = lasting_environment(request);
-            if self.planning { env.with(PLANNING, "1") } else { env }
+            match self.looking {
+                Some(looking) => env.with(LOOKING, looking.name()),
+                None => env,
+            }
         };
         let spawn = || SpawnWith { cwd: request.cwd, env: env(), redactor: request.redactor };
         let way = self.way.unwrap_or_else(|| Hooks::first(config.hooks));
@@ -287,7 +295,8 @@ impl Claude {
         };
         let begin = |hooks: Hooks| {
             let (start, hook_program) = (start.clone(), &*program.to_string_lossy());
-            let launch = Launch { config, hooks, start, hook_program, budget_usd: budget };
+            let (schema, apart) = (self.schema.as_deref(), self.looking == Some(Looking::Judging));
+            let launch = Launch { config, hooks, start, hook_program, budget_usd: budget, schema, apart };
             Client::start(command_line(&launch), &spawn(), session(), hooks, budget, signals)
         };
         let mut started = begin(way);

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use verdone_core::hook::{Answer, Cause, Failed, HookEvent, HookInput, Record, Response, event_in, fail};
-use verdone_core::policy::{Mode, OnFailure, Rule, look_only};
+use verdone_core::policy::{Looking, Mode, OnFailure, Rule, look_only};
 
 use super::Fault;
 use super::after_tool::Company;
@@ -69,10 +69,10 @@ impl Guard {
         Ok(Self { home, settings, rules, read: None })
     }
 
-    /// The same for planning: nothing but looking is allowed.
-    pub fn of_planning(root: &Path, top: &Path, run_dir: &Path) -> Result<Self, SettingsError> {
+    /// The same for somebody who may only look.
+    pub fn of_looking(looking: Looking, root: &Path, top: &Path, run_dir: &Path) -> Result<Self, SettingsError> {
         let mut guard = Self::of_run(root, top, run_dir)?;
-        guard.rules.insert(0, look_only());
+        guard.rules.insert(0, look_only(looking));
         Ok(guard)
     }
 

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use verdone_core::config::{Config, ConfigProblem, alone, for_hook, rule_lines};
 use verdone_core::hook::{Briefing, TestRuns};
 use verdone_core::id::encode_component;
-use verdone_core::policy::{Mode, PolicyConfig, Rule, rules};
+use verdone_core::policy::{Looking, Mode, PolicyConfig, Rule, rules};
 
+use super::LOOKING;
 use super::attempt::{TurnOf, failing};
 use crate::config_file::{SettingsError, read_text};
 use crate::process::RUN_VARIABLE;
@@ -122,8 +123,11 @@ impl Home {
     pub(super) fn briefing(&self, mode: Mode, story: &StoryFile) -> Option<String> {
         let guardrails = lessons(&self.root).filter(|text| !text.trim().is_empty());
         let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
+        // Lessons and stories are words of those who are judged.
+        let judges = std::env::var_os(LOOKING).is_some_and(|name| Looking::of(&name.to_string_lossy()) == Looking::Judging);
         match mode {
             Mode::Interactive => lessons,
+            Mode::Run if judges => None,
             Mode::Run => {
                 let rules = "Verdone judges every tool call of this session by rules; a denial says what to do instead. Read a file \
                              before you change it. Do not push, merge, switch branches or mark stories as done: Verdone runs the \

@@ -1,20 +1,25 @@
 //! After green checks: the conditions of `[done]`. What is missing fails the verification with what to do about it.
 
 use jiff::Timestamp;
-use verdone_core::done::{CiFact, Facts, GitFact, JudgeFact, Lessons, Memory, complexity, judge};
+use verdone_core::agent::Usage;
+use verdone_core::done::{CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Lessons, Memory, complexity, judge};
 use verdone_core::event::VerifyOutcome;
+use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, State, Verification};
 use verdone_core::plan::Story;
 use verdone_core::prompt::{self, Refute};
+use verdone_core::tamper::Alarm;
 use verdone_core::update::{Reporter, Update};
 
 use super::brief::scope_of;
+use super::turn::within_the_run;
 use super::verify::put_back;
 use super::{StepError, io_error};
 use crate::approval::Approvals;
 use crate::claims;
 use crate::done::{Checked, checks_fact, gate_facts, plan_found};
-use crate::judge::{Court, ask_judge};
+use crate::git::{Candidate, RepoPath};
+use crate::judge::{Court, Seat, ask_judge, limits_of};
 use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
 use crate::ralph_state::{self, Projection};
 use crate::sessions::run_sessions;
@@ -38,12 +43,20 @@ pub(super) fn hold_to_conditions(
     let passed = verification.outcome == VerifyOutcome::Passed;
     let mut facts = facts(site, attempt, &story, verification);
     let settings = site.config.done.clone();
+    let mut report = judge(&settings, &facts);
+    let mut open = report.open();
     if asks && passed && settings.wants_judge(complexity(&settings, &facts).value) {
-        reporter.report(Update::Notice { text: "a second agent is asked to refute the work" });
-        facts.judge = refute(site, attempt, &story, verification, reporter)?;
+        // Who costs money is asked last: what else is missing is missing whatever it says.
+        facts.judge = JudgeFact::Holds;
+        open = judge(&settings, &facts).open();
+        if open.is_empty() {
+            let record = refute(site, state, attempt, &story, verification, reporter)?;
+            facts.judge = record.said.clone();
+            verification.judge = Some(record);
+            report = judge(&settings, &facts);
+            open = report.open();
+        }
     }
-    let report = judge(&settings, &facts);
-    let open = report.open();
     if asks && passed && !open.is_empty() {
         verification.outcome = VerifyOutcome::Refused;
         verification.reason = Some(format!("not done yet. {}", open.join(" ")));
@@ -68,8 +81,10 @@ fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verificat
     let checked = Some(Checked { runs: &verification.runs, verdict: &verification.outcome, gates_only: false });
     let approvals = Approvals::of_text(&site.protected.text("approvals.json").unwrap_or_default());
     let scope = scope_of(site, story);
-    let (outside, inside): (Vec<String>, Vec<String>) =
-        changed(site).into_iter().partition(|path| scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false)));
+    let (outside, inside): (Vec<String>, Vec<String>) = changed(site)
+        .iter()
+        .map(ToString::to_string)
+        .partition(|path| scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false)));
     let claims = claims::read(&run_sessions(&site.run_dir), site.claims_from);
     Facts {
         memory: Memory::Queried { by: "the prompt has the lessons of this project".to_owned() },
@@ -93,24 +108,33 @@ fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verificat
 }
 
 /// The files of the candidate, without the plan's tick.
-fn changed(site: &Site) -> Vec<String> {
+fn changed(site: &Site) -> Vec<RepoPath> {
     let ours = site.plan_paths();
     let changes = site.candidate.iter().flat_map(|candidate| &candidate.changes);
-    changes.filter(|change| !ours.contains(&change.path)).map(|change| change.path.to_string()).collect()
+    changes.filter(|change| !ours.contains(&change.path)).map(|change| change.path.clone()).collect()
 }
 
-/// The judge may look: what it changed is kept, put back, and makes its word worthless.
+/// The judge may look: what it changed is kept, put back, and makes its word worthless. A tree that was refuted stays refuted.
 fn refute(
     site: &mut Site,
+    state: &State,
     attempt: &Attempt,
     story: &Story,
     verification: &Verification,
     reporter: &mut dyn Reporter,
-) -> Result<JudgeFact, StepError> {
+) -> Result<JudgeRecord, StepError> {
+    let judge = Judge::of(&site.config.done.judge, &site.config.agent).name();
     let files = changed(site);
-    let Some(candidate) = site.candidate.take() else { return Ok(JudgeFact::Off) };
+    let Some(candidate) = site.candidate.take() else { return Ok(JudgeRecord::of(judge)) };
+    if let Some((_, record)) = site.refuted.iter().find(|(tree, _)| *tree == candidate.tree) {
+        let record = JudgeRecord { usage: Usage::default(), duration_ms: 0, ..record.clone() };
+        site.candidate = Some(candidate);
+        return Ok(record);
+    }
+    reporter.report(Update::Notice { text: &format!("a second agent ({judge}) is asked to refute the work") });
     let before = site.checkpoint("before the judge")?;
-    let answer = asked(site, attempt, story, verification, &files, reporter);
+    let answer = prompt_of(site, attempt, story, verification, &candidate, &files)
+        .and_then(|prompt| asked(site, state, attempt, &prompt, reporter));
     site.mend_home().map_err(io_error("putting .verdone/ back"))?;
     let restored = put_back(site, attempt, "judge")?;
     let drift = site.git.unchanged_since(&candidate)?;
@@ -120,41 +144,68 @@ fn refute(
         site.keep().checkpoint_before_restore("what the judge changed", &[])?;
         site.keep().restore(&before)?;
     }
-    site.candidate = Some(candidate);
-    match answer? {
-        _ if touched => Ok(JudgeFact::Unknown { why: "the judge changed files, so its word counts for nothing".to_owned() }),
-        answer => Ok(answer),
+    let mut record = answer?;
+    if touched {
+        record = record.void("the judge changed files, so its word counts for nothing");
     }
+    if let JudgeFact::Refuted { .. } = record.said {
+        site.refuted.push((candidate.tree.clone(), record.clone()));
+    }
+    site.candidate = Some(candidate);
+    Ok(record)
 }
 
-fn asked(
+fn prompt_of(
     site: &Site,
     attempt: &Attempt,
     story: &Story,
     verification: &Verification,
-    files: &[String],
-    reporter: &mut dyn Reporter,
-) -> Result<JudgeFact, StepError> {
+    candidate: &Candidate,
+    files: &[RepoPath],
+) -> Result<String, StepError> {
     let (name, template) = read_template(&site.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
-    let checks: Vec<String> = verification.runs.iter().map(|run| run.command.display()).collect();
-    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref()).map(|head| head.0.clone());
-    let prompt = Refute {
+    let checks: Vec<String> =
+        verification.runs.iter().map(|run| format!("`{}`: {}", run.command.display(), run.outcome.words())).collect();
+    let alarms: Vec<String> = verification.alarms.iter().map(Alarm::sentence).collect();
+    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref());
+    let diff = site.git.diff_text(site.before_turn.as_ref().or(base), &candidate.tree, files)?;
+    let changed: Vec<String> = files.iter().map(ToString::to_string).collect();
+    let refute = Refute {
         title: &story.title,
         body: &story.body,
         criteria: story.criteria.iter().map(|criterion| criterion.text.as_str()).collect(),
-        base: base.as_deref().unwrap_or_default(),
-        changed: files,
+        base: base.map(Oid::as_str).unwrap_or_default(),
         checks: &checks,
-    }
-    .render(&name, &template)?;
+        changed: &changed,
+        alarms: &alarms,
+        diff: &diff,
+    };
+    Ok(refute.render(&name, &template)?)
+}
+
+fn asked(
+    site: &Site,
+    state: &State,
+    attempt: &Attempt,
+    prompt: &str,
+    reporter: &mut dyn Reporter,
+) -> Result<JudgeRecord, StepError> {
     let dir = site.run_dir.join("judge").join(format!("{}", site.checks_run));
+    let limits = within_the_run(&limits_of(&site.config), site.clock);
+    let seat = Seat {
+        run: &site.run,
+        run_dir: &site.run_dir,
+        top: site.git.top(),
+        plan: site.plan.path(),
+        place: &attempt.place,
+        left_usd: site.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd),
+    };
     let env = EnvPlan::default().with(RUN_VARIABLE, site.run.as_str());
-    let grace = site.config.limits.grace.duration();
-    let court = Court { root: &site.root, dir: &dir, env, redactor: &site.redactor, grace };
+    let court = Court { root: &site.root, dir: &dir, env, redactor: &site.redactor, limits: &limits, seat: Some(seat) };
     let clock = site.clock;
     let mut on = |moment: Moment<'_>| match moment {
         Moment::Tick => reporter.report(clock.tick()),
         Moment::Line { .. } => {}
     };
-    ask_judge(&site.config, &prompt, &court, &site.signals, &mut on).map_err(io_error("keeping what the judge said"))
+    ask_judge(&site.config, prompt, &court, &site.signals, &mut on).map_err(io_error("keeping what the judge said"))
 }

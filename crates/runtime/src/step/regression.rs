@@ -148,8 +148,7 @@ fn look(
     report.doubted = doubts.found.into_values().filter(|doubted| !broken.contains_key(&doubted.story)).collect();
     skipped.extend(doubts.not_looked_at);
     let in_doubt = |story: &StoryId| report.doubted.iter().any(|doubted| doubted.story == *story);
-    let holds =
-        |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story) && !in_doubt(story);
+    let holds = |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story) && !in_doubt(story);
     report.held = all.iter().filter(|story| holds(story)).count() as u32;
     report.not_checked = skipped.into_iter().filter(|story| !broken.contains_key(story)).collect();
     report.broken = broken.into_iter().collect();

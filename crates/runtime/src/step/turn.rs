@@ -74,7 +74,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
 }
 
 /// A turn may not outlast the run.
-fn within_the_run(limits: &Limits, clock: Stopwatch) -> Limits {
+pub(super) fn within_the_run(limits: &Limits, clock: Stopwatch) -> Limits {
     let mut limits = limits.clone();
     if let Some(total) = limits.total_time.limit() {
         let left = total.saturating_sub(clock.elapsed()).max(Duration::from_millis(1));

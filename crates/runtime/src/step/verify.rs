@@ -32,11 +32,12 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     let mut restored = put_back(site, attempt, "turn")?;
     site.plan.mark(&attempt.place.story, Status::Done)?;
     let mut verification = look(site, attempt, &mut restored, reporter)?;
-    hold_to_conditions(site, state, attempt, &mut verification, reporter)?;
     restored.sort();
     restored.dedup();
     verification.restored = restored;
+    // Before anybody is asked who costs money.
     tamper::look(site, attempt, &mut verification)?;
+    hold_to_conditions(site, state, attempt, &mut verification, reporter)?;
     verification.refs_moved = refs_moved(site, attempt)?;
     if verification.outcome != VerifyOutcome::Passed {
         site.candidate = None;
@@ -145,6 +146,7 @@ fn look(
             alarms: Vec::new(),
             agent_test: None,
             as_before: None,
+            judge: None,
             criteria: Vec::new(),
         };
         if let History::Moved { reason } = &candidate.history {
@@ -209,6 +211,7 @@ fn look(
         alarms: Vec::new(),
         agent_test: None,
         as_before: None,
+        judge: None,
         criteria: Vec::new(),
     })
 }

@@ -81,6 +81,7 @@ fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
             alarms: Vec::new(),
             agent_test: None,
             as_before: None,
+            judge: None,
         },
         Event::CommitStarted {
             place: place.clone(),

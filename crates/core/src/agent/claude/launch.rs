@@ -106,6 +106,10 @@ pub struct Launch<'a> {
     pub hook_program: &'a str,
     /// What is left of the run's budget, if it has one.
     pub budget_usd: Option<f64>,
+    /// What the answer has to look like, as a JSON schema.
+    pub schema: Option<&'a str>,
+    /// Takes nothing from the project, neither settings nor CLAUDE.md nor servers: they are among what is judged.
+    pub apart: bool,
 }
 
 /// What to start, and how its environment differs from ours.
@@ -136,6 +140,14 @@ pub fn command_line(launch: &Launch<'_>) -> CommandLine {
         add(&["--max-budget-usd", &dollars(rest)]);
     }
     argv.extend(config.args.iter().cloned());
+    // The last one counts, whatever the user's own arguments say.
+    let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
+    if let Some(schema) = launch.schema {
+        add(&["--json-schema", schema]);
+    }
+    if launch.apart {
+        add(&["--setting-sources", "user", "--strict-mcp-config"]);
+    }
     CommandLine { argv, set: variables(config), unset: SCRUBBED.to_vec() }
 }
 

@@ -55,6 +55,8 @@ pub struct TurnEnd {
     pub session: String,
     /// What the agent said last. A claim.
     pub said: String,
+    /// The same as JSON, where an answer in a given shape was asked for and given.
+    pub structured: Option<String>,
     /// The client's own word for the last end, known to us or not.
     pub terminal_reason: Option<String>,
     /// How often the client stopped: subagents and tasks in the background wake it again.
@@ -114,6 +116,7 @@ struct Turn {
     rejected: bool,
     resets_at: Option<u64>,
     said: String,
+    structured: Option<String>,
     terminal_reason: Option<String>,
     results: u32,
     usage: TurnUsage,
@@ -400,6 +403,7 @@ impl Session {
             spent,
             session: self.id.clone(),
             said: turn.said,
+            structured: turn.structured,
             terminal_reason: turn.terminal_reason,
             results: turn.results,
             usage,
@@ -441,6 +445,8 @@ impl Turn {
         if let Some(words) = result.result.as_deref().filter(|words| !result.is_error && !words.trim().is_empty()) {
             words.clone_into(&mut self.said);
         }
+        // Of the last result alone: one that was taken back by more work is none.
+        self.structured = result.structured_output.filter(|_| !result.is_error).map(|json| json.get().to_owned());
         let named = result.user_message_uuids.iter().chain(&result.user_message_uuid);
         if named.clone().next().is_some() {
             named.for_each(|uuid| {

@@ -133,6 +133,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
 pub(super) fn spent(state: &State, events: &[Event]) -> f64 {
     let cost = |event: &Event| match event {
         Event::TurnEnded { usage, .. } => usage.cost_usd.unwrap_or(0.0),
+        Event::Verified { judge: Some(judge), .. } => judge.usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0),
         _ => 0.0,
     };
     state.cost_usd + events.iter().map(cost).sum::<f64>()
@@ -221,6 +222,7 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         alarms: verification.alarms.clone(),
         agent_test: verification.agent_test.clone().map(Box::new),
         as_before: verification.as_before.clone().map(Box::new),
+        judge: verification.judge.clone().map(Box::new),
     }];
     let told = why(rules, verification, &outcome);
     let reason = || told.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);

@@ -5,6 +5,8 @@ use jiff::SignedDuration;
 use super::*;
 use crate::agent::AllowanceUse;
 use crate::control::Request;
+use crate::done::{JudgeFact, JudgeRecord};
+use crate::evidence::Evidence;
 use crate::money::Usd;
 use crate::span::Span;
 
@@ -102,6 +104,11 @@ impl Bench {
     }
 
     fn verify(&mut self, outcome: CheckOutcome) {
+        self.verify_with(outcome, None);
+    }
+
+    /// With a judge that was asked.
+    fn verify_with(&mut self, outcome: CheckOutcome, judge: Option<JudgeRecord>) {
         assert_eq!(self.effect, Some(Effect::Verify));
         let passed = outcome == CheckOutcome::Passed;
         let run = CheckRun {
@@ -131,6 +138,7 @@ impl Bench {
             alarms: Vec::new(),
             agent_test: None,
             as_before: None,
+            judge,
             criteria: Vec::new(),
         }));
     }
@@ -401,6 +409,30 @@ fn money_that_is_spent_between_two_turns_ends_the_run_without_blame() {
     bench.turn(limit_until(Some(3_600)), 1.5);
     assert_eq!(bench.effect, Some(Effect::RollBack));
     bench.ends(Finish::Budget, 3);
+}
+
+#[test]
+fn what_a_judge_costs_is_spent_by_the_run_and_by_the_attempt() {
+    let judge = |cost: f64| {
+        let usage = Usage { cost_usd: Some(cost), tokens: None };
+        Some(JudgeRecord { usage, session: Some("s2".to_owned()), said: JudgeFact::Holds, ..JudgeRecord::of("claude") })
+    };
+    let capped = |limits: &mut Limits| limits.cost_usd = Usd::try_from(1.0).unwrap();
+    let mut bench = Bench::with(capped);
+    bench.turn(TurnOutcome::Ended, 0.3);
+    bench.verify_with(RED, judge(0.3));
+    assert_eq!((bench.effect.clone(), bench.attempt().cost_usd), (Some(Effect::Turn), Some(0.6)));
+    bench.turn(TurnOutcome::Ended, 0.1);
+    bench.verify_with(RED, judge(0.3));
+    assert_eq!(bench.effect, Some(Effect::RollBack), "it is spent before it is in the state");
+    bench.ends(Finish::Budget, 3);
+
+    let mut bench = Bench::with(capped);
+    bench.turn(TurnOutcome::Ended, 0.3);
+    bench.verify_with(CheckOutcome::Passed, judge(f64::NAN));
+    let evidence = Evidence::of(&bench.state, bench.attempt(), StoryVerdict::Verified, &Oid::from("t"), &[]);
+    let judge = evidence.judge.unwrap();
+    assert_eq!((judge.session.as_deref(), evidence.cost_usd), (Some("s2"), Some(0.3)), "what is no number costs nothing");
 }
 
 #[test]

@@ -57,10 +57,16 @@ impl RunView {
             alarms,
             agent_test,
             as_before,
+            judge,
         } = event
         else {
             return;
         };
+        if let Some(judge) = judge {
+            add_usage(&mut self.cost_usd, &mut self.tokens, judge.usage);
+            let story = self.story_at(&place.story);
+            add_usage(&mut story.cost_usd, &mut story.tokens, judge.usage);
+        }
         self.restored.extend(restored.iter().cloned());
         self.debris.extend(debris.iter().cloned());
         self.refs_moved.extend(refs_moved.iter().cloned());
@@ -95,6 +101,7 @@ impl RunView {
             alarms: alarms.clone(),
             agent_test: agent_test.clone(),
             as_before: as_before.clone(),
+            judge: judge.clone(),
             false_claim,
         });
         if false_claim {

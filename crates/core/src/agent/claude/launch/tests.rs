@@ -6,7 +6,7 @@ fn session() -> Uuid {
 
 fn launch(config: &ClaudeAgent, hooks: Hooks) -> Launch<'_> {
     let start = Start::Fresh { session: session() };
-    Launch { config, hooks, start, hook_program: "/opt/my tools/verdone", budget_usd: None }
+    Launch { config, hooks, start, hook_program: "/opt/my tools/verdone", budget_usd: None, schema: None, apart: false }
 }
 
 fn after<'a>(line: &'a CommandLine, option: &str) -> Option<&'a str> {
@@ -69,6 +69,15 @@ fn everything_of_the_config_reaches_the_client() {
     );
     let bypass = ClaudeAgent { permission: ClaudePermission::Bypass, ..config };
     assert_eq!(after(&command_line(&launch(&bypass, Hooks::Exec)), "--permission-mode"), Some("bypassPermissions"));
+}
+
+#[test]
+fn a_judge_gets_the_shape_of_its_answer_and_nothing_of_the_project_whatever_the_arguments_say() {
+    let args = ["--json-schema", "{}", "--setting-sources", "user,project"].map(str::to_owned).to_vec();
+    let config = ClaudeAgent { args, ..ClaudeAgent::default() };
+    let line = command_line(&Launch { schema: Some("{\"type\":\"object\"}"), apart: true, ..launch(&config, Hooks::Callbacks) });
+    let ours = ["--json-schema", "{\"type\":\"object\"}", "--setting-sources", "user", "--strict-mcp-config"];
+    assert_eq!(line.argv[line.argv.len() - ours.len()..], ours, "the last ones count");
 }
 
 #[test]

@@ -193,6 +193,9 @@ pub struct ResultLine<'a> {
     /// What the agent said last, or what went wrong.
     #[serde(borrow, deserialize_with = "text")]
     pub result: Text<'a>,
+    /// The answer in the shape that was asked for, where one was.
+    #[serde(borrow)]
+    pub structured_output: Option<&'a RawValue>,
     #[serde(borrow, deserialize_with = "texts")]
     pub errors: Vec<Cow<'a, str>>,
     #[serde(borrow, deserialize_with = "text")]
