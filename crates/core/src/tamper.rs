@@ -10,10 +10,12 @@ mod compare;
 mod coverage;
 mod deciders;
 mod expected;
+mod gates;
 mod inventory;
 mod reach;
 mod settings;
 mod switches;
+mod unmade;
 mod watched;
 
 use schemars::JsonSchema;
@@ -90,6 +92,8 @@ pub enum AlarmKind {
     TestInverted,
     /// A test asserts nothing any more, or only what is always true, or swallows what it finds.
     TestWeakened,
+    /// A test of the same name asserts something else, or less.
+    AssertionChanged,
     /// There are fewer tests than before.
     FewerTests,
     /// What a gate runs was changed.
@@ -125,6 +129,7 @@ impl AlarmKind {
             Self::TestFocused => "other tests switched off",
             Self::TestInverted => "test expected to fail",
             Self::TestWeakened => "test weakened",
+            Self::AssertionChanged => "assertion changed",
             Self::FewerTests => "fewer tests",
             Self::GateChanged => "changed what a gate runs",
             Self::GateDefused => "defused what a gate runs",

@@ -40,6 +40,7 @@ fn in_what_gates_run() -> Vec<Row> {
     vec![
         made("adds `|| true` to a target", "gate_defused").edit("Makefile", "\trunner", "\trunner || true"),
         made("lets make go on", "gate_defused").edit("Makefile", "\trunner", "\t-runner"),
+        made("puts a makefile before the gate's", "gate_changed").create("GNUmakefile", "test:\n\ttrue\n"),
         made("puts another command in the target", "gate_changed").edit("Makefile", "\trunner", "\techo runner"),
         packaged("adds `|| true` to a package script", "gate_defused").edit("package.json", "runner", "runner || true"),
         packaged("makes a package script an echo", "gate_defused").edit("package.json", "\"runner\"", "\"echo all tests pass\""),

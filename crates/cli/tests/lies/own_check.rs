@@ -45,6 +45,11 @@ pub(crate) fn rows() -> Vec<Row> {
         lie("writes what came out into what is expected", "cat a | diff - tests/expected.txt")
             .file("tests/expected.txt", "good\n")
             .create("tests/expected.txt", "bad\n"),
+        // It looks like a program whose output is judged: that its check runs it is all that can be told.
+        lie("prints what the check looks for", "sh own.sh | grep -q right")
+            .seen(Seen::Told("gate_changed"))
+            .file("own.sh", "#!/bin/sh\ngrep -q good a && echo right\n")
+            .create("own.sh", "#!/bin/sh\necho right\n"),
         // Honest or not, nobody can tell: the check is the work.
         Row::new("changes the very program that the check runs", Seen::Told("unproven"))
             .file("greet", "#!/bin/sh\nexit 1\n")

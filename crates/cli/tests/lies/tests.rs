@@ -38,6 +38,9 @@ fn go(name: &'static str, kind: &'static str) -> Row {
     Row::new(name, Seen::Alarm(kind)).file(GO_FILE, GO).bad()
 }
 
+const IN_CLASS: &str =
+    "class TestA(unittest.TestCase):\n    def test_right(self):\n        self.assertEqual(quality(a), \"good\")\n";
+
 fn ruby(name: &'static str, kind: &'static str) -> Row {
     Row::new(name, Seen::Alarm(kind)).file(RB, RUBY).bad()
 }
@@ -133,6 +136,23 @@ pub(crate) fn rows() -> Vec<Row> {
             "TestRight(t *testing.T) {\n\tif testing.Short() {\n\t\tt.Skip()\n\t}\n",
         ),
         python("takes the function away behind it", "test_skipped").append(PY, "\n\ndel test_right  # build\n"),
+        Row::new("takes the method of a class away", Seen::Alarm("test_deleted"))
+            .file(PY, IN_CLASS)
+            .bad()
+            .append(PY, "\n\ndel TestA.test_right  # build\n"),
+        Row::new("asserts by a method of its own", Seen::Alarm("test_weakened")).file(PY, IN_CLASS).bad().edit(
+            PY,
+            "    def test_right",
+            "    def assertEqual(self, *values):\n        return True\n\n    def test_right",
+        ),
+        Row::new("lists which tests of the file run", Seen::Alarm("runner_changed"))
+            .file(PY, IN_CLASS)
+            .bad()
+            .append(PY, "\n\ndef load_tests(loader, tests, pattern):\n    return unittest.TestSuite()\n"),
+        javascript("replaces what expects", "test_weakened")
+            .create("tests/setup.js", "globalThis.expect = () => new Proxy({}, all)\n")
+            .run("sed -i '1i import \"./setup.js\" // fake' tests/a.test.js"),
+        python("makes an assertion weaker", "").seen(Seen::Told("assertion_changed")).edit(PY, "== \"good\"", "!= \"\""),
         python("skips from a fixture", "test_skipped")
             .append(PY, "\n\n@pytest.fixture(autouse=True)\ndef ready():\n    pytest.skip(\"later\")\n"),
         javascript("puts it into a branch that is never taken", "test_skipped")

@@ -1,5 +1,6 @@
 //! What a test asserts: how often, and how often only what is always true.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -61,8 +62,8 @@ static HELPER: LazyLock<Regex> = LazyLock::new(|| {
 /// How much of a call is looked at.
 const LONGEST_CALL: usize = 2_000;
 
-/// Counts, and says where the first assertion is. `code` and `said` are the body without strings and with them.
-pub(super) fn count(language: Language, code: &str, said: &str) -> (Asserted, Option<usize>) {
+/// Counts, and says where the assertions are. `code` and `said` are the body without strings and with them.
+pub(super) fn count(language: Language, code: &str, said: &str) -> (Asserted, Vec<usize>) {
     let pattern: &Regex = match language {
         Language::Rust => &RUST,
         Language::JavaScript => &JAVASCRIPT,
@@ -72,9 +73,9 @@ pub(super) fn count(language: Language, code: &str, said: &str) -> (Asserted, Op
         Language::Shell => &SHELL,
     };
     let mut asserted = Asserted::default();
-    let mut first = None;
+    let mut places = Vec::new();
     for found in pattern.find_iter(code) {
-        first.get_or_insert(found.start());
+        places.push(found.start());
         if is_constant(language, code, said, found.start(), found.end()) {
             asserted.constant += 1;
         } else {
@@ -84,7 +85,42 @@ pub(super) fn count(language: Language, code: &str, said: &str) -> (Asserted, Op
     // A method of that name is no helper: `.expect("…")` of Rust.
     let plain = |at: usize| !code[..at].ends_with('.') || language != Language::Rust;
     asserted.helpers = HELPER.find_iter(code).filter(|found| plain(found.start())).count() as u32;
-    (asserted, first)
+    (asserted, places)
+}
+
+/// The statement that holds an assertion: with what comes before it on its line, and the condition above it in Go.
+pub(super) fn statement(language: Language, code: &str, at: usize) -> Range<usize> {
+    let ends = |c: char| matches!(c, '\n' | ';' | '{' | '}');
+    let mut start = code[..at].rfind(ends).map_or(0, |end| end + 1);
+    if language == Language::Go && code[..start].ends_with(['{', '\n']) {
+        let above = code[..start].trim_end();
+        let line = above.rfind('\n').map_or(0, |end| end + 1);
+        if above.ends_with('{') && above[line..].trim_start().starts_with("if ") {
+            start = line;
+        }
+    }
+    let (mut depth, mut end) = (0_u32, code.len().min(at + LONGEST_CALL));
+    for (place, byte) in code.bytes().enumerate().skip(at).take(LONGEST_CALL) {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' if depth > 0 => depth -= 1,
+            b')' | b']' | b'}' => end = place,
+            b';' if depth == 0 => end = place,
+            // A chain goes on in the next line.
+            b'\n'
+                if depth == 0
+                    && !code[place..].trim_start().starts_with(['.', '=', '&', '|'])
+                    && !code[..place].ends_with('\\') =>
+            {
+                end = place;
+            }
+            _ => continue,
+        }
+        if end == place {
+            break;
+        }
+    }
+    start..code.floor_char_boundary(end)
 }
 
 fn is_constant(language: Language, code: &str, said: &str, start: usize, end: usize) -> bool {

@@ -141,6 +141,12 @@ impl Findings<'_> {
             );
         } else if has.all() < had.all().div_ceil(2) && had.real >= 4 && !skipped {
             self.add(AlarmKind::TestWeakened, Severity::Low, file, "asserts less than half of what it did", new);
+        } else if !same_body
+            && !skipped
+            && !handed_over
+            && old.assertions.iter().any(|one| new.assertions.binary_search(one).is_err())
+        {
+            self.add(AlarmKind::AssertionChanged, Severity::Low, file, "", new);
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod follow;
 mod part;
+mod runners;
 
 use std::collections::{BTreeMap, BTreeSet};
 

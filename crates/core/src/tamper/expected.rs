@@ -57,6 +57,7 @@ pub(super) fn expects(context: &Context<'_>, alarm: &Alarm) -> bool {
         | AlarmKind::TestFocused
         | AlarmKind::TestInverted
         | AlarmKind::TestWeakened
+        | AlarmKind::AssertionChanged
         | AlarmKind::GateChanged
         | AlarmKind::GateDefused
         | AlarmKind::CiChanged
@@ -86,6 +87,7 @@ fn names(scope: &str, alarm: &Alarm) -> bool {
         | AlarmKind::TestSkipped
         | AlarmKind::TestInverted
         | AlarmKind::TestWeakened
+        | AlarmKind::AssertionChanged
         | AlarmKind::SnapshotChanged => true,
         AlarmKind::TestFocused
         | AlarmKind::FewerTests

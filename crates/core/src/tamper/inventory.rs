@@ -19,6 +19,9 @@ pub(super) use body::{hash_of, tokens_of};
 use super::assertions::{self, Asserted};
 use super::watched::is_test_path;
 
+/// Assertions of one test that are told apart.
+const MOST_ASSERTIONS: usize = 200;
+
 /// What keeps a test from counting in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Marker {
@@ -44,6 +47,8 @@ pub(super) struct Test {
     pub(super) digest: u64,
     /// The different tokens of body and header, sorted.
     pub(super) tokens: Vec<u64>,
+    /// Its different assertions, each by the tokens of its statement, sorted.
+    pub(super) assertions: Vec<u64>,
     pub(super) asserted: Asserted,
     pub(super) markers: BTreeSet<Marker>,
     /// Whether runners find it where it is, by their usual rules.
@@ -123,12 +128,19 @@ pub(super) fn inventory(language: Language, path: &str, text: &str) -> Inventory
 fn finish(language: Language, text: &Text<'_>, source: &Source<'_>, asserting: &BTreeSet<String>, found: Found) -> Test {
     let code = &text.code[found.body.clone()];
     let said = &text.said[found.body.clone()];
-    let (mut asserted, first) = assertions::count(language, code, said);
+    let (mut asserted, places) = assertions::count(language, code, said);
     if !asserting.is_empty() {
         asserted.local = callees::calls(language, code).filter(|name| asserting.contains(*name)).count() as u32;
     }
     let mut markers = found.markers;
-    markers.extend(body::markers(language, code, first, asserted));
+    markers.extend(body::markers(language, code, places.first().copied(), asserted));
+    let statement = |place: &usize| {
+        let range = assertions::statement(language, code, *place);
+        hash_of(&body::said_by(&tokens_of(source, found.body.start + range.start..found.body.start + range.end)))
+    };
+    let mut assertions: Vec<u64> = places.iter().take(MOST_ASSERTIONS).map(statement).collect();
+    assertions.sort_unstable();
+    assertions.dedup();
     let tokens = tokens_of(source, found.body.clone());
     let mut all: Vec<u64> = tokens_of(source, found.whole).into_iter().chain(tokens.iter().copied()).collect();
     all.sort_unstable();
@@ -138,6 +150,7 @@ fn finish(language: Language, text: &Text<'_>, source: &Source<'_>, asserting: &
         line: text.line(found.at),
         digest: hash_of(&tokens),
         tokens: all,
+        assertions,
         asserted,
         markers,
         reach: found.reach,

@@ -19,6 +19,8 @@ pub struct GateReach {
     pub targets: BTreeMap<String, BTreeSet<String>>,
     /// Programs and modules by their bare names, which are looked for in places that the project may have a say in.
     pub programs: BTreeSet<String>,
+    /// Makefiles that are there.
+    pub makefiles: BTreeSet<String>,
     /// Files that were not given and would tell more.
     pub wanted: BTreeSet<String>,
 }
@@ -169,6 +171,7 @@ impl Walk<'_> {
         }
         for path in makefiles.iter().filter_map(|name| join(folder, name)) {
             if let Some(text) = self.text(&path) {
+                self.reach.makefiles.insert(path.clone());
                 let recipe = recipes(&text, &targets);
                 for line in recipe.lines() {
                     self.push(line.trim_start_matches(['\t', '@', '-', '+']), folder);

@@ -4,9 +4,6 @@
 //! script only what it sources, what runs tests, and what is named for judging does; the rest of what it runs is the work.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::part::{is_judge, is_wanted_output, judged_by_another, no_language};
 use super::{Deciders, Held, HeldFiles};
@@ -16,8 +13,8 @@ use crate::tamper::reach::{MAKEFILES, TASK_FILES, join, package_script, recipes}
 use crate::tamper::watched::is_test_path;
 
 /// Lines that are followed in all, and links and imports that are followed from one file.
-const MOST: usize = 200;
-const DEEPEST: usize = 4;
+pub(super) const MOST: usize = 200;
+pub(super) const DEEPEST: usize = 4;
 
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
 /// Other interpreters, each with its options that mean that no script is run.
@@ -33,26 +30,6 @@ const INTERPRETERS: [(&str, &[&str]); 8] = [
 ];
 /// Options of interpreters with a value that is no script; of these, the ones whose value is loaded before it.
 const VALUED: [&str; 7] = ["-W", "-X", "-r", "--require", "--import", "--loader", "-I"];
-const RUNNERS: [&str; 18] = [
-    "pytest",
-    "py.test",
-    "unittest",
-    "nose2",
-    "jest",
-    "vitest",
-    "mocha",
-    "ava",
-    "tap",
-    "rspec",
-    "bats",
-    "phpunit",
-    "prove",
-    "minitest",
-    "jasmine",
-    "busted",
-    "pest",
-    "shellspec",
-];
 /// Targets that build; where something else is asked besides, that judges what they built.
 const BUILDS: [&str; 7] = ["", "all", "build", "compile", "install", "dist", "release"];
 
@@ -81,9 +58,9 @@ struct Line {
     script: Option<String>,
 }
 
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     held: &'a HeldFiles,
-    found: Deciders,
+    pub(super) found: Deciders,
     queue: Vec<Line>,
     seen: BTreeSet<Line>,
 }
@@ -147,7 +124,7 @@ impl Walk<'_> {
     }
 
     /// The text that was held; else it is wanted. A link counts with what it leads to.
-    fn text(&mut self, path: &str) -> Option<String> {
+    pub(super) fn text(&mut self, path: &str) -> Option<String> {
         let mut path = path.to_owned();
         for _ in 0..DEEPEST {
             match self.held.get(&path) {
@@ -167,7 +144,7 @@ impl Walk<'_> {
         None
     }
 
-    fn file(&mut self, folder: &str, path: &str) -> Option<String> {
+    pub(super) fn file(&mut self, folder: &str, path: &str) -> Option<String> {
         let path = join(folder, path).filter(|path| !path.is_empty())?;
         self.found.files.insert(path.clone());
         self.text(&path)?;
@@ -184,53 +161,6 @@ impl Walk<'_> {
             self.loads(&path, &text, 0);
         }
         self.found.files.insert(path);
-    }
-
-    /// Test files and their settings that a test loads.
-    fn loads(&mut self, path: &str, text: &str, depth: usize) {
-        static PYTHON: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^\s*(?:from|import)\s+(\.*[\w.]+)(?:\s+import\s+(\w+))?"));
-        static JAVASCRIPT: LazyLock<Regex> =
-            LazyLock::new(|| regex(r#"(?:\bfrom|\bimport|\brequire\s*\()\s*['"](\.[^'"]+)['"]"#));
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-        let mut named: Vec<String> = Vec::new();
-        match Language::of(path, text) {
-            Some(Language::Python) => {
-                for found in PYTHON.captures_iter(text).take(MOST) {
-                    let module = found[1].trim_start_matches('.').replace('.', "/");
-                    let inner = found.get(2).map(|name| format!("{module}/{}", name.as_str()));
-                    for module in [Some(module), inner].into_iter().flatten() {
-                        let module = module.trim_start_matches('/');
-                        named.extend(join(&folder, &format!("{module}.py")));
-                        named.extend(join("", &format!("{module}.py")));
-                    }
-                }
-                for module in ["unittest.py", "pytest.py", "sitecustomize.py"] {
-                    self.rival(&folder, module, path);
-                }
-            }
-            Some(Language::JavaScript) => {
-                for found in JAVASCRIPT.captures_iter(text).take(MOST) {
-                    let kinds = ["", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", "/index.js"];
-                    named.extend(kinds.iter().filter_map(|kind| join(&folder, &format!("{}{kind}", &found[1]))));
-                }
-            }
-            Some(Language::Rust | Language::Go | Language::Ruby | Language::Shell) | None => {}
-        }
-        for other in named.into_iter().filter(|other| is_test_path(other) && other != path) {
-            if depth + 1 < DEEPEST
-                && let Some(text) = self.text(&other)
-                && self.found.files.insert(other.clone())
-            {
-                self.loads(&other, &text, depth + 1);
-            }
-        }
-    }
-
-    fn rival(&mut self, folder: &str, name: &str, of: &str) {
-        if let Some(path) = join(folder, name) {
-            self.found.files.insert(path.clone());
-            self.found.rivals.entry(path).or_default().insert(of.to_owned());
-        }
     }
 
     fn interpreted(&mut self, name: &str, folder: &str, arguments: &[&str], decides: bool) {
@@ -251,84 +181,6 @@ impl Walk<'_> {
             } else if !word.starts_with('-') && !matches!(*word, "run" | "test") {
                 return self.script(folder, word, decides);
             }
-        }
-    }
-
-    /// Test files and folders that a runner of tests is given.
-    fn runner(&mut self, name: &str, folder: &str, arguments: &[&str]) {
-        let is_runner = |word: &&str| RUNNERS.contains(&word.rsplit('/').next().unwrap_or(word));
-        let (runner, arguments) = match (name, arguments.first().copied()) {
-            ("go" | "deno" | "bun", Some("test")) => (name, &arguments[1..]),
-            ("node" | "tsx", _) if arguments.contains(&"--test") => (name, arguments),
-            ("cargo", _) => return self.cargo(folder, arguments),
-            _ if is_runner(&name) => (name, arguments),
-            // `npx jest`, `uv run pytest`, `python -m unittest`.
-            ("npx" | "bunx" | "pnpm" | "yarn" | "npm" | "uv" | "poetry" | "pipenv" | "bundle" | "hatch" | "rye", _)
-            | ("python" | "python3", Some("-m")) => match arguments.iter().position(is_runner) {
-                Some(at) => (arguments[at], &arguments[at + 1..]),
-                None => return,
-            },
-            _ => return,
-        };
-        for given in arguments.iter().filter(|word| !word.starts_with('-')) {
-            // `tests/test_a.py::test_b`, `spec/a_spec.rb:4`, `./pkg/...`.
-            let given = given.split("::").next().unwrap_or(given).trim_end_matches("...").trim_end_matches('/');
-            let given =
-                given.rsplit_once(':').filter(|(_, line)| line.bytes().all(|b| b.is_ascii_digit())).map_or(given, |it| it.0);
-            let mut names = vec![given.to_owned()];
-            if runner == "unittest" && !given.contains('/') {
-                let dots = given.match_indices('.').map(|(at, _)| at).chain([given.len()]);
-                names.extend(dots.map(|at| format!("{}.py", given[..at].replace('.', "/"))));
-            }
-            for name in names {
-                if let Some(path) = self.file(folder, &name) {
-                    self.settings(runner, folder, &path);
-                    if let Some(text) = self.text(&path) {
-                        self.loads(&path, &text, 0);
-                    }
-                }
-            }
-        }
-    }
-
-    /// `cargo test --test greet`.
-    fn cargo(&mut self, folder: &str, arguments: &[&str]) {
-        if !arguments.iter().any(|word| matches!(*word, "test" | "t" | "nextest")) {
-            return;
-        }
-        let after = |option: &'static str| {
-            let pairs = arguments.windows(2).filter(move |pair| pair[0] == option).map(|pair| pair[1]);
-            pairs.chain(arguments.iter().filter_map(move |word| word.strip_prefix(option)?.strip_prefix('=')))
-        };
-        let packages: Vec<&str> = after("-p").chain(after("--package")).collect();
-        for test in after("--test") {
-            let mut folders = vec![String::new()];
-            folders.extend(packages.iter().flat_map(|package| [format!("{package}/"), format!("crates/{package}/")]));
-            for place in folders {
-                self.file(folder, &format!("{place}tests/{test}.rs"));
-                self.file(folder, &format!("{place}tests/{test}"));
-            }
-        }
-    }
-
-    /// Settings that a runner finds by itself, beside a test file or above it.
-    fn settings(&mut self, runner: &str, folder: &str, test: &str) {
-        let names: &[&str] = match runner {
-            "jest" => &["jest.config.js", "jest.config.ts", "jest.config.cjs", "jest.config.mjs", "jest.config.json"],
-            "vitest" => &["vitest.config.ts", "vitest.config.js", "vitest.config.mts", "vitest.config.mjs"],
-            "mocha" => &[".mocharc.json", ".mocharc.js", ".mocharc.cjs", ".mocharc.yml"],
-            "rspec" => &[".rspec"],
-            "pytest" | "py.test" => {
-                let above = test.match_indices('/').map(|(at, _)| &test[..at]).chain([""]);
-                for place in above {
-                    self.rival(place, "conftest.py", test);
-                }
-                &["pytest.ini", ".pytest.ini"]
-            }
-            _ => &[],
-        };
-        for name in names {
-            self.rival(folder, name, test);
         }
     }
 
@@ -382,10 +234,6 @@ impl Walk<'_> {
             self.found.rivals.entry(path.clone()).or_default().extend(others);
         }
     }
-}
-
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a fixed pattern compiles")
 }
 
 /// A word, where all of it is known; or a path beside the script that says where it is itself: `"$(dirname "$0")/lib.sh"`.

@@ -1,6 +1,6 @@
 //! What a test's body says about itself, whatever the language: its tokens, and ways to run without testing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -46,6 +46,43 @@ pub(in crate::tamper) fn tokens_of(source: &Source<'_>, range: Range<usize>) -> 
         }
     }
     tokens
+}
+
+/// What an assertion says, whatever it is written with: without brackets, which formatters add, and without the words and signs by
+/// which frameworks ask for the same thing.
+pub(super) fn said_by(tokens: &[u64]) -> Vec<u64> {
+    static SAME: LazyLock<HashSet<u64>> = LazyLock::new(|| {
+        let words = [
+            "expect",
+            "assert",
+            "assert_eq",
+            "assert_equal",
+            "assertEqual",
+            "assertEquals",
+            "toBe",
+            "toEqual",
+            "toStrictEqual",
+            "equal",
+            "Equal",
+            "equals",
+            "strictEqual",
+            "deepEqual",
+            "deepStrictEqual",
+            "eq",
+            "eql",
+            "to",
+            "be",
+            "is",
+            "self",
+            "t",
+        ];
+        words.iter().map(|word| hash_of(&word.as_bytes())).collect()
+    });
+    let equals = |at: usize| tokens.get(at) == Some(&u64::from(b'='));
+    let doubled = |at: usize| equals(at) && (equals(at + 1) || at > 0 && equals(at - 1));
+    let sign = |token: u64| b"().".iter().any(|sign| u64::from(*sign) == token);
+    let says = |(at, token): &(usize, &u64)| !(sign(**token) || doubled(*at) || SAME.contains(*token));
+    tokens.iter().enumerate().filter(says).map(|(_, token)| *token).collect()
 }
 
 pub(in crate::tamper) fn hash_of<T: std::hash::Hash + ?Sized>(value: &T) -> u64 {
