@@ -14,6 +14,7 @@ mod policy;
 mod rules;
 mod scope;
 mod stop_gate;
+mod stop_gate_frozen;
 mod stop_others;
 mod tests_seen;
 mod valid;

@@ -16,6 +16,7 @@ use crate::atomic::{replace_for_readers, write_atomically};
 use crate::regular::{open_regular, read_regular};
 
 use super::StopError;
+use super::custody::{self, Custody, Kept};
 
 pub(super) const LOOP: &str = "loop.json";
 const NEXT: &str = "next-loop.json";
@@ -32,60 +33,101 @@ const ASKED_COUNTS: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone)]
 pub struct Loops {
     sessions: PathBuf,
+    custody: Option<Custody>,
 }
 
 impl Loops {
     pub fn of(root: &Path) -> Self {
-        Self { sessions: crate::sessions::own_sessions(root) }
+        Self { sessions: crate::sessions::own_sessions(root), custody: Custody::of(root) }
     }
 
-    pub(super) fn session(&self, id: &str) -> SessionFiles {
+    pub(crate) fn session(&self, id: &str) -> SessionFiles {
         let encoded = encode_component(id);
         // The name of a folder, as lists show it, means that folder.
-        let is_name = id.contains('%') && self.sessions.join(id).is_dir() && !id.contains('/');
-        SessionFiles { dir: self.sessions.join(if is_name { id } else { &encoded }) }
+        let is_there = || self.sessions.join(id).is_dir() || self.custody.as_ref().is_some_and(|custody| custody.has(id));
+        let is_name = id.contains('%') && !id.contains('/') && is_there();
+        self.named(if is_name { id } else { &encoded })
+    }
+
+    fn named(&self, name: &str) -> SessionFiles {
+        SessionFiles { dir: self.sessions.join(name), custody: self.custody.clone().map(|custody| (custody, name.to_owned())) }
     }
 
     /// Every loop, by the name of its session's folder.
     pub fn all(&self) -> Result<Vec<(String, LoopState)>, StopError> {
         let listed = crate::sessions::sessions(&self.sessions).map_err(|source| file_error(&self.sessions, source))?;
+        let mut names: Vec<String> = listed.into_iter().map(|session| session.name).collect();
+        // Those whose folder somebody deleted hold all the same.
+        let kept = self.custody.as_ref().map(Custody::names).unwrap_or_default();
+        names.extend(kept.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
         let mut found = Vec::new();
-        for session in listed {
-            found.extend(SessionFiles { dir: session.dir }.state()?.map(|state| (session.name, state)));
+        for name in names {
+            found.extend(self.named(&name).state()?.map(|state| (name, state)));
         }
         Ok(found)
     }
 
     /// The loop that the next session takes.
     pub fn next(&self) -> Result<Option<LoopState>, StopError> {
-        read_state(&self.sessions.join(NEXT))
+        match self.custody.as_ref().map(|custody| (custody, custody.get(custody::NEXT))) {
+            Some((_, Kept::Copy(body))) => parse_state(&self.sessions.join(NEXT), &body).map(Some),
+            // It was taken or ended.
+            Some((custody, Kept::Nothing)) if custody.is_used() => Ok(None),
+            Some((_, Kept::Nothing | Kept::Broken)) | None => read_state(&self.sessions.join(NEXT)),
+        }
     }
 
     pub(super) fn put_next(&self, state: &LoopState) -> Result<(), StopError> {
         make(&self.sessions)?;
-        write(&self.sessions.join(NEXT), state)
+        let (path, text) = (self.sessions.join(NEXT), text_of(&self.sessions.join(NEXT), state)?);
+        if let Some(custody) = &self.custody {
+            custody.put(custody::NEXT, text.as_bytes(), true);
+        }
+        write_bytes(&path, text.as_bytes())
     }
 
     pub fn remove_next(&self) -> Result<(), StopError> {
+        if let Some(custody) = &self.custody {
+            custody.remove(custody::NEXT);
+        }
         remove(&self.sessions.join(NEXT))
     }
 
     /// Gives the waiting loop to a session. A rename is one step: of two sessions that begin at once, one gets it.
     pub(super) fn claim(&self, session: &SessionFiles) -> Result<bool, StopError> {
         let next = self.sessions.join(NEXT);
-        if fs::symlink_metadata(&next).is_err() {
+        let kept = session.custody.as_ref().filter(|(custody, _)| custody.is_used());
+        if fs::symlink_metadata(&next).is_err() && !kept.is_some_and(|(custody, _)| custody.has(custody::NEXT)) {
             return Ok(false);
         }
         // A file that cannot be understood would break the session that takes it.
-        if read_state(&next)?.is_none() || session.state()?.is_some_and(|state| state.is_active()) {
+        let Some(waiting) = self.next()? else { return Ok(false) };
+        if session.state()?.is_some_and(|state| state.is_active()) {
             return Ok(false);
         }
+        make(&self.sessions)?;
         fs::create_dir_all(&session.dir).map_err(|source| file_error(&session.dir, source))?;
+        if let Some((custody, name)) = kept {
+            let taken = custody.hand_over(name).map_err(|source| file_error(&next, source))?;
+            if taken {
+                session.put(&waiting)?;
+                remove(&next)?;
+            }
+            return Ok(taken);
+        }
         match fs::rename(&next, session.dir.join(LOOP)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(source) => Err(file_error(&next, source)),
         }
+    }
+
+    /// A folder for checks that run before there is a session. No session has such a name.
+    pub(super) fn scratch(&self) -> Result<PathBuf, StopError> {
+        let dir = self.sessions.join(format!(".red-check-{}", std::process::id()));
+        make(&self.sessions)?;
+        fs::create_dir_all(&dir).map_err(|source| file_error(&dir, source))?;
+        Ok(dir)
     }
 
     /// Remembers which session runs `verdone loop start`.
@@ -120,38 +162,114 @@ impl Loops {
 #[derive(Debug, Clone)]
 pub(crate) struct SessionFiles {
     pub(super) dir: PathBuf,
+    /// Where the copy of its loop is, and under which name.
+    custody: Option<(Custody, String)>,
+}
+
+/// A session's loop, and what is odd about its file.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) state: Option<LoopState>,
+    pub(crate) note: Option<String>,
 }
 
 impl SessionFiles {
+    /// The folder alone.
     pub(crate) fn at(dir: PathBuf) -> Self {
-        Self { dir }
+        Self { dir, custody: None }
     }
 
-    /// Whether a loop was ever started for it, as far as a look at the folder tells.
+    fn has_copy(&self) -> bool {
+        self.custody.as_ref().is_some_and(|(custody, name)| custody.has(name))
+    }
+
+    /// Whether a loop was ever started for it, as far as a look tells.
     pub(crate) fn has_loop(&self) -> bool {
-        fs::symlink_metadata(self.dir.join(LOOP)).is_ok()
+        fs::symlink_metadata(self.dir.join(LOOP)).is_ok() || self.has_copy()
     }
 
     /// Whether a loop holds the session. What cannot be read does: the agent may have broken it.
     pub(crate) fn is_held(&self) -> bool {
-        self.has_loop() && self.state().map_or(true, |state| state.is_some_and(|state| state.is_active()))
+        let holds = || read_state(&self.dir.join(LOOP)).map_or(true, |state| state.is_some_and(|state| state.is_active()));
+        // A copy is there only while the loop holds.
+        self.has_copy() || (self.has_loop() && holds())
     }
 
     pub(crate) fn state(&self) -> Result<Option<LoopState>, StopError> {
-        read_state(&self.dir.join(LOOP))
+        self.found().map(|found| found.state)
+    }
+
+    /// The loop. Where its file is not what we wrote, the copy counts, and the file is put back.
+    pub(crate) fn found(&self) -> Result<Found, StopError> {
+        let path = self.dir.join(LOOP);
+        let kept = self.custody.as_ref().map(|(custody, name)| (custody, name, custody.get(name)));
+        let (custody, name, kept) = match kept {
+            Some((_, _, Kept::Copy(body))) => {
+                let state = parse_state(&path, &body)?;
+                let file = read_regular(&path, LARGEST);
+                if file.as_ref().is_ok_and(|bytes| *bytes == body) {
+                    return Ok(Found { state: Some(state), note: None });
+                }
+                let gone = file.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+                let what = if gone { "was gone" } else { "was changed" };
+                self.put_back(&body)?;
+                let note = format!(
+                    "the file of this session's loop {what}; Verdone put it back from its own copy. The loop goes on: only the user \
+                     ends it, with `verdone loop stop`."
+                );
+                return Ok(Found { state: Some(state), note: Some(note) });
+            }
+            Some(other) => other,
+            None => return Ok(Found { state: read_state(&path)?, note: None }),
+        };
+        let state = read_state(&path)?;
+        let is_broken = matches!(kept, Kept::Broken);
+        let Some(active) = state.as_ref().filter(|state| state.is_active()) else {
+            return if is_broken { Err(StopError::Copy) } else { Ok(Found { state, note: None }) };
+        };
+        let again = custody.put(name, text_of(&path, active)?.as_bytes(), true);
+        let what = if is_broken { "is not one that Verdone wrote" } else { "was gone" };
+        let then = if again { "it was made again" } else { "it cannot be made again" };
+        let note = format!(
+            "Verdone's copy of this loop outside of the project {what}; {then}, and the loop's file in the project counts."
+        );
+        Ok(Found { state, note: Some(note) })
+    }
+
+    /// Whatever is left of it.
+    pub(super) fn forget_loop(&self) -> Result<(), StopError> {
+        if let Some((custody, name)) = &self.custody {
+            custody.remove(name);
+        }
+        remove(&self.dir.join(LOOP))
+    }
+
+    fn put_back(&self, body: &[u8]) -> Result<(), StopError> {
+        self.dir.parent().map_or(Ok(()), make)?;
+        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))?;
+        write_bytes(&self.dir.join(LOOP), body)
     }
 
     pub(super) fn put(&self, state: &LoopState) -> Result<(), StopError> {
-        self.dir.parent().map_or(Ok(()), make)?;
-        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))?;
-        write(&self.dir.join(LOOP), state)
+        let text = text_of(&self.dir.join(LOOP), state)?;
+        if let Some((custody, name)) = self.custody.as_ref().filter(|_| state.is_active()) {
+            custody.put(name, text.as_bytes(), true);
+        }
+        self.put_back(text.as_bytes())?;
+        if let Some((custody, name)) = self.custody.as_ref().filter(|_| !state.is_active()) {
+            custody.remove(name);
+        }
+        Ok(())
     }
 
     /// The same where only counters changed: losing one in a crash holds nobody longer than the limit, and a sync costs more than all
     /// the rest of an answer.
     pub(super) fn put_counters(&self, state: &LoopState) -> Result<(), StopError> {
         let path = self.dir.join(LOOP);
-        let text = serde_json::to_string(state).map_err(|source| StopError::Broken { path: path.clone(), source })?;
+        let text = text_of(&path, state)?;
+        if let Some((custody, name)) = &self.custody {
+            custody.put(name, text.as_bytes(), false);
+        }
         replace_for_readers(&path, text.as_bytes()).map_err(|source| file_error(&path, source))
     }
 
@@ -237,11 +355,23 @@ struct Asked {
 }
 
 fn read_state(path: &Path) -> Result<Option<LoopState>, StopError> {
-    let state: Option<LoopState> = read(path)?;
-    match &state {
-        Some(state) if state.version > LOOP_VERSION => Err(StopError::Newer { path: path.to_owned(), version: state.version }),
-        Some(_) | None => Ok(state),
+    match read_regular(path, LARGEST) {
+        Ok(bytes) => parse_state(path, &bytes).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(file_error(path, source)),
     }
+}
+
+fn parse_state(path: &Path, bytes: &[u8]) -> Result<LoopState, StopError> {
+    let state: LoopState = serde_json::from_slice(bytes).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
+    if state.version > LOOP_VERSION {
+        return Err(StopError::Newer { path: path.to_owned(), version: state.version });
+    }
+    Ok(state)
+}
+
+fn text_of(path: &Path, value: &impl Serialize) -> Result<String, StopError> {
+    serde_json::to_string(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
@@ -256,8 +386,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
 
 /// A link in the file's place is replaced, not followed; a loop has to survive a crash.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
-    let text = serde_json::to_string(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
-    write_bytes(path, text.as_bytes())
+    write_bytes(path, text_of(path, value)?.as_bytes())
 }
 
 pub(super) fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {

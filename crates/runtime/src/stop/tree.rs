@@ -45,9 +45,7 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
 pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
     let status = git.status()?;
-    let theirs = CLIENTS.iter().flat_map(|name| [root.join(name), top.join(name)]);
-    let own: PathSet =
-        ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect();
+    let own = not_work(&git, root, top, ours);
     let mut text = format!("{:?}\n", status.head).into_bytes();
     let (mut clean, mut left) = (true, MOST);
     for entry in status.entries.iter().filter(|entry| !own.contains(&entry.path)) {
@@ -58,6 +56,12 @@ pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, St
         text.push(b'\n');
     }
     Ok(Tree { key: digest(&text)[..32].to_owned(), head: status.head.clone(), clean, status, own })
+}
+
+/// What is nobody's work, wherever it lies: the plan's files, Verdone's own folder, settings of the client.
+pub(super) fn not_work(git: &Git, root: &Path, top: &Path, ours: &[PathBuf]) -> PathSet {
+    let theirs = CLIENTS.iter().flat_map(|name| [root.join(name), top.join(name)]);
+    ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect()
 }
 
 impl Tree {
