@@ -7,6 +7,7 @@ mod commit;
 mod custody;
 mod files;
 mod look;
+mod loop_file;
 mod marks;
 mod others;
 mod ralph;
@@ -33,7 +34,8 @@ use crate::plan_file::PlanFileError;
 use crate::seal::Seal;
 use crate::signal::Signals;
 
-use files::{Found, Task};
+use files::Task;
+use loop_file::Found;
 
 pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
 pub(crate) use custody::armed_root;

@@ -111,5 +111,6 @@ impl Custody {
 /// The project that a loop holds a session of although its `.verdone/` is gone: that of a folder, or of one above it.
 pub(crate) fn armed_root(start: &Path, top: &Path) -> Option<PathBuf> {
     let levels = start.ancestors().take_while(|dir| dir.starts_with(top));
-    levels.filter(|dir| Custody::of(dir).is_some_and(|custody| !custody.names().is_empty())).map(Path::to_path_buf).next()
+    let is_armed = |custody: Custody| custody.is_used() && (custody.has(NEXT) || !custody.names().is_empty());
+    levels.filter(|dir| Custody::of(dir).is_some_and(is_armed)).map(Path::to_path_buf).next()
 }

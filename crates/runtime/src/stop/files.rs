@@ -10,15 +10,15 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use verdone_core::id::encode_component;
-use verdone_core::stop::{Incomplete, LOOP_VERSION, LoopState, MOST_FAULTS};
+use verdone_core::stop::{Incomplete, LoopState, MOST_FAULTS};
 
 use crate::atomic::{replace_for_readers, write_atomically};
 use crate::regular::{open_regular, read_regular};
 
 use super::StopError;
 use super::custody::{self, Custody, Kept};
+use super::loop_file::{LOOP, parse_state, read_state, text_of};
 
-pub(super) const LOOP: &str = "loop.json";
 const NEXT: &str = "next-loop.json";
 const ASKED: &str = "asked.json";
 const INCOMPLETE: &str = "incomplete.json";
@@ -163,114 +163,13 @@ impl Loops {
 pub(crate) struct SessionFiles {
     pub(super) dir: PathBuf,
     /// Where the copy of its loop is, and under which name.
-    custody: Option<(Custody, String)>,
-}
-
-/// A session's loop, and what is odd about its file.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) state: Option<LoopState>,
-    pub(crate) note: Option<String>,
+    pub(super) custody: Option<(Custody, String)>,
 }
 
 impl SessionFiles {
     /// The folder alone.
     pub(crate) fn at(dir: PathBuf) -> Self {
         Self { dir, custody: None }
-    }
-
-    fn has_copy(&self) -> bool {
-        self.custody.as_ref().is_some_and(|(custody, name)| custody.has(name))
-    }
-
-    /// Whether a loop was ever started for it, as far as a look tells.
-    pub(crate) fn has_loop(&self) -> bool {
-        fs::symlink_metadata(self.dir.join(LOOP)).is_ok() || self.has_copy()
-    }
-
-    /// Whether a loop holds the session. What cannot be read does: the agent may have broken it.
-    pub(crate) fn is_held(&self) -> bool {
-        let holds = || read_state(&self.dir.join(LOOP)).map_or(true, |state| state.is_some_and(|state| state.is_active()));
-        // A copy is there only while the loop holds.
-        self.has_copy() || (self.has_loop() && holds())
-    }
-
-    pub(crate) fn state(&self) -> Result<Option<LoopState>, StopError> {
-        self.found().map(|found| found.state)
-    }
-
-    /// The loop. Where its file is not what we wrote, the copy counts, and the file is put back.
-    pub(crate) fn found(&self) -> Result<Found, StopError> {
-        let path = self.dir.join(LOOP);
-        let kept = self.custody.as_ref().map(|(custody, name)| (custody, name, custody.get(name)));
-        let (custody, name, kept) = match kept {
-            Some((_, _, Kept::Copy(body))) => {
-                let state = parse_state(&path, &body)?;
-                let file = read_regular(&path, LARGEST);
-                if file.as_ref().is_ok_and(|bytes| *bytes == body) {
-                    return Ok(Found { state: Some(state), note: None });
-                }
-                let gone = file.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-                let what = if gone { "was gone" } else { "was changed" };
-                self.put_back(&body)?;
-                let note = format!(
-                    "the file of this session's loop {what}; Verdone put it back from its own copy. The loop goes on: only the user \
-                     ends it, with `verdone loop stop`."
-                );
-                return Ok(Found { state: Some(state), note: Some(note) });
-            }
-            Some(other) => other,
-            None => return Ok(Found { state: read_state(&path)?, note: None }),
-        };
-        let state = read_state(&path)?;
-        let is_broken = matches!(kept, Kept::Broken);
-        let Some(active) = state.as_ref().filter(|state| state.is_active()) else {
-            return if is_broken { Err(StopError::Copy) } else { Ok(Found { state, note: None }) };
-        };
-        let again = custody.put(name, text_of(&path, active)?.as_bytes(), true);
-        let what = if is_broken { "is not one that Verdone wrote" } else { "was gone" };
-        let then = if again { "it was made again" } else { "it cannot be made again" };
-        let note = format!(
-            "Verdone's copy of this loop outside of the project {what}; {then}, and the loop's file in the project counts."
-        );
-        Ok(Found { state, note: Some(note) })
-    }
-
-    /// Whatever is left of it.
-    pub(super) fn forget_loop(&self) -> Result<(), StopError> {
-        if let Some((custody, name)) = &self.custody {
-            custody.remove(name);
-        }
-        remove(&self.dir.join(LOOP))
-    }
-
-    fn put_back(&self, body: &[u8]) -> Result<(), StopError> {
-        self.dir.parent().map_or(Ok(()), make)?;
-        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))?;
-        write_bytes(&self.dir.join(LOOP), body)
-    }
-
-    pub(super) fn put(&self, state: &LoopState) -> Result<(), StopError> {
-        let text = text_of(&self.dir.join(LOOP), state)?;
-        if let Some((custody, name)) = self.custody.as_ref().filter(|_| state.is_active()) {
-            custody.put(name, text.as_bytes(), true);
-        }
-        self.put_back(text.as_bytes())?;
-        if let Some((custody, name)) = self.custody.as_ref().filter(|_| !state.is_active()) {
-            custody.remove(name);
-        }
-        Ok(())
-    }
-
-    /// The same where only counters changed: losing one in a crash holds nobody longer than the limit, and a sync costs more than all
-    /// the rest of an answer.
-    pub(super) fn put_counters(&self, state: &LoopState) -> Result<(), StopError> {
-        let path = self.dir.join(LOOP);
-        let text = text_of(&path, state)?;
-        if let Some((custody, name)) = &self.custody {
-            custody.put(name, text.as_bytes(), false);
-        }
-        replace_for_readers(&path, text.as_bytes()).map_err(|source| file_error(&path, source))
     }
 
     /// Counts a fault without anything that could be broken; says how many there were in a row.
@@ -354,26 +253,6 @@ struct Asked {
     at: Timestamp,
 }
 
-fn read_state(path: &Path) -> Result<Option<LoopState>, StopError> {
-    match read_regular(path, LARGEST) {
-        Ok(bytes) => parse_state(path, &bytes).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(file_error(path, source)),
-    }
-}
-
-fn parse_state(path: &Path, bytes: &[u8]) -> Result<LoopState, StopError> {
-    let state: LoopState = serde_json::from_slice(bytes).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
-    if state.version > LOOP_VERSION {
-        return Err(StopError::Newer { path: path.to_owned(), version: state.version });
-    }
-    Ok(state)
-}
-
-fn text_of(path: &Path, value: &impl Serialize) -> Result<String, StopError> {
-    serde_json::to_string(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })
-}
-
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
     match read_regular(path, LARGEST) {
         Ok(bytes) => {
@@ -395,7 +274,7 @@ pub(super) fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {
     written.map_err(|source| file_error(path, source))
 }
 
-fn remove(path: &Path) -> Result<(), StopError> {
+pub(super) fn remove(path: &Path) -> Result<(), StopError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -403,7 +282,7 @@ fn remove(path: &Path) -> Result<(), StopError> {
     }
 }
 
-fn make(sessions: &Path) -> Result<(), StopError> {
+pub(super) fn make(sessions: &Path) -> Result<(), StopError> {
     crate::hook::make_sessions(sessions).map_err(|source| file_error(sessions, source))
 }
 
