@@ -183,6 +183,33 @@ fn tampering_holds_a_loop_and_what_a_human_should_see_leaves_the_story_unproven(
 }
 
 #[test]
+fn a_check_that_the_work_rewrote_proves_neither_its_story_nor_an_earlier_one() {
+    let plan = "- [ ] US-001: One\n  - Verification: `sh one.sh`\n- [ ] US-002: Two\n  - Verification: `test -f two`\n";
+    let world = world("", &[("PLAN.md", plan), ("one.sh", "set -e\ngrep -q one one\n")]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one.sh", "set -e\ngrep -q one README.md || test -d src\n");
+    let reason = stop(&world).blocked("story US-001 is unproven");
+    assert!(reason.contains("the work changed what the checks of story US-001 run (one.sh): it is unproven at best"), "{reason}");
+    world.write("two", "");
+    world.write("one.sh", "true\n");
+    stop(&world).blocked("this looks like tampering");
+    world.write("one.sh", "set -e\ngrep -q one README.md || test -d src\n");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
+}
+
+#[test]
+fn a_gate_without_a_folder_of_its_own_holds_three_times_and_lets_go() {
+    let world = world(GATE, &[]);
+    arm(&world, &["Fix it"]);
+    fs::remove_dir_all(world.work.join(".verdone")).unwrap();
+    world.write(".verdone", "");
+    for n in 1..=3 {
+        stop(&world).blocked(&format!("fault {n} of 3"));
+    }
+    stop(&world).let_go("UNVERIFIED");
+}
+
+#[test]
 fn a_task_without_a_plan_is_not_complete_while_its_tests_were_taken_away() {
     let test = "def test_a():\n    assert 1 + 1 == 2\n\ndef test_b():\n    assert 1 + 2 == 3\n";
     let world = world(GATE, &[("tests/test_a.py", test)]);

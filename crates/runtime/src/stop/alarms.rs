@@ -8,7 +8,7 @@ use verdone_core::stop::{BlockCause, Open};
 use verdone_core::tamper::{Alarm, AlarmKind, Response, Severity, TamperSettings};
 
 use crate::git::{Git, GitError};
-use crate::tamper::{Between, between};
+use crate::tamper::{Between, between, own_files};
 
 use super::look::Looker;
 use super::tree::not_work;
@@ -20,19 +20,39 @@ pub(super) struct AlarmAsk {
     pub(super) base: Oid,
     pub(super) scope: Vec<String>,
     pub(super) words: String,
+    /// Checks that proved earlier stories: what they run is not for this one to change.
+    pub(super) earlier: Vec<Check>,
     pub(super) settings: TamperSettings,
 }
 
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    pub(super) alarms: Vec<Alarm>,
+    /// The tree that was looked at.
+    pub(super) work: Option<Oid>,
+    /// Files that the story's own checks run and that the work changed.
+    pub(super) own_files: Vec<String>,
+}
+
 impl AlarmAsk {
-    /// The alarms, and the tree that was looked at. What cannot be looked at is an alarm, too.
-    pub(super) fn look(&self, ask: &Ask, git: &Git) -> (Vec<Alarm>, Option<Oid>) {
-        self.try_to(ask, git).map_or_else(|error| (vec![unread(&error)], None), |(alarms, tree)| (alarms, Some(tree)))
+    /// What cannot be looked at is an alarm, too.
+    pub(super) fn look(&self, ask: &Ask, git: &Git) -> Compared {
+        self.try_to(ask, git).unwrap_or_else(|error| Compared { alarms: vec![unread(&error)], ..Compared::default() })
     }
 
-    fn try_to(&self, ask: &Ask, git: &Git) -> Result<(Vec<Alarm>, Oid), GitError> {
+    fn try_to(&self, ask: &Ask, git: &Git) -> Result<Compared, GitError> {
         let now = git.tree_now(ask.largest_file)?.tree;
-        let (own, gates): (Vec<Check>, Vec<Check>) =
-            ask.checks.iter().cloned().partition(|check| check.origin == CheckOrigin::Story);
+        if now == self.base {
+            return Ok(Compared { work: Some(now), ..Compared::default() });
+        }
+        let (own, mut gates): (Vec<Check>, Vec<Check>) = ask
+            .checks
+            .iter()
+            .filter(|check| !self.earlier.contains(check))
+            .cloned()
+            .partition(|check| check.origin == CheckOrigin::Story);
+        gates.extend(self.earlier.iter().cloned());
         let ours = not_work(git, &ask.root, &ask.top, &ask.ours);
         let asked = Between {
             git,
@@ -45,8 +65,9 @@ impl AlarmAsk {
             scope: &self.scope,
             words: &self.words,
         };
-        let alarms = if now == self.base { Vec::new() } else { between(&asked)? };
-        Ok((alarms, now))
+        let alarms = between(&asked)?;
+        let own_files = own_files(&asked, &alarms)?;
+        Ok(Compared { alarms, work: Some(now), own_files })
     }
 }
 
@@ -55,7 +76,9 @@ impl Looker<'_> {
     pub(super) fn alarm_ask(&self, story: Option<&StoryId>) -> Option<AlarmAsk> {
         let base = self.state.tree.clone()?;
         let frozen = story.and_then(|story| self.state.open.get(story)).cloned().unwrap_or_default();
-        Some(AlarmAsk { base, scope: frozen.scope, words: frozen.words, settings: self.gate.config.tamper })
+        let own = story.map(|story| self.own_checks(story)).unwrap_or_default();
+        let earlier = self.checks_of_marked().into_iter().filter(|check| !own.contains(check)).collect();
+        Some(AlarmAsk { base, scope: frozen.scope, words: frozen.words, earlier, settings: self.gate.config.tamper })
     }
 
     pub(super) fn response(&self, alarms: &[Alarm]) -> Response {

@@ -87,6 +87,12 @@ impl Custody {
     pub(super) fn remove(&self, name: &str) {
         // What stays holds the session, and says so.
         let _ = fs::remove_file(self.path(name));
+        let _ = fs::remove_file(self.faults(name));
+    }
+
+    /// A file whose length counts the faults of the gate.
+    pub(super) fn faults(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.faults"))
     }
 
     /// Gives the waiting loop to a session: in one step, so that of two sessions one gets it.

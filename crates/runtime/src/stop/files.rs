@@ -174,11 +174,15 @@ impl SessionFiles {
 
     /// Counts a fault without anything that could be broken; says how many there were in a row.
     pub(crate) fn count_fault(&self, active: bool) -> u32 {
-        let path = self.dir.join(FAULTS);
-        let counted = open_regular(&path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
-            file.write_all(b".")?;
-            Ok(file.metadata()?.len())
-        });
+        let count = |path: &Path| {
+            open_regular(path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
+                file.write_all(b".")?;
+                Ok(file.metadata()?.len())
+            })
+        };
+        // Beside the copy it is out of reach of whoever broke the folder.
+        let outside = self.custody.as_ref().map(|(custody, name)| count(&custody.faults(name)));
+        let counted = outside.filter(Result::is_ok).unwrap_or_else(|| count(&self.dir.join(FAULTS)));
         match counted {
             Ok(count) => u32::try_from(count).unwrap_or(u32::MAX),
             // What cannot be counted holds a turn once.
@@ -190,6 +194,9 @@ impl SessionFiles {
     pub(super) fn forget_faults(&self) {
         // One that stays makes the gate let go sooner, never later.
         let _ = fs::remove_file(self.dir.join(FAULTS));
+        if let Some((custody, name)) = &self.custody {
+            let _ = fs::remove_file(custody.faults(name));
+        }
     }
 
     /// Stops of a subagent that were held, counted by the length of a file of its own: several may end at once.

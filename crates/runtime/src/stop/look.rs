@@ -184,7 +184,14 @@ impl Looker<'_> {
             Some(Committed::Commit(_)) | None => None,
         };
         if verdict.green && changed && holds && refused.is_none() && response < Response::Refuse {
-            let was_red = current.was_red && response < Response::Ask;
+            let was_red = current.was_red && response < Response::Ask && verdict.own_files.is_empty();
+            if has_own && !verdict.own_files.is_empty() {
+                let files = verdict.own_files.join(", ");
+                self.notes.push(format!(
+                    "the work changed what the checks of story {} run ({files}): it is unproven at best.",
+                    story.id
+                ));
+            }
             return self.done(plan, open, tree, Green { story, was_red, has_own, verdict, next, source });
         }
         if !verdict.green {

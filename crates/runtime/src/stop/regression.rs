@@ -73,7 +73,7 @@ impl Looker<'_> {
     }
 
     /// Each command once, however many stories have it.
-    fn checks_of_marked(&self) -> Vec<Check> {
+    pub(super) fn checks_of_marked(&self) -> Vec<Check> {
         let mut checks: Vec<Check> = Vec::new();
         for check in self.state.marked.iter().flat_map(|marked| self.own_checks(&marked.story)) {
             if !checks.contains(&check) {

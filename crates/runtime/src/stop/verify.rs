@@ -97,6 +97,9 @@ pub(super) struct Verdict {
     compared: Option<Oid>,
     #[serde(default)]
     pub(super) work: Option<Oid>,
+    /// Files that the story's own checks run and that the work changed.
+    #[serde(default)]
+    pub(super) own_files: Vec<String>,
     /// What the checks of the next story said.
     #[serde(default)]
     pub(super) next: Option<Red>,
@@ -345,6 +348,7 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
         alarms: Vec::new(),
         compared: None,
         work: None,
+        own_files: Vec::new(),
         next: None,
     };
     for _ in 0..ROUNDS {
@@ -373,7 +377,8 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     verdict.tree = before;
     let mut response = Response::Report;
     if let Some(alarms) = ask.alarms.as_ref().filter(|_| verdict.green) {
-        (verdict.alarms, verdict.work) = alarms.look(ask, &git);
+        let found = alarms.look(ask, &git);
+        (verdict.alarms, verdict.work, verdict.own_files) = (found.alarms, found.work, found.own_files);
         verdict.compared = Some(alarms.base.clone());
         response = alarms.settings.gravest(&verdict.alarms).0;
     }
