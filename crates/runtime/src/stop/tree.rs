@@ -45,9 +45,7 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
 pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
     let status = git.status()?;
-    let theirs = of_the_client(root, top);
-    let own: PathSet =
-        ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect();
+    let own = not_work(&git, root, top, ours);
     let mut text = format!("{:?}\n", status.head).into_bytes();
     let (mut clean, mut left) = (true, MOST);
     for entry in status.entries.iter().filter(|entry| !own.contains(&entry.path)) {
@@ -63,6 +61,12 @@ pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, St
 /// Files that the client writes, wherever they are: no work of anybody's.
 pub(super) fn of_the_client(root: &Path, top: &Path) -> impl Iterator<Item = PathBuf> {
     CLIENTS.iter().flat_map(move |name| [root.join(name), top.join(name)])
+}
+
+/// What is nobody's work, wherever it lies: the plan's files, Verdone's own folder, settings of the client.
+pub(super) fn not_work(git: &Git, root: &Path, top: &Path, ours: &[PathBuf]) -> PathSet {
+    let theirs = of_the_client(root, top);
+    ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect()
 }
 
 impl Tree {
