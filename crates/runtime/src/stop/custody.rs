@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use verdone_core::id::digest;
 
@@ -23,6 +24,8 @@ const PURPOSE: &str = "loop";
 pub(super) struct Custody {
     root: PathBuf,
     dir: PathBuf,
+    /// Opened once: an answer reads and writes a copy.
+    seal: Arc<OnceLock<Option<Seal>>>,
 }
 
 /// What is kept of one loop.
@@ -39,7 +42,8 @@ impl Custody {
     pub(super) fn of(root: &Path) -> Option<Self> {
         let home = state_home(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
         let project = digest(root.as_os_str().as_encoded_bytes());
-        Some(Self { root: root.to_owned(), dir: home.join("verdone/loops").join(&project[..32]) })
+        let dir = home.join("verdone/loops").join(&project[..32]);
+        Some(Self { root: root.to_owned(), dir, seal: Arc::default() })
     }
 
     /// Whether copies of this project were ever kept here.
@@ -73,9 +77,11 @@ impl Custody {
     /// Says whether it is kept. One that could not be written is removed: an old one would bring back what is over.
     pub(super) fn put(&self, name: &str, body: &[u8], durable: bool) -> bool {
         let written = self.seal().ok_or(io::ErrorKind::NotFound.into()).and_then(|seal| {
-            fs::create_dir_all(&self.dir)?;
             let (path, text) = (self.path(name), seal.put_on(PURPOSE, body));
             let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+            if !is_file {
+                fs::create_dir_all(&self.dir)?;
+            }
             if durable && is_file { write_atomically(&path, &text) } else { replace_for_readers(&path, &text) }
         });
         if written.is_err() {
@@ -108,9 +114,12 @@ impl Custody {
         self.dir.join(format!("{name}.json"))
     }
 
-    fn seal(&self) -> Option<Seal> {
-        let top = find_git_top(&self.root).unwrap_or_else(|_| self.root.clone());
-        Seal::from_environment(&self.root, &top)
+    fn seal(&self) -> Option<&Seal> {
+        let open = || {
+            let top = find_git_top(&self.root).unwrap_or_else(|_| self.root.clone());
+            Seal::from_environment(&self.root, &top)
+        };
+        self.seal.get_or_init(open).as_ref()
     }
 }
 
