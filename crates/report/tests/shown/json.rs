@@ -167,6 +167,7 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
         "additionalProperties" => match (rule, value.as_object(), rules.get("properties").and_then(Value::as_object)) {
             (Value::Bool(false), Some(object), Some(known)) => object.keys().all(|name| known.contains_key(name)),
             (Value::Bool(true), _, _) | (_, None, _) => true,
+            (Value::Object(_), Some(object), None) => object.values().all(|inner| valid(root, rule, inner)),
             (_, Some(_), _) => panic!("additionalProperties {rule}"),
         },
         other => panic!("keyword {other} is not understood"),
