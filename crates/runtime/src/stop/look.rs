@@ -246,7 +246,7 @@ impl Looker<'_> {
             return self.completion(plan, after, &found, Some((story.id, worth)));
         };
         let at_work = view.stories[index].clone();
-        let was_red = verdict.next == Some(Red::Red) && next.as_ref() == Some(&at_work.id);
+        let was_red = red_of(&verdict.next) == Red::Red && next.as_ref() == Some(&at_work.id);
         self.state.current = Some(Current { story: at_work.id.clone(), base: after.base(self.gate.top)?, was_red });
         open.marked = Some((story.id, worth));
         self.name_work(&mut open, &view, Some(&at_work));
