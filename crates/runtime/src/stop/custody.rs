@@ -23,7 +23,9 @@ const PURPOSE: &str = "loop";
 #[derive(Debug, Clone)]
 pub(super) struct Custody {
     root: PathBuf,
-    dir: PathBuf,
+    home: PathBuf,
+    /// The project's folder: most events never ask for it.
+    folder: Arc<OnceLock<PathBuf>>,
     /// Opened once: an answer reads and writes a copy.
     seal: Arc<OnceLock<Option<Seal>>>,
 }
@@ -41,14 +43,12 @@ impl Custody {
     /// Nothing where the user has no state folder. Looks at no file.
     pub(super) fn of(root: &Path) -> Option<Self> {
         let home = state_home(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
-        let project = digest(root.as_os_str().as_encoded_bytes());
-        let dir = home.join("verdone/loops").join(&project[..32]);
-        Some(Self { root: root.to_owned(), dir, seal: Arc::default() })
+        Some(Self { root: root.to_owned(), home, folder: Arc::default(), seal: Arc::default() })
     }
 
     /// Whether copies of this project were ever kept here.
     pub(super) fn is_used(&self) -> bool {
-        self.dir.is_dir()
+        self.dir().is_dir()
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -57,7 +57,7 @@ impl Custody {
 
     /// Every session with a copy.
     pub(super) fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.dir()).into_iter().flatten().flatten();
         let name = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".json").map(str::to_owned);
         let mut names: Vec<String> = entries.filter_map(name).filter(|name| !name.starts_with('.')).collect();
         names.sort();
@@ -80,7 +80,7 @@ impl Custody {
             let (path, text) = (self.path(name), seal.put_on(PURPOSE, body));
             let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
             if !is_file {
-                fs::create_dir_all(&self.dir)?;
+                fs::create_dir_all(self.dir())?;
             }
             if durable && is_file { write_atomically(&path, &text) } else { replace_for_readers(&path, &text) }
         });
@@ -98,7 +98,7 @@ impl Custody {
 
     /// A file whose length counts the faults of the gate.
     pub(super) fn faults(&self, name: &str) -> PathBuf {
-        self.dir.join(format!("{name}.faults"))
+        self.dir().join(format!("{name}.faults"))
     }
 
     /// Gives the waiting loop to a session: in one step, so that of two sessions one gets it.
@@ -110,8 +110,13 @@ impl Custody {
         }
     }
 
+    fn dir(&self) -> &Path {
+        let project = || digest(self.root.as_os_str().as_encoded_bytes());
+        self.folder.get_or_init(|| self.home.join("verdone/loops").join(&project()[..32]))
+    }
+
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(format!("{name}.json"))
+        self.dir().join(format!("{name}.json"))
     }
 
     fn seal(&self) -> Option<&Seal> {
