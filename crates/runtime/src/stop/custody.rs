@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use verdone_core::id::digest;
 
@@ -22,7 +23,11 @@ const PURPOSE: &str = "loop";
 #[derive(Debug, Clone)]
 pub(super) struct Custody {
     root: PathBuf,
-    dir: PathBuf,
+    home: PathBuf,
+    /// The project's folder: most events never ask for it.
+    folder: Arc<OnceLock<PathBuf>>,
+    /// Opened once: an answer reads and writes a copy.
+    seal: Arc<OnceLock<Option<Seal>>>,
 }
 
 /// What is kept of one loop.
@@ -38,13 +43,12 @@ impl Custody {
     /// Nothing where the user has no state folder. Looks at no file.
     pub(super) fn of(root: &Path) -> Option<Self> {
         let home = state_home(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
-        let project = digest(root.as_os_str().as_encoded_bytes());
-        Some(Self { root: root.to_owned(), dir: home.join("verdone/loops").join(&project[..32]) })
+        Some(Self { root: root.to_owned(), home, folder: Arc::default(), seal: Arc::default() })
     }
 
     /// Whether copies of this project were ever kept here.
     pub(super) fn is_used(&self) -> bool {
-        self.dir.is_dir()
+        self.dir().is_dir()
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -53,7 +57,7 @@ impl Custody {
 
     /// Every session with a copy.
     pub(super) fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.dir()).into_iter().flatten().flatten();
         let name = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".json").map(str::to_owned);
         let mut names: Vec<String> = entries.filter_map(name).filter(|name| !name.starts_with('.')).collect();
         names.sort();
@@ -73,9 +77,11 @@ impl Custody {
     /// Says whether it is kept. One that could not be written is removed: an old one would bring back what is over.
     pub(super) fn put(&self, name: &str, body: &[u8], durable: bool) -> bool {
         let written = self.seal().ok_or(io::ErrorKind::NotFound.into()).and_then(|seal| {
-            fs::create_dir_all(&self.dir)?;
             let (path, text) = (self.path(name), seal.put_on(PURPOSE, body));
             let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+            if !is_file {
+                fs::create_dir_all(self.dir())?;
+            }
             if durable && is_file { write_atomically(&path, &text) } else { replace_for_readers(&path, &text) }
         });
         if written.is_err() {
@@ -92,7 +98,7 @@ impl Custody {
 
     /// A file whose length counts the faults of the gate.
     pub(super) fn faults(&self, name: &str) -> PathBuf {
-        self.dir.join(format!("{name}.faults"))
+        self.dir().join(format!("{name}.faults"))
     }
 
     /// Gives the waiting loop to a session: in one step, so that of two sessions one gets it.
@@ -104,13 +110,21 @@ impl Custody {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(format!("{name}.json"))
+    fn dir(&self) -> &Path {
+        let project = || digest(self.root.as_os_str().as_encoded_bytes());
+        self.folder.get_or_init(|| self.home.join("verdone/loops").join(&project()[..32]))
     }
 
-    fn seal(&self) -> Option<Seal> {
-        let top = find_git_top(&self.root).unwrap_or_else(|_| self.root.clone());
-        Seal::from_environment(&self.root, &top)
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir().join(format!("{name}.json"))
+    }
+
+    fn seal(&self) -> Option<&Seal> {
+        let open = || {
+            let top = find_git_top(&self.root).unwrap_or_else(|_| self.root.clone());
+            Seal::from_environment(&self.root, &top)
+        };
+        self.seal.get_or_init(open).as_ref()
     }
 }
 

@@ -264,9 +264,9 @@ impl Looker<'_> {
             return self.completion(plan, after, &found, Some((story.id, worth)));
         };
         let at_work = view.stories[index].clone();
-        let was_red = verdict.next == Some(Red::Red) && next.as_ref() == Some(&at_work.id);
+        let was_red = red_of(&verdict.next) == Red::Red && next.as_ref() == Some(&at_work.id);
         if was_red {
-            self.state.red.insert(at_work.id.clone(), verdict.next_red);
+            self.state.red.insert(at_work.id.clone(), red_proofs(&verdict.next));
         }
         self.state.current = Some(Current { story: at_work.id.clone(), base: after.base(self.gate.top)?, was_red });
         open.marked = Some((story.id, worth));

@@ -15,12 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckRun, GateSettings, Where, all_green};
 use verdone_core::config::Config;
-use verdone_core::evidence::Proof;
 use verdone_core::finish::StopSignal;
 use verdone_core::id::{Oid, digest};
 use verdone_core::span::Span;
 use verdone_core::tamper::{Alarm, Response};
-use verdone_core::verdict::Red;
 
 use crate::check_runner::{CheckContext, CleanPlaces, Ways, run_checks};
 use crate::clean_tree::CleanSettings;
@@ -30,7 +28,6 @@ use crate::regular::{open_regular, read_regular};
 use crate::seal::Seal;
 use crate::signal::Signals;
 use crate::site;
-use crate::step::red_of;
 
 use super::alarms::AlarmAsk;
 use super::commit::{self, CommitAsk, Committed, commit};
@@ -103,10 +100,7 @@ pub(super) struct Verdict {
     pub(super) own_files: Vec<String>,
     /// What the checks of the next story said.
     #[serde(default)]
-    pub(super) next: Option<Red>,
-    /// Those of them that failed.
-    #[serde(default)]
-    pub(super) next_red: Vec<Proof>,
+    pub(super) next: Vec<CheckRun>,
 }
 
 #[derive(Debug)]
@@ -354,8 +348,7 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
         compared: None,
         work: None,
         own_files: Vec::new(),
-        next: None,
-        next_red: Vec::new(),
+        next: Vec::new(),
     };
     for _ in 0..ROUNDS {
         // What the work tree is, as a tree of git, is asked only for gates that want a clean one.
@@ -396,8 +389,7 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     }
     if verdict.green && response < Response::Refuse && !ask.next.is_empty() {
         let runs = run_checks(&ask.next, &plain(1 + verdict.runs.len() as u32), signals, &mut |_| {});
-        let runs = runs.map_err(|source| file_error(dir, source))?;
-        (verdict.next, verdict.next_red) = (Some(red_of(&runs)), commit::red_proofs(&runs));
+        verdict.next = runs.map_err(|source| file_error(dir, source))?;
     }
     verdict.ms = began.elapsed().as_millis() as u64;
     Ok(Some(verdict))
