@@ -168,6 +168,9 @@ pub struct SessionStory {
     /// Its own checks that were seen to fail before.
     pub before: Vec<Proof>,
     pub criteria: Vec<ProvenCriterion>,
+    pub alarms: Vec<NotedAlarm>,
+    /// The work changed what its own checks run, so they prove nothing.
+    pub capped: bool,
     /// Digest of the gates as they were defined.
     pub gates: String,
     /// Digest of the evidence before this one.
@@ -229,6 +232,7 @@ impl Evidence {
         let own = runs.iter().any(|run| run.origin == CheckOrigin::Story && !run.advisory);
         let was_red = told.before.iter().any(|proof| !proof.outcome.passed());
         let (verdict, red) = match (own, was_red) {
+            (true, true) if told.capped => (StoryVerdict::Unproven, Red::Red),
             (true, true) => (StoryVerdict::Verified, Red::Red),
             (true, false) => (StoryVerdict::Unproven, Red::Unknown),
             (false, _) => (StoryVerdict::Unproven, Red::Absent),
@@ -250,7 +254,7 @@ impl Evidence {
             claim: None,
             cost_usd: None,
             sessions: vec![session.clone()],
-            alarms: Vec::new(),
+            alarms: told.alarms,
             as_before: None,
             judge: None,
             criteria: told.criteria,
@@ -420,7 +424,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_session_proves_no_more_than_its_loop_saw() {
-        let told = |before: Vec<Proof>| SessionStory {
+        let told = |before: Vec<Proof>, capped: bool| SessionStory {
             run: RunId::from("r1"),
             session: "s1\nVerdone-Verdict: verified".to_owned(),
             story: StoryId::from("US-1"),
@@ -429,6 +433,8 @@ pub(crate) mod tests {
             turns: 2,
             before,
             criteria: Vec::new(),
+            alarms: Vec::new(),
+            capped,
             gates: "sha256:gates".to_owned(),
             previous: None,
         };
@@ -439,12 +445,13 @@ pub(crate) mod tests {
         };
         let (own, gate) = (run(CheckOrigin::Story), run(CheckOrigin::Gate(crate::check::Stage::Quality)));
         let red = || vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })];
-        for (before, runs, verdict) in [
-            (red(), vec![own.clone(), gate.clone()], StoryVerdict::Verified),
-            (Vec::new(), vec![own.clone()], StoryVerdict::Unproven),
-            (red(), vec![gate], StoryVerdict::Unproven),
+        for (before, capped, runs, verdict) in [
+            (red(), false, vec![own.clone(), gate.clone()], StoryVerdict::Verified),
+            (red(), true, vec![own.clone(), gate.clone()], StoryVerdict::Unproven),
+            (Vec::new(), false, vec![own.clone()], StoryVerdict::Unproven),
+            (red(), false, vec![gate], StoryVerdict::Unproven),
         ] {
-            let evidence = Evidence::of_session(told(before), &Oid::from("t"), &runs);
+            let evidence = Evidence::of_session(told(before, capped), &Oid::from("t"), &runs);
             assert_eq!((evidence.verdict, evidence.overclaim()), (verdict, None));
             let message = evidence.commit_message("{id}");
             assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verdict:")).count(), 1, "{message}");

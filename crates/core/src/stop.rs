@@ -5,6 +5,7 @@
 //! for ever.
 
 mod context;
+mod frozen;
 mod loop_state;
 mod output;
 mod record;
@@ -13,12 +14,13 @@ mod survey;
 mod words;
 
 pub use context::{Tail, tail_of, window_of};
-pub use loop_state::{Base, Current, Frozen, Incomplete, LOOP_VERSION, LoopState, LoopStatusName, Marked, Same};
+pub use frozen::{FrozenSettings, judging};
+pub use loop_state::{Base, Current, Frozen, Incomplete, LOOP_VERSION, LoopAlarm, LoopState, LoopStatusName, Marked, Same};
 pub use output::{meaningful, places};
 pub use record::{CauseTally, StopRecord, StopTally};
 pub use settings::{OnContext, StopMode, StopSettings};
 pub use survey::{Survey, remaining, survey};
-pub use words::{LONGEST, debris_words, fault_words, incomplete_words, loop_words, with_note};
+pub use words::{LONGEST, debris_words, fault_words, incomplete_words, loop_words};
 
 use crate::agent::claude::{ContextLimits, ContextUse};
 use crate::check::CheckRun;
@@ -41,6 +43,8 @@ pub struct StopFacts {
     /// The last answer of the model was an error.
     pub api_error: Option<String>,
     pub context: Option<ContextUse>,
+    /// What the agent and the user should know, whatever is decided.
+    pub notes: Vec<String>,
     pub work: Work,
 }
 
@@ -147,6 +151,8 @@ pub enum BlockCause {
     OtherTool,
     /// A condition of `[done]` does not hold.
     Condition,
+    /// What judges the work was changed with it.
+    Tamper,
     Debris,
     Verifying,
     Fault,
@@ -265,7 +271,7 @@ fn late(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
     if settings.same_limit > 0 && held.same >= settings.same_limit {
         return yields(Yield::Same { times: held.same, reason: words::in_short(open) });
     }
-    StopDecision::Block { cause, reason: words::block(&held, open) }
+    StopDecision::Block { cause, reason: words::block(&held, open, &facts.notes) }
 }
 
 fn context_is_full(context: Option<ContextUse>, settings: &StopSettings) -> Option<(u64, u64)> {
@@ -384,6 +390,14 @@ impl Yield {
 }
 
 impl StopDecision {
+    /// The same with what else is to be told. A block says it already.
+    pub fn answer_with(&self, event: &str, notes: &[String]) -> Answer {
+        match self.answer(event) {
+            Answer::Tell { text } => Answer::Tell { text: words::with_notes(text, notes) },
+            other => other,
+        }
+    }
+
     /// As the client hears it on this event: two of them obey no object, only an exit code.
     pub fn answer(&self, event: &str) -> Answer {
         match self {
@@ -407,6 +421,7 @@ impl BlockCause {
             Self::Tasks => "tasks",
             Self::OtherTool => "other_tool",
             Self::Condition => "condition",
+            Self::Tamper => "tamper",
             Self::Debris => "debris",
             Self::Verifying => "verifying",
             Self::Fault => "fault",

@@ -212,6 +212,26 @@ fn a_heading_with_open_boxes_is_not_done_and_a_mark_ticks_all_of_them() {
 }
 
 #[test]
+fn what_a_story_had_begun_is_there_again_when_a_mark_is_taken_back() {
+    let half = "### US-001: One\n- [X] a\n- [/] b\n- [ ] c\n";
+    let word = "{\"userStories\": [{\"id\": \"US-001\", \"title\": \"One\", \"status\": \"in-progress\"}]}";
+    for (name, before, after) in [
+        ("plan.md", half, half.replace("[/]", "[x]").replace("[ ]", "[x]")),
+        ("prd.json", word, word.replace("in-progress", "done")),
+    ] {
+        let marks = Document::parse(name, before.as_bytes()).unwrap().marks_of(0);
+        let mut ticked = Document::parse(name, after.as_bytes()).unwrap();
+        assert_eq!(ticked.plan().stories[0].status, Status::Done, "{after}");
+        ticked.take_back(0, &marks).unwrap();
+        assert_eq!(ticked.text(), before);
+        // Marks of another shape are no guide.
+        let mut other = Document::parse(name, after.as_bytes()).unwrap();
+        other.take_back(0, &["?".to_owned()]).unwrap();
+        assert_eq!(other.plan().stories[0].status, Status::Open);
+    }
+}
+
+#[test]
 fn a_mark_that_the_format_cannot_say_changes_nothing() {
     for (name, text) in [("TODO.md", "- [ ] a\n"), ("feature_list.json", "[{\"description\": \"a\", \"passes\": false}]")] {
         let mut document = parse(name, text);

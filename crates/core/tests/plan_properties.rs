@@ -276,6 +276,30 @@ proptest! {
     }
 
     #[test]
+    fn a_mark_of_somebody_else_is_taken_back_to_the_bytes_before_it(
+        plan in any_plan(),
+        start in prop::collection::vec(any::<bool>(), 6),
+        marks in prop::collection::vec(0..6usize, 1..4),
+    ) {
+        let before = plan.text(&start);
+        let honest = read(&plan, &before);
+        // As an agent leaves it: written by somebody else, read anew.
+        let mut ticked = start.clone();
+        for index in marks {
+            ticked[index % plan.stories] = true;
+        }
+        let mut document = read(&plan, &plan.text(&ticked));
+        for index in (0..plan.stories).filter(|index| ticked[*index] && !start[*index]) {
+            let undo = document.take_back(index, &honest.marks_of(index)).unwrap();
+            let opened = document.clone();
+            document.undo(undo);
+            prop_assert!(document.plan().stories[index].status == Status::Done);
+            document = opened;
+        }
+        prop_assert_eq!(&document, &honest);
+    }
+
+    #[test]
     fn damaged_plans_never_panic_and_marks_stay_inside_markers(
         plan in any_plan(),
         cut in any::<prop::sample::Index>(),

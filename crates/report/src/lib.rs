@@ -39,7 +39,7 @@ pub use plain::{Loudness, Plain};
 pub use reference::events_reference;
 pub use session::{FaultsOf, SessionOf, Sessions, fault_line, session, session_lines, sessions, sessions_schema};
 pub use status::status;
-pub use stop::{stop_line, stop_summary};
+pub use stop::{StopOf, Stops, stop_line, stop_summary, stops_schema};
 pub use story::story;
 pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, status_schema, stream_schema};
 pub use style::{ColorChoice, Style, Tone, decide_color};

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
 use verdone_core::sanitise::sanitise_line;
 use verdone_core::stop::{CauseTally, StopRecord, StopTally};
 
@@ -13,7 +15,36 @@ use crate::words::{duration, moment, plural};
 const SESSION: usize = 8;
 const LONGEST_REASON: usize = 120;
 
-/// One decision.
+/// What `verdone log --stops --json` prints.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Stops {
+    /// Oldest first.
+    pub stops: Vec<StopOf>,
+    pub summary: StopTally,
+}
+
+/// One decision of the Stop gate, and where it was made.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct StopOf {
+    /// The client's id, with `%XX` for what is no letter, digit, `-` or `_`; the name of the folder.
+    pub session: String,
+    #[schemars(with = "Option<String>")]
+    pub at: Option<Timestamp>,
+    /// The client's event: `Stop`, `SubagentStop`, `TaskCompleted` or `TeammateIdle`.
+    pub event: String,
+    pub stop: StopRecord,
+}
+
+/// The JSON Schema of `verdone log --stops --json`.
+pub fn stops_schema() -> serde_json::Value {
+    let mut schema = schema_for!(Stops).to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("title".to_owned(), "Verdone stops".into());
+    }
+    schema
+}
+
+/// One decision; what else was told and alarms on lines of their own.
 pub fn stop_line(session: &str, at: Option<Timestamp>, event: &str, record: &StopRecord, zone: &TimeZone) -> String {
     let when = at.map_or_else(String::new, |at| moment(at, zone));
     let session: String = session.chars().take(SESSION).collect();
@@ -22,8 +53,11 @@ pub fn stop_line(session: &str, at: Option<Timestamp>, event: &str, record: &Sto
     let reason = sanitise_line(&record.reason);
     let reason: String = reason.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_REASON).collect();
     let took = duration(record.ms);
+    let more = [("note", &record.notes), ("alarm", &record.alarms)];
+    let more = more.into_iter().flat_map(|(kind, lines)| lines.iter().map(move |line| (kind, line)));
+    let more = more.fold(String::new(), |text, (kind, line)| format!("{text}    {kind}: {}\n", sanitise_line(line)));
     format!(
-        "{when}  {}{event}  {} {}{story}  {took}  {reason}\n",
+        "{when}  {}{event}  {} {}{story}  {took}  {reason}\n{more}",
         sanitise_line(&session),
         sanitise_line(&record.decision),
         sanitise_line(&record.cause)

@@ -151,7 +151,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let own = story.as_ref().map(|story| own_checks(resolve_checks(story, exists), ask.config)).unwrap_or_default();
     let known = match ask.checked {
         Some(_) => None,
-        None => known::find(ask, plan.as_ref().ok(), story.as_ref(), &own, &all),
+        None => known::find(ask, in_plan, story.as_ref(), &own, &all, held_by),
     };
     let checked = ask.checked.or_else(|| known.as_ref().map(Known::checked));
     let command = verify_command(story.as_ref().filter(|_| !own.is_empty()));

@@ -130,17 +130,21 @@ impl Git {
             return Err(GitError::Bare { dir: dir.to_owned() });
         }
         if answer.status.success() {
-            let [_, git_dir, common_dir, top, b""] = lines[..] else {
-                return Err(GitError::Unexpected {
-                    what: "rev-parse",
-                    detail: String::from_utf8_lossy(&answer.stdout).into_owned(),
-                });
-            };
             let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+            // A path may have a line's end in it: then each is asked for alone.
+            let alone = |question: &str| {
+                let call = Call::plumbing(dir, "rev-parse", deadline).envs(environment).args([questions[0], question]);
+                call.run().map(|answer| path(answer.strip_suffix(b"\n").unwrap_or(&answer)))
+            };
+            let [git_dir, common_dir, top] = if let [_, git_dir, common_dir, top, b""] = lines[..] {
+                [path(git_dir), path(common_dir), path(top)]
+            } else {
+                [alone(questions[2])?, alone(questions[3])?, alone(questions[4])?]
+            };
             return Ok(Self {
-                top: path(top),
-                git_dir: path(git_dir),
-                common_dir: path(common_dir),
+                top,
+                git_dir,
+                common_dir,
                 environment: environment.to_vec(),
                 deadline,
                 tips: Mutex::default(),

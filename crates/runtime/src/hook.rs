@@ -25,10 +25,11 @@ use verdone_core::policy::{Looking, Mode, look_only};
 use crate::fault;
 use crate::process::RUN_VARIABLE;
 use crate::signal::Signals;
+use crate::stop::judges_alone;
 
 use after_tool::Company;
 use court::{Answered, Court};
-use home::Home;
+use home::{FileSettings, Home};
 use speaker::Speaker;
 
 pub use attempt::{TurnOf, turn_tests};
@@ -136,7 +137,13 @@ fn judge(
     }
     let panics = std::env::var_os(fault::VARIABLE).is_some_and(|fault| fault == PANIC);
     assert!(!panics, "asked for by a test");
-    let settings = settings?;
+    let (settings, unreadable) = match settings {
+        Ok(settings) => (settings, None),
+        Err(error) if mode == Mode::Interactive && judges_alone(&home.root, &input) => {
+            (FileSettings::default(), Some(error.to_string()))
+        }
+        Err(error) => return Err(error.into()),
+    };
     let mut rules = settings.rules();
     if let Some(name) = std::env::var_os(LOOKING).filter(|_| mode == Mode::Run) {
         rules.insert(0, look_only(Looking::of(&name.to_string_lossy())));
@@ -144,7 +151,8 @@ fn judge(
     let story = StoryFile::of(&home.root, mode);
     // What comes of a tool is counted for the turn; for everything else the story need not be read.
     let home = &home.in_turn(if court::is_after(&input.event) { story.turn() } else { None });
-    let court = Court { home, mode, config: &settings.config, rules: &rules, story: &story };
+    let unreadable = unreadable.as_deref();
+    let court = Court { home, mode, config: &settings.config, unreadable, rules: &rules, story: &story };
     let mut judging = || {
         speaker.has_judged();
         // A client that loses patience ends us by a signal: then the command has to end, too.

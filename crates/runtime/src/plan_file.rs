@@ -206,6 +206,18 @@ impl PlanFile {
         Ok(())
     }
 
+    /// Opens a story that somebody else marked, by what its markers said before.
+    pub fn take_back(&mut self, id: &StoryId, before: &[String]) -> Result<(), PlanFileError> {
+        let Some(index) = self.plan().place(id) else { return Err(PlanFileError::NoSuchStory(id.clone())) };
+        let undo = self.document.take_back(index, before).map_err(|_| PlanFileError::NoSuchStory(id.clone()))?;
+        if let Err(error) = self.held.write(self.document.text().as_bytes()) {
+            self.document.undo(undo);
+            return Err(error);
+        }
+        self.last_mark = None;
+        self.companion.as_mut().map_or(Ok(None), |companion| companion.mark(id, Status::Open)).map(drop)
+    }
+
     /// Takes the last mark back, byte for byte; says whether there was one.
     pub fn unmark(&mut self) -> Result<bool, PlanFileError> {
         let Some(last) = self.last_mark.take() else { return Ok(false) };

@@ -37,6 +37,7 @@ pub use commit::{commit, entry};
 pub use finish::finish;
 pub use prepare::prepare;
 pub use red_check::red_check;
+pub(crate) use red_check::red_of;
 pub use regression::{regression, reopen};
 pub use roll_back::roll_back;
 pub use script::script;

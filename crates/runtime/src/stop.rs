@@ -1,12 +1,17 @@
 //! The Stop gate on disk: which session a loop holds, what the tree and the plan say when it wants to stop, the verification, and what
 //! is kept of the decision. What to decide is the core's; a run has no such gate, its driver is one.
 
+mod alarms;
 mod arm;
 mod commit;
+mod custody;
 mod files;
 mod look;
+mod loop_file;
+mod marks;
 mod others;
 mod ralph;
+mod regression;
 mod transcript;
 mod tree;
 mod turn;
@@ -19,7 +24,6 @@ use std::time::Instant;
 use verdone_core::check::{Check, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
-use verdone_core::sanitise::sanitise_line;
 use verdone_core::stop::{
     Base, BlockCause, LoopState, MOST_FAULTS, StopDecision, StopFacts, StopRecord, Yield, fault_words, incomplete_words,
     loop_words,
@@ -32,8 +36,10 @@ use crate::seal::Seal;
 use crate::signal::Signals;
 
 use files::Task;
+use loop_file::Found;
 
 pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
+pub(crate) use custody::armed_root;
 pub use files::Loops;
 pub(crate) use files::SessionFiles;
 pub use verify::{ARGUMENT, main};
@@ -53,6 +59,12 @@ pub enum StopError {
     Git(#[from] GitError),
     #[error(transparent)]
     Plan(#[from] PlanFileError),
+    #[error(
+        "Verdone's copy of the loop is not one that Verdone wrote, and the loop's file in the project does not say that it goes on"
+    )]
+    Copy,
+    #[error("the settings cannot be read: {0}")]
+    Settings(String),
     #[error("the verification ended without a verdict")]
     NoVerdict,
     #[error("there is no place outside of the work tree for the secret that verdicts are sealed with: set XDG_STATE_HOME")]
@@ -67,9 +79,22 @@ pub(crate) struct Gate<'a> {
     pub(super) root: &'a Path,
     pub(super) top: &'a Path,
     pub(super) config: &'a Config,
+    unreadable: Option<&'a str>,
     pub(super) session: &'a str,
     pub(super) loops: Loops,
     pub(super) files: SessionFiles,
+}
+
+/// Whether settings that cannot be read are no reason to be silent about this event: a loop that holds the session has its own.
+pub(crate) fn judges_alone(root: &Path, input: &HookInput<'_>) -> bool {
+    let asks = matches!(
+        input.event,
+        HookEvent::Stop { .. }
+            | HookEvent::SubagentStop { .. }
+            | HookEvent::TaskCompleted { .. }
+            | HookEvent::TeammateIdle { .. }
+    );
+    asks && Loops::of(root).session(&input.common.session).has_loop()
 }
 
 /// What the gate of a session saw of these checks on the work tree as it is; nothing where it saw another tree or other checks. `ours`
@@ -107,10 +132,11 @@ pub(crate) struct Said {
 }
 
 impl<'a> Gate<'a> {
-    pub(crate) fn of(root: &'a Path, top: &'a Path, config: &'a Config, session: &'a str) -> Self {
+    /// `unreadable` says why the settings of the file cannot be read; `config` is not theirs then.
+    pub(crate) fn of(root: &'a Path, top: &'a Path, config: &'a Config, unreadable: Option<&'a str>, session: &'a str) -> Self {
         let loops = Loops::of(root);
         let files = loops.session(session);
-        Self { root, top, config, session, loops, files }
+        Self { root, top, config, unreadable, session, loops, files }
     }
 
     pub(crate) fn holds(&self) -> bool {
@@ -144,25 +170,56 @@ impl<'a> Gate<'a> {
     /// The answer to an event that asks whether something may end; nothing where the event is another one. `judging` is called before
     /// anything that can take longer than an answer.
     pub(crate) fn answer(&self, input: &HookInput<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<Said>, StopError> {
+        let judges = matches!(
+            input.event,
+            HookEvent::Stop { .. }
+                | HookEvent::SubagentStop { .. }
+                | HookEvent::TaskCompleted { .. }
+                | HookEvent::TeammateIdle { .. }
+        );
+        let found = if judges && self.files.has_loop() { self.files.found()? } else { Found::default() };
+        let (state, mut notes) = (found.state, Vec::from_iter(found.note));
+        let frozen = state.as_ref().filter(|state| state.is_active()).and_then(|state| state.settings.clone());
+        match (&frozen, self.unreadable) {
+            (Some(frozen), why) => {
+                notes.extend(frozen.changed(why.map_or(Ok(self.config), Err)));
+                let (loops, files) = (self.loops.clone(), self.files.clone());
+                Gate { config: &frozen.config, unreadable: None, loops, files, ..*self }.judge(input, state, notes, judging)
+            }
+            (None, Some(why)) if judges => Err(StopError::Settings(why.to_owned())),
+            (None, _) => self.judge(input, state, notes, judging),
+        }
+    }
+
+    /// The same by settings that count: those of the loop's start.
+    fn judge(
+        &self,
+        input: &HookInput<'_>,
+        state: Option<LoopState>,
+        notes: Vec<String>,
+        judging: impl FnOnce() -> Signals,
+    ) -> Result<Option<Said>, StopError> {
         let began = Instant::now();
         let agent = input.common.agent_id.as_deref();
-        let (facts, decision, seen) = match &input.event {
+        let active = state.clone().filter(LoopState::is_active);
+        let (mut facts, decision, seen) = match &input.event {
             HookEvent::Stop { active, background_tasks, .. } => {
-                turn::judge(self, input, *active, background_tasks.map(serde_json::value::RawValue::get), judging)?
+                let background = background_tasks.map(serde_json::value::RawValue::get);
+                turn::judge(self, input, turn::Asked { active: *active, background, state, notes: notes.clone() }, judging)?
             }
-            HookEvent::SubagentStop { active } => match others::subagent(self, input, *active, judging)? {
+            HookEvent::SubagentStop { active: held } => match others::subagent(self, active, input, *held, judging)? {
                 Some(judged) => judged,
                 None => return Ok(None),
             },
             HookEvent::TaskCompleted { task, subject } => {
-                let judged = others::task(self, judging)?;
+                let judged = others::task(self, active, judging)?;
                 if !matches!(judged, Some((_, StopDecision::Block { .. }, _))) {
                     self.note_task(task, subject, false, agent)?;
                 }
                 let Some(judged) = judged else { return Ok(None) };
                 judged
             }
-            HookEvent::TeammateIdle { teammate } => match others::teammate(self, teammate, judging)? {
+            HookEvent::TeammateIdle { teammate } => match others::teammate(self, active, teammate, judging)? {
                 Some(judged) => judged,
                 None => return Ok(None),
             },
@@ -190,19 +247,20 @@ impl<'a> Gate<'a> {
             | HookEvent::StopFailure { .. }
             | HookEvent::Other => return Ok(None),
         };
+        if !matches!(input.event, HookEvent::Stop { .. }) {
+            facts.notes = notes;
+        }
         let mut record = StopRecord::of(&facts, &decision);
+        record.alarms = seen.alarms;
         record.tree = seen.tree;
         record.verdict = seen.verdict.map(str::to_owned);
         record.agent_type = input.common.agent_type.as_deref().map(str::to_owned);
         record.ms = began.elapsed().as_millis() as u64;
-        record.commit.clone_from(&seen.commit);
         self.files.forget_faults();
-        let mut answer = decision.answer(&input.common.event_name);
-        // A block says it already.
-        if let (Answer::Tell { text }, Some(told)) = (&mut answer, &seen.commit) {
-            text.push_str(&format!(". {}", sanitise_line(told)));
-        }
-        Ok(Some(Said { answer, records: vec![Record::Stop(record)] }))
+        Ok(Some(Said {
+            answer: decision.answer_with(&input.common.event_name, &facts.notes),
+            records: vec![Record::Stop(record)],
+        }))
     }
 
     /// Work that is open when the session ends is written down; a resumed session goes on with it.
@@ -247,8 +305,7 @@ impl<'a> Gate<'a> {
 pub(super) struct Trace {
     pub(super) tree: Option<String>,
     pub(super) verdict: Option<&'static str>,
-    /// What there is to say about the commit of a story.
-    pub(super) commit: Option<String>,
+    pub(super) alarms: Vec<String>,
 }
 
 pub(super) type Judged = (StopFacts, StopDecision, Trace);

@@ -1,15 +1,17 @@
 //! Reads what an attempt changed, and what its gates run, for the tamper alarms of the core.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use verdone_core::check::{Check, CommandSpec};
 use verdone_core::event::VerifyOutcome;
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, Verification};
+use verdone_core::plan::Story;
 use verdone_core::scope::below;
 use verdone_core::tamper::{Alarm, AlarmKind, Change, Context, GateReach, gate_reach, report, said};
 
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, PathSet};
 use crate::site::Site;
 
 /// How deep scripts that run scripts are followed.
@@ -48,18 +50,53 @@ fn undone(site: &Site, restored: &[String]) -> Vec<Alarm> {
 }
 
 fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec<Alarm>, GitError> {
-    let folder =
-        site.root.strip_prefix(site.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned());
-    let git = &site.git;
+    let story = site.plan.plan().story(&attempt.place.story);
+    let asked = Between {
+        git: &site.git,
+        root: &site.root,
+        base,
+        tree,
+        gates: &site.gates,
+        own: site.own_checks(&attempt.place.story),
+        ours: &site.plan_paths(),
+        scope: story.map_or(&[], |story| &story.scope),
+        words: &story.map_or_else(String::new, words_of),
+    };
+    between(&asked)
+}
+
+/// Two trees, and by what their differences are judged.
+pub(crate) struct Between<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) root: &'a Path,
+    pub(crate) base: &'a Oid,
+    pub(crate) tree: &'a Oid,
+    pub(crate) gates: &'a [Check],
+    pub(crate) own: &'a [Check],
+    /// Files that Verdone writes itself.
+    pub(crate) ours: &'a PathSet,
+    /// The story's scope and words.
+    pub(crate) scope: &'a [String],
+    pub(crate) words: &'a str,
+}
+
+/// All that a story says.
+pub(crate) fn words_of(story: &Story) -> String {
+    let criteria: Vec<&str> = story.criteria.iter().map(|criterion| criterion.text.as_str()).collect();
+    format!("{}\n{}\n{}", story.title, story.body, criteria.join("\n"))
+}
+
+pub(crate) fn between(asked: &Between<'_>) -> Result<Vec<Alarm>, GitError> {
+    let Between { git, base, tree, ours, .. } = *asked;
+    let folder = folder_of(asked);
     // Both wait for git most of the time.
     let (comparison, gates, own) = std::thread::scope(|scope| {
         let comparison = scope.spawn(|| git.compare(base, tree));
-        let gates = reach(git, base, &site.gates, &folder);
-        let own = reach(git, base, site.own_checks(&attempt.place.story), &folder);
+        let gates = reach(git, base, asked.gates, &folder);
+        let own = reach(git, base, asked.own, &folder);
         (comparison.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), gates, own)
     });
     let (comparison, gates, own) = (comparison?, gates?, own?);
-    let ours = site.plan_paths();
     let named = |path: &crate::git::RepoPath| (!ours.contains(path)).then(|| path.to_string());
     let paths: Vec<Option<String>> = comparison.files.iter().map(|file| named(&file.path)).collect();
     let changes: Vec<Change<'_>> = comparison
@@ -72,14 +109,29 @@ fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec
         })
         .collect();
     let unread: Vec<String> = comparison.unread.iter().filter_map(named).collect();
-    let story = site.plan.plan().story(&attempt.place.story);
-    let scope = story.map_or_else(Vec::new, |story| below(&story.scope, &folder));
-    let words = story.map_or_else(String::new, |story| {
-        let criteria: Vec<&str> = story.criteria.iter().map(|criterion| criterion.text.as_str()).collect();
-        format!("{}\n{}\n{}", story.title, story.body, criteria.join("\n"))
-    });
-    let context = Context { scope: &scope, said: said(&words), gates, own, plan: &[], unread: &unread };
+    let scope = below(asked.scope, &folder);
+    let context = Context { scope: &scope, said: said(asked.words), gates, own, plan: &[], unread: &unread };
     Ok(report(&changes, &context))
+}
+
+/// Files that the story's own checks run and that the work changed, of those that alarms are about: such a check is another one now.
+pub(crate) fn own_files(asked: &Between<'_>, alarms: &[Alarm]) -> Result<Vec<String>, GitError> {
+    let changes_check = |alarm: &&Alarm| matches!(alarm.kind, AlarmKind::GateChanged | AlarmKind::GateDefused) && !alarm.expected;
+    let changed: Vec<&Alarm> = alarms.iter().filter(changes_check).collect();
+    if changed.is_empty() || asked.own.is_empty() {
+        return Ok(Vec::new());
+    }
+    let own = reach(asked.git, asked.base, asked.own, &folder_of(asked))?;
+    let runs = |path: &String| own.files.contains(path) || own.scripts.contains_key(path) || own.targets.contains_key(path);
+    let mut files: Vec<String> = changed.into_iter().map(|alarm| alarm.path.clone()).filter(runs).collect();
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+/// Where the project lies below the top.
+fn folder_of(asked: &Between<'_>) -> String {
+    asked.root.strip_prefix(asked.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned())
 }
 
 /// What these checks run, by the files as they were before the attempt.

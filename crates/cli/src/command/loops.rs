@@ -1,7 +1,8 @@
 //! `verdone loop`: loops in sessions of the user's own.
 
 use serde_json::{Value, json};
-use verdone_core::stop::{LoopState, incomplete_words};
+use verdone_core::stop::{LoopAlarm, LoopState, incomplete_words};
+use verdone_core::verdict::Red;
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::plan_file;
@@ -26,6 +27,8 @@ pub(super) fn run(command: &LoopCommand, context: &Context) -> Outcome {
 }
 
 fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
+    not_empty("--session", args.session.as_deref(), "leave it out to hold this session, or the next one that starts here")?;
+    not_empty("TASK", args.task.as_deref(), "say in a few words what it is about, or name a plan with --plan")?;
     let project = context.project()?;
     let settings = context.settings(&project, &Flags::default())?;
     let named = args.plan.as_ref().map(|plan| plan.to_string_lossy().into_owned());
@@ -72,6 +75,15 @@ fn said(armed: &Armed, whose: &Whose) -> String {
         }
         None => text.push_str("No plan: the gates decide.\n"),
     }
+    if let Some(current) = &armed.state.current {
+        let story = printable_line(current.story.as_str());
+        match armed.red {
+            Red::Red => text.push_str(&format!("The checks of {story} fail now: when they pass, it is verified.\n")),
+            Red::Green => text.push_str(&format!("The checks of {story} pass already: it will be unproven at best.\n")),
+            Red::Unknown => text.push_str(&format!("Whether the checks of {story} fail now could not be seen.\n")),
+            Red::Absent => {}
+        }
+    }
     match armed.state.max_blocks {
         0 => text.push_str("There is no limit of iterations.\n"),
         most => text.push_str(&format!("It is let go after {}.\n", plural(most as usize, "iteration", "iterations"))),
@@ -93,7 +105,9 @@ fn refused(error: &ArmError) -> CliError {
         ArmError::NothingOpen { .. } => "name another plan, or a TASK that the gates decide about",
         ArmError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
         ArmError::NotApproved { .. } => "read it, then: verdone plan approve",
-        ArmError::Stop(_) | ArmError::Git(_) | ArmError::Approval(_) => return CliError::error(error.to_string()),
+        ArmError::Stop(_) | ArmError::Git(_) | ArmError::Approval(_) | ArmError::Interrupted => {
+            return CliError::error(error.to_string());
+        }
     };
     CliError::usage(error.to_string()).hint(hint)
 }
@@ -150,6 +164,12 @@ fn lines(state: &LoopState) -> String {
     for marked in state.marked.iter().filter(|marked| marked.told.is_some()) {
         line("commit", &format!("story {}: {}", marked.story, marked.told.as_deref().unwrap_or_default()));
     }
+    for LoopAlarm { story, alarm } in &state.alarms {
+        let story = story.as_ref().map(|story| format!(" [{story}]")).unwrap_or_default();
+        line("alarm", &format!("{}{story}", alarm.sentence()));
+    }
+    let reopened: Vec<&str> = state.reopened.iter().map(verdone_core::id::StoryId::as_str).collect();
+    line("re-opened", &reopened.join(", "));
     line("let go", state.let_go.as_deref().unwrap_or_default());
     line("started", &state.started_at);
     text
@@ -171,6 +191,8 @@ fn shown(session: Option<&str>, state: &LoopState) -> Value {
         "verified": verified,
         "unproven": unproven,
         "remaining": remaining,
+        "reopened": state.reopened,
+        "alarms": state.alarms,
         "let_go": state.let_go,
         "incomplete": state.incomplete,
         "started_at": state.started_at,
@@ -182,6 +204,7 @@ fn is_paused(project: &Project) -> bool {
 }
 
 fn stop(args: &LoopStopArgs, context: &Context) -> Outcome {
+    not_empty("--session", args.session.as_deref(), "see `verdone loop status` for the sessions that are held")?;
     let project = context.project()?;
     let loops = Loops::of(&project.root);
     let whose = match args.session.clone().or_else(|| own_session(context, &project)) {
@@ -197,6 +220,13 @@ fn stop(args: &LoopStopArgs, context: &Context) -> Outcome {
         Whose::Next => "there is no loop".to_owned(),
     };
     Err(CliError::usage(who).hint("see `verdone loop status`"))
+}
+
+fn not_empty(name: &str, value: Option<&str>, hint: &str) -> Result<(), CliError> {
+    match value {
+        Some(value) if value.trim().is_empty() => Err(CliError::usage(format!("{name} is empty")).hint(hint)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The only loop that is there.

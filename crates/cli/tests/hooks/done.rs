@@ -109,7 +109,7 @@ fn the_work_of_a_loop_is_what_changed_since_it_began_and_its_story_the_one_that_
     world.write("two", "2\n");
     stop(&world).let_go("COMPLETE");
     let page = done(&world, &[], 0);
-    assert!(page.contains("story US-002") && page.contains("green: test -f two; tests"), "{page}");
+    assert!(page.contains("story US-002") && page.contains("test -f two; tests"), "{page}");
 }
 
 #[test]

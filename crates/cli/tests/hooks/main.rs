@@ -16,6 +16,7 @@ mod rules;
 mod scope;
 mod stop_commit;
 mod stop_gate;
+mod stop_gate_frozen;
 mod stop_others;
 mod tests_seen;
 mod valid;

@@ -122,6 +122,36 @@ impl Document {
         Ok(undo)
     }
 
+    /// What the markers of a story say, in the order of the text; nothing where they just say that it is open.
+    pub fn marks_of(&self, index: usize) -> Vec<String> {
+        let markers = &self.markers[self.owned(index)];
+        let is_plain = |marker: &Marker| {
+            let plain = marker.text_for(Status::Open, self.plan.format);
+            marker.range().is_empty() || plain == Some(&self.text[marker.range()])
+        };
+        if markers.iter().all(is_plain) {
+            return Vec::new();
+        }
+        markers.iter().map(|marker| self.text[marker.range()].to_owned()).collect()
+    }
+
+    /// Opens a story that somebody else marked: its markers say what they said before, by [`Self::marks_of`]; where that does not
+    /// fit any more, that it is open.
+    pub fn take_back(&mut self, index: usize, before: &[String]) -> Result<Undo, MarkError> {
+        let mut undo = self.mark(index, Status::Open)?;
+        let owned = self.owned(index);
+        if before.len() != owned.len() {
+            return Ok(undo);
+        }
+        for (number, old) in owned.zip(before) {
+            if self.markers[number].accepts(old) && self.text[self.markers[number].range()] != **old {
+                undo.edits.push(self.write(index, number, old));
+            }
+        }
+        self.settle_status(index);
+        Ok(undo)
+    }
+
     /// Takes a mark back: the bytes are exactly what they were.
     pub fn undo(&mut self, undo: Undo) {
         for edit in undo.edits.into_iter().rev() {

@@ -59,6 +59,19 @@ impl Marker {
         }
     }
 
+    /// Whether this text can stand in the marker's place.
+    pub(super) fn accepts(&self, text: &str) -> bool {
+        match &self.kind {
+            MarkerKind::Box => text.len() == 1 && box_status(text.as_bytes()[0]).is_some(),
+            MarkerKind::Flag => matches!(text, "true" | "false"),
+            MarkerKind::Word => {
+                text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).is_some_and(|word| word_status(word).is_some())
+            }
+            MarkerKind::Suffix => text.is_empty(),
+            MarkerKind::Missing { .. } => false,
+        }
+    }
+
     /// What the marker says now.
     pub(super) fn read(&self, text: &str) -> Status {
         let bytes = &text[self.range()];

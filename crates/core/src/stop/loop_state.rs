@@ -1,7 +1,7 @@
 //! What a loop remembers from one Stop to the next: `loop.json` of its session. Kept out of the agent's reach by policy; what it
 //! says about stories was seen by Verdone alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,18 @@ use crate::check::CommandSpec;
 use crate::event::Checkpoint;
 use crate::evidence::Proof;
 use crate::id::{Oid, StoryId};
+use crate::tamper::Alarm;
 use crate::verdict::StoryVerdict;
+
+use super::FrozenSettings;
 
 /// A file of a later version is not ours to write.
 pub const LOOP_VERSION: u32 = 1;
+/// More alarms of one loop are not kept: the log has them all.
+const MOST_ALARMS: usize = 50;
 
 /// One loop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopState {
     pub version: u32,
     pub status: LoopStatusName,
@@ -29,15 +34,30 @@ pub struct LoopState {
     pub blocks: u32,
     /// The tree when the loop began.
     pub base: Base,
+    /// What judges, as it was when the loop began; nothing in loops of an earlier version.
+    #[serde(default)]
+    pub settings: Option<FrozenSettings>,
+    /// The work tree, as a tree of git, when the loop began or a story was last verified: what changed since is compared with it.
+    #[serde(default)]
+    pub tree: Option<Oid>,
     /// The work tree when the loop began, where stories are committed.
     #[serde(default)]
     pub checkpoint: Option<Checkpoint>,
-    /// Stories that were open when the loop began, with their checks as they were then.
+    /// Stories that were open when the loop began, or came later, with their checks as they were when they were first seen.
     #[serde(default)]
     pub open: BTreeMap<StoryId, Frozen>,
+    /// Stories that were marked as done when the loop began: claimed, and left alone. Nothing in loops of an earlier version.
+    #[serde(default)]
+    pub done_before: Option<BTreeSet<StoryId>>,
     /// Stories that Verdone verified since.
     #[serde(default)]
     pub marked: Vec<Marked>,
+    /// Stories whose mark was taken back because later work broke them: once each.
+    #[serde(default)]
+    pub reopened: Vec<StoryId>,
+    /// What looked like tampering, in whatever story.
+    #[serde(default)]
+    pub alarms: Vec<LoopAlarm>,
     #[serde(default)]
     pub current: Option<Current>,
     /// Gates that were seen to fail since the loop began.
@@ -76,6 +96,22 @@ pub struct Frozen {
     pub title: String,
     #[serde(default)]
     pub checks: Vec<CommandSpec>,
+    /// The paths that it may change, as the plan says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scope: Vec<String>,
+    /// Its words, where they say something about tests.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
+    /// What its markers said, where that is not just open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
+}
+
+/// An alarm, and the story that it was seen with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopAlarm {
+    pub story: Option<StoryId>,
+    pub alarm: Alarm,
 }
 
 /// A story that was verified.
@@ -164,6 +200,16 @@ impl LoopState {
     /// Whether Verdone itself verified a story in this loop.
     pub fn has_marked(&self, story: &StoryId) -> bool {
         self.marked.iter().any(|marked| marked.story == *story)
+    }
+
+    /// Keeps alarms, each once.
+    pub fn add_alarms(&mut self, story: Option<&StoryId>, alarms: &[Alarm]) {
+        for alarm in alarms {
+            let found = LoopAlarm { story: story.cloned(), alarm: alarm.clone() };
+            if self.alarms.len() < MOST_ALARMS && !self.alarms.contains(&found) {
+                self.alarms.push(found);
+            }
+        }
     }
 
     /// Counts the tree and the reasons of this Stop; says how often in a row they were these.

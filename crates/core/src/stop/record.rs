@@ -34,9 +34,10 @@ pub struct StopRecord {
     pub failed: Vec<String>,
     /// Where the verdict came from: `cached`, `ran`, `running`, or nothing.
     pub verdict: Option<String>,
-    /// What became of the commit of a story that was marked, where there is something to say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
+    /// What else the agent was told.
+    pub notes: Vec<String>,
+    /// Tamper alarms of the work that was judged, one line each.
+    pub alarms: Vec<String>,
     /// The subagent that wanted to stop, where it was one.
     pub agent_type: Option<String>,
     pub ms: u64,
@@ -67,6 +68,7 @@ impl StopRecord {
             background: facts.background.len(),
             context_tokens: facts.context.map(|context| context.tokens),
             failed: open.map(|open| open.failed.iter().map(|run| run.name.clone()).collect()).unwrap_or_default(),
+            notes: facts.notes.clone(),
             ..Self::default()
         }
     }

@@ -45,6 +45,7 @@ fn facts(work: Work) -> StopFacts {
         paused: false,
         api_error: None,
         context: None,
+        notes: Vec::new(),
         work,
     }
 }
@@ -73,7 +74,7 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
     let missing = |cause| Work::Open(Open { missing: vec![(cause, "x".to_owned())], story: Some(story()), ..Open::default() });
     let verifying = |waits| Work::Verifying { checks: vec!["tests".to_owned()], seconds: 3, waits };
     let complete = Work::Complete { verified: 5, unproven: 2 };
-    let table = [
+    let table = vec![
         (StopFacts { holder: Holder::Nobody, ..red() }, usual.clone(), "foreign"),
         (StopFacts { holder: Holder::Ended(LoopStatusName::Complete), ..red() }, usual.clone(), "ended"),
         (red(), mode(StopMode::Off), "off"),
@@ -125,7 +126,7 @@ fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
         ..open()
     };
     let held = Held { has_progress: true, blocks: 2, ..held() };
-    let text = words::block(&held, &work);
+    let text = words::block(&held, &work, &["The settings were changed.".to_owned()]);
     let order = [
         "CONTINUATION: Verdone loop, iteration 3 of 25.",
         "The task: Do it",
@@ -133,6 +134,7 @@ fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
         "The check `tests` failed with exit code 2 (`make test`).",
         "src/a.rs:42: no",
         "At: src/a.rs:42",
+        "Note: The settings were changed.",
         "NEXT STORY (F2): Log in",
         "- Open the page",
         "- `make f2`",
@@ -163,7 +165,7 @@ fn hostile_text_is_cut_at_letters_and_cannot_leave_its_line() {
         tasks: vec![hostile.clone(); 100],
         ..Open::default()
     };
-    let text = words::block(&Held { task: hostile.clone(), ..held() }, &work);
+    let text = words::block(&Held { task: hostile.clone(), ..held() }, &work, &vec![hostile.clone(); 20]);
     assert_eq!(text.chars().count(), LONGEST);
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}') && text.ends_with('…'));
     for why in
@@ -176,7 +178,7 @@ fn hostile_text_is_cut_at_letters_and_cannot_leave_its_line() {
 fn state(text: &str) -> LoopState {
     let document = Document::parse("plan.md", text.as_bytes()).unwrap();
     let frozen =
-        document.plan().open().map(|story| (story.id.clone(), Frozen { title: story.title.clone(), checks: Vec::new() }));
+        document.plan().open().map(|story| (story.id.clone(), Frozen { title: story.title.clone(), ..Frozen::default() }));
     LoopState {
         version: 1,
         status: LoopStatusName::Active,
@@ -186,9 +188,14 @@ fn state(text: &str) -> LoopState {
         max_blocks: 25,
         blocks: 0,
         base: Base::default(),
+        settings: None,
+        tree: None,
         checkpoint: None,
         open: frozen.collect(),
+        done_before: None,
         marked: Vec::new(),
+        reopened: Vec::new(),
+        alarms: Vec::new(),
         current: None,
         gates_were_red: false,
         same: Same::default(),

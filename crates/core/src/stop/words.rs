@@ -9,12 +9,12 @@ use crate::sanitise::sanitise_line;
 pub const LONGEST: usize = 4_000;
 /// Characters of what a check said: the story and the rules have to fit beside it.
 const LONGEST_OUTPUT: usize = 1_600;
-const LONGEST_LINE: usize = 300;
+const LONGEST_LINE: usize = 400;
 const MOST_STEPS: usize = 12;
 const MOST_LISTED: usize = 8;
 
 /// A block: the failing check, its last lines, the places, then what is pending.
-pub(super) fn block(held: &Held, open: &Open) -> String {
+pub(super) fn block(held: &Held, open: &Open, notes: &[String]) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.push(head(held));
     if let Some((story, verdict)) = &open.marked {
@@ -31,15 +31,15 @@ pub(super) fn block(held: &Held, open: &Open) -> String {
         parts.push(text);
     }
     parts.extend(open.missing.iter().map(|(_, words)| line(words)));
+    parts.extend(notes.iter().map(|note| format!("Note: {}", line(note))));
     parts.extend(open.story.as_ref().map(|story| story_words(story, open.marked.is_some(), held)));
     parts.extend(pending(open));
     cut(&parts.join("\n\n"), LONGEST)
 }
 
-/// A block with something that is worth knowing and holds nobody, after its first lines.
-pub fn with_note(block: &str, note: &str) -> String {
-    let (head, rest) = block.split_once("\n\n").unwrap_or((block, ""));
-    cut(format!("{head}\n\n{}\n\n{rest}", line(note)).trim_end(), LONGEST)
+/// What is told to the user, with what else there is to know.
+pub(super) fn with_notes(text: String, notes: &[String]) -> String {
+    notes.iter().fold(text, |text, note| format!("{text}. Note: {}", line(note).trim_end_matches('.')))
 }
 
 fn head(held: &Held) -> String {

@@ -3,9 +3,12 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::Value;
 use verdone_core::event::Recorded;
+use verdone_core::stop::{StopRecord, StopTally};
 use verdone_core::update::{Reporter as _, Speaker, Stream, Update};
 use verdone_core::view::RunView;
-use verdone_report::{Json, StreamLine, audit_schema, events_reference, sessions_schema, status_schema, stream_schema};
+use verdone_report::{
+    Json, StopOf, Stops, StreamLine, audit_schema, events_reference, sessions_schema, status_schema, stops_schema, stream_schema,
+};
 
 use crate::expected::{same_as_docs, same_as_file};
 use crate::fixture::{half_a_run, whole_run};
@@ -73,6 +76,30 @@ fn a_view_is_valid_under_the_status_schema() {
 }
 
 #[test]
+fn decisions_of_the_stop_gate_are_valid_under_their_schema() {
+    let schema = stops_schema();
+    let record = StopRecord {
+        decision: "block".to_owned(),
+        cause: "tamper".to_owned(),
+        notes: vec!["the settings were changed".to_owned()],
+        alarms: vec!["test deleted: a (tests/a.py)".to_owned()],
+        ..StopRecord::default()
+    };
+    let mut summary = StopTally::default();
+    summary.add(&record);
+    let at = "2026-11-15T02:03:38Z".parse().ok();
+    let stop = StopOf { session: "s1".to_owned(), at, event: "Stop".to_owned(), stop: record };
+    let whole = serde_json::to_value(Stops { stops: vec![StopOf { at: None, ..stop.clone() }, stop], summary }).unwrap();
+    assert!(whole["stops"][1]["at"].is_string());
+    for value in [&whole, &serde_json::to_value(Stops::default()).unwrap()] {
+        assert!(valid(&schema, &schema, value), "{value}");
+    }
+    let mut wrong = whole.clone();
+    wrong["stops"][0]["stop"]["blocks"] = "many".into();
+    assert!(!valid(&schema, &schema, &wrong));
+}
+
+#[test]
 fn a_reader_that_went_away_is_remembered() {
     let mut json = Json::new(Closed);
     json.report(Update::Notice { text: "anybody there?" });
@@ -85,6 +112,7 @@ fn the_published_schema_and_reference_are_not_stale() {
     same_as_docs("status.schema.json", &format!("{}\n", serde_json::to_string_pretty(&status_schema()).unwrap()));
     same_as_docs("audit.schema.json", &format!("{}\n", serde_json::to_string_pretty(&audit_schema()).unwrap()));
     same_as_docs("sessions.schema.json", &format!("{}\n", serde_json::to_string_pretty(&sessions_schema()).unwrap()));
+    same_as_docs("stops.schema.json", &format!("{}\n", serde_json::to_string_pretty(&stops_schema()).unwrap()));
     same_as_docs("events.md", &events_reference());
 }
 
@@ -139,6 +167,7 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
         "additionalProperties" => match (rule, value.as_object(), rules.get("properties").and_then(Value::as_object)) {
             (Value::Bool(false), Some(object), Some(known)) => object.keys().all(|name| known.contains_key(name)),
             (Value::Bool(true), _, _) | (_, None, _) => true,
+            (Value::Object(_), Some(object), None) => object.values().all(|inner| valid(root, rule, inner)),
             (_, Some(_), _) => panic!("additionalProperties {rule}"),
         },
         other => panic!("keyword {other} is not understood"),

@@ -21,6 +21,8 @@ pub(super) struct Court<'a> {
     pub(super) home: &'a Home,
     pub(super) mode: Mode,
     pub(super) config: &'a Config,
+    /// Why the settings cannot be read, where that is no reason to be silent.
+    pub(super) unreadable: Option<&'a str>,
     pub(super) rules: &'a [Rule],
     pub(super) story: &'a StoryFile,
 }
@@ -74,7 +76,7 @@ fn lost(source: std::io::Error) -> Fault {
 impl Court<'_> {
     /// `judging` is called where the answer has to wait for a verification: from then on the hook's own deadline is off.
     pub(super) fn answer(&self, input: &HookInput<'_>, judging: &mut dyn FnMut() -> Signals) -> Result<Answered, Fault> {
-        let Self { home, mode, config, rules, story } = *self;
+        let Self { home, mode, config, unreadable, rules, story } = *self;
         let policy = &config.policy;
         let call = input.call().map(|call| call.for_policy(&input.common.event_name)).transpose();
         // What has run already can be looked at in part; what is to run cannot.
@@ -83,7 +85,8 @@ impl Court<'_> {
         let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story };
         let mut context = facts(home, config, &asked);
         // A run needs no such gate: its driver is one.
-        let gate = (mode == Mode::Interactive).then(|| Gate::of(&home.root, &home.top, config, &input.common.session));
+        let gate =
+            (mode == Mode::Interactive).then(|| Gate::of(&home.root, &home.top, config, unreadable, &input.common.session));
         if let (Some(gate), HookEvent::PreToolUse(_), Some(call)) = (&gate, &input.event, &call)
             && let Some(command) = call.input.get("command").and_then(serde_json::Value::as_str)
         {

@@ -130,7 +130,8 @@ impl Guard {
     fn respond(&self, bytes: &[u8], run_dir: &Path) -> Result<(Answered, Option<String>), Fault> {
         let input = HookInput::parse(bytes)?;
         let story = StoryFile::at(run_dir);
-        let court = Court { home: &self.home, mode: Mode::Run, config: &self.settings.config, rules: &self.rules, story: &story };
+        let config = &self.settings.config;
+        let court = Court { home: &self.home, mode: Mode::Run, config, unreadable: None, rules: &self.rules, story: &story };
         let answered = court.answer(&input, &mut Signals::none)?;
         // Only what was asked about before it ran is judged.
         let call = match &input.event {

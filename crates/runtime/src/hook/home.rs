@@ -15,6 +15,7 @@ use super::attempt::{TurnOf, failing};
 use crate::config_file::{SettingsError, read_text};
 use crate::process::RUN_VARIABLE;
 use crate::project::{HOME, Project};
+use crate::stop::armed_root;
 use crate::store::Store;
 
 use super::story::StoryFile;
@@ -42,7 +43,7 @@ pub struct Home {
 }
 
 /// The settings of the file alone: variables and flags say nothing about policy.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FileSettings {
     pub(super) config: Config,
     /// The file as denials and records name it.
@@ -64,7 +65,10 @@ impl Home {
         let project = Project::around(&start).ok()?;
         let ours = project.root.join(HOME).is_dir();
         match mode {
-            Mode::Interactive if !ours => None,
+            // A session that a loop holds is held although somebody deleted our folder.
+            Mode::Interactive if !ours => {
+                armed_root(&project.start, &project.git_top).map(|root| Self::at(root, project.git_top))
+            }
             Mode::Interactive => Some(Self::at(project.root, project.git_top)),
             Mode::Run => {
                 let run = run_dir(&project.root);

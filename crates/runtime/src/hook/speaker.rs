@@ -12,12 +12,11 @@ use std::thread;
 use std::time::Duration;
 
 use verdone_core::hook::{Answer, Cause, Role, fail};
-use verdone_core::id::encode_component;
 use verdone_core::policy::{Mode, OnFailure};
 
 use super::home::Home;
 use super::session::{FAULTS, append_fault};
-use crate::stop::{self, SessionFiles};
+use crate::stop::{self, Loops, SessionFiles};
 
 /// Far above what any call takes, far below the patience of the client.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -90,7 +89,7 @@ impl Speaker {
 
     /// The event asks whether the turn of this session may end. Where a loop holds it, a fault of ours does not let it go at once.
     pub(super) fn gates(&self, home: &Home, session: &str, active: bool) {
-        let files = SessionFiles::at(home.sessions().join(encode_component(session)));
+        let files = Loops::of(&home.root).session(session);
         if files.has_loop() {
             let _ = self.0.gate.set((files, active));
         }

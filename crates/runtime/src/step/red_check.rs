@@ -28,7 +28,7 @@ pub fn red_check(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
     Ok(Input::RedChecked { red: red_of(&runs), runs })
 }
 
-fn red_of(runs: &[CheckRun]) -> Red {
+pub(crate) fn red_of(runs: &[CheckRun]) -> Red {
     let failed = |run: &CheckRun| matches!(run.outcome, CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. });
     if runs.is_empty() {
         Red::Absent

@@ -3,23 +3,32 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use verdone_core::check::CommandSpec;
 use verdone_core::config::Config;
 use verdone_core::event::Checkpoint;
-use verdone_core::id::{RunId, digest};
+use verdone_core::evidence::Proof;
+use verdone_core::id::{RunId, StoryId, digest};
 use verdone_core::plan::progress::max_iterations_in;
-use verdone_core::plan::{Progress, Selection, select};
-use verdone_core::stop::{Current, Frozen, LOOP_VERSION, LoopState, LoopStatusName, Same};
+use verdone_core::plan::{Progress, Selection, Status, Story, select};
+use verdone_core::stop::{Base, Current, Frozen, FrozenSettings, LOOP_VERSION, LoopState, LoopStatusName, Same};
+use verdone_core::tamper::{Said, said};
+use verdone_core::verdict::Red;
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::git::{CheckpointRequest, Git, GitError, PathSet};
+use crate::hook::policy_of;
+use crate::known_files::KnownFiles;
 use crate::plan_file::{PlanFile, PlanLocation, resolve_checks};
 use crate::process::program_exists;
 use crate::project::HOME;
 use crate::seal::Seal;
-use crate::site::shown;
+use crate::signal::Signals;
+use crate::site::{own_checks, shown};
+use crate::step::red_of;
+use crate::tamper::words_of;
 
+use super::commit::red_proofs;
 use super::files::Loops;
+use super::verify::{Ask, Seen, end_worker, verdict};
 use super::{StopError, tree};
 
 /// Whose loop it is.
@@ -50,6 +59,8 @@ pub struct Armed {
     pub plan: Option<String>,
     /// Stories that have no check of their own.
     pub without_check: usize,
+    /// What the checks of the first story say before anybody works on it.
+    pub red: Red,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +73,8 @@ pub enum ArmError {
     NothingToVerify { stories: bool },
     #[error("{plan} was written by an agent ({agent}), and its commands were not accepted yet")]
     NotApproved { plan: String, agent: String },
+    #[error("interrupted: no loop was started")]
+    Interrupted,
     #[error(transparent)]
     Stop(#[from] StopError),
     #[error(transparent)]
@@ -84,7 +97,6 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     let plan = plan.map(PlanFile::open).transpose().map_err(StopError::from)?;
     let plan_name = plan.as_ref().map(|plan| shown(plan.path(), root));
     let ours: Vec<PathBuf> = plan.as_ref().map(PlanFile::protected_paths).unwrap_or_default();
-    let seen = tree::look(root, top, &ours)?;
     let mut state = LoopState {
         version: LOOP_VERSION,
         status: LoopStatusName::Active,
@@ -93,10 +105,15 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         started_at: Timestamp::now().to_string(),
         max_blocks: max_iterations.or_else(|| plan.as_ref().and_then(limit_beside)).unwrap_or(config.stop.max_blocks),
         blocks: 0,
-        base: seen.base(),
+        base: Base::default(),
+        settings: None,
+        tree: None,
         checkpoint: None,
         open: std::collections::BTreeMap::new(),
+        done_before: None,
         marked: Vec::new(),
+        reopened: Vec::new(),
+        alarms: Vec::new(),
         current: None,
         gates_were_red: false,
         same: Same::default(),
@@ -122,6 +139,16 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     if config.gate.is_empty() && without_check == state.open.len() {
         return Err(ArmError::NothingToVerify { stories: plan.is_some() });
     }
+    let file = policy_of(root, top).map_or_else(|_| config.clone(), |file| file.config);
+    state.settings = Some(FrozenSettings::of(config, &file));
+    let (red, failed) = see_red(&loops, (root, top), config, &state, &ours)?;
+    let seen = tree::look(root, top, &ours)?;
+    state.base = seen.base();
+    state.tree = Some(Git::open(root)?.tree_now(config.limits.snapshot_file_bytes, &mut KnownFiles::of(root, top))?.tree);
+    if let Some(current) = &mut state.current {
+        (current.base, current.was_red) = (state.base.clone(), red == Red::Red);
+        state.red.insert(current.story.clone(), failed);
+    }
     if config.stop.commit && plan.is_some() {
         state.checkpoint = Some(checkpoint(root, config, &ours)?);
     }
@@ -130,7 +157,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         Whose::Next => loops.put_next(&state)?,
     }
     loops.forget_incomplete()?;
-    Ok(Armed { state, plan: plan_name, without_check })
+    Ok(Armed { state, plan: plan_name, without_check, red })
 }
 
 /// Ends a loop; says whether there was one that held.
@@ -144,7 +171,12 @@ pub fn end(root: &Path, whose: &Whose) -> Result<bool, StopError> {
         }
         Whose::Session(id) => {
             let files = loops.session(id);
-            let Some(mut state) = files.state()?.filter(LoopState::is_active) else { return Ok(false) };
+            let Ok(state) = files.state() else {
+                // What nobody can read, the user can end.
+                files.forget_loop()?;
+                return Ok(true);
+            };
+            let Some(mut state) = state.filter(LoopState::is_active) else { return Ok(false) };
             state.status = LoopStatusName::Stopped;
             state.incomplete = None;
             files.put(&state)?;
@@ -156,16 +188,59 @@ pub fn end(root: &Path, whose: &Whose) -> Result<bool, StopError> {
 
 /// The open stories, with their checks as they are now.
 fn freeze(plan: &PlanFile, root: &Path, state: &mut LoopState) {
-    let path = std::env::var_os("PATH");
-    let exists = |program: &str| program_exists(program, path.as_deref(), root);
-    for story in plan.plan().open() {
-        let checks: Vec<CommandSpec> = resolve_checks(story, exists);
-        state.open.insert(story.id.clone(), Frozen { title: story.title.clone(), checks });
-    }
+    let stories = &plan.plan().stories;
+    let (done, open): (Vec<usize>, Vec<usize>) = (0..stories.len()).partition(|index| stories[*index].status == Status::Done);
+    state.done_before = Some(done.into_iter().map(|index| stories[index].id.clone()).collect());
+    state.open.extend(frozen(plan, &open, root));
     if let Selection::Story { index } = select(plan.plan(), &Progress::default(), None) {
         let story = plan.plan().stories[index].id.clone();
         state.current = Some(Current { story, base: state.base.clone(), was_red: false });
     }
+}
+
+/// These stories as they are now.
+pub(super) fn frozen(plan: &PlanFile, stories: &[usize], root: &Path) -> Vec<(StoryId, Frozen)> {
+    let path = std::env::var_os("PATH");
+    let exists = |program: &str| program_exists(program, path.as_deref(), root);
+    let one = |index: &usize| {
+        let story: &Story = &plan.plan().stories[*index];
+        let words = words_of(story);
+        let words = if said(&words) == Said::default() { String::new() } else { words };
+        let marks = if story.status == Status::Done { Vec::new() } else { plan.document().marks_of(*index) };
+        let scope = story.scope.to_vec();
+        let frozen = Frozen { title: story.title.clone(), checks: resolve_checks(story, exists), scope, words, marks };
+        (story.id.clone(), frozen)
+    };
+    stories.iter().map(one).collect()
+}
+
+/// Tries the checks of the first story: what passes later proves something only if it fails now. Given up after a while.
+fn see_red(
+    loops: &Loops,
+    (root, top): (&Path, &Path),
+    config: &Config,
+    state: &LoopState,
+    ours: &[PathBuf],
+) -> Result<(Red, Vec<Proof>), ArmError> {
+    let first = state.current.as_ref().and_then(|current| state.open.get(&current.story));
+    let checks = own_checks(first.map(|first| first.checks.clone()).unwrap_or_default(), config);
+    if checks.is_empty() {
+        return Ok((Red::Absent, Vec::new()));
+    }
+    let dir = loops.scratch()?;
+    let ask = Ask::of(config, (root, top), &tree::look(root, top, ours)?, &checks, ours.to_vec());
+    let signals = Signals::install().unwrap_or_else(|_| Signals::none());
+    let red = match verdict(&dir, &ask, false, config.stop.wait.duration(), &signals) {
+        Ok(Seen::Ended { verdict, .. }) => (red_of(&verdict.runs), red_proofs(&verdict.runs)),
+        Ok(Seen::Running { .. }) => {
+            end_worker(&dir);
+            (Red::Unknown, Vec::new())
+        }
+        Err(_) => (Red::Unknown, Vec::new()),
+    };
+    // Nobody looks there again.
+    let _ = std::fs::remove_dir_all(&dir);
+    if signals.requested().is_some() { Err(ArmError::Interrupted) } else { Ok(red) }
 }
 
 fn limit_beside(plan: &PlanFile) -> Option<u32> {

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckRun, Where, all_green};
 use verdone_core::event::Checkpoint;
-use verdone_core::evidence::{Evidence, Proof, SessionStory, note_digest};
+use verdone_core::evidence::{Evidence, NotedAlarm, Proof, SessionStory, note_digest};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::plan::{Status, Story};
 use verdone_core::proof::criteria;
 use verdone_core::span::Span;
 use verdone_core::stop::{Current, LoopState};
+use verdone_core::tamper::Alarm;
 
 use crate::check_runner::{CheckContext, CleanPlaces, Ways, run_checks};
 use crate::git::{Candidate, CandidateRules, Commit, CommitError, Git, History, Obstacle, PathSet, RepoPath};
@@ -72,8 +73,13 @@ pub(super) enum Committed {
 pub(super) struct Seen<'a> {
     /// The folder of the session.
     pub(super) dir: &'a Path,
+    pub(super) env: &'a EnvPlan,
     pub(super) key: &'a str,
     pub(super) runs: &'a [CheckRun],
+    /// What looked like tampering.
+    pub(super) alarms: &'a [Alarm],
+    /// The work changed what the story's own checks run.
+    pub(super) capped: bool,
 }
 
 impl CommitAsk {
@@ -93,6 +99,11 @@ impl CommitAsk {
             timeout: config.commit.timeout,
         })
     }
+}
+
+/// Those of these checks that failed, as evidence keeps them.
+pub(super) fn red_proofs(runs: &[CheckRun]) -> Vec<Proof> {
+    runs.iter().filter(|run| !run.outcome.passed()).map(Proof::from).collect()
 }
 
 /// Commits the story.
@@ -229,7 +240,7 @@ impl Making<'_> {
             cwd: &ask.root,
             run_dir: self.seen.dir,
             number: 2,
-            env: EnvPlan::default(),
+            env: self.seen.env.clone(),
             cap: ask.output_bytes,
             grace: ask.grace.duration(),
             redactor: &redactor,
@@ -262,6 +273,8 @@ impl Making<'_> {
             turns: about.turns,
             before: about.before.clone(),
             criteria: story.map(|story| criteria(story, runs, None)).unwrap_or_default(),
+            alarms: self.seen.alarms.iter().map(NotedAlarm::from).collect(),
+            capped: self.seen.capped,
             gates: about.gates.clone(),
             previous: self.git.last_evidence()?,
         };

@@ -10,14 +10,15 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use verdone_core::id::encode_component;
-use verdone_core::stop::{Incomplete, LOOP_VERSION, LoopState, MOST_FAULTS};
+use verdone_core::stop::{Incomplete, LoopState, MOST_FAULTS};
 
 use crate::atomic::{replace_for_readers, write_atomically};
 use crate::regular::{open_regular, read_regular};
 
 use super::StopError;
+use super::custody::{self, Custody, Kept};
+use super::loop_file::{LOOP, parse_state, read_state, text_of};
 
-pub(super) const LOOP: &str = "loop.json";
 const NEXT: &str = "next-loop.json";
 const ASKED: &str = "asked.json";
 const INCOMPLETE: &str = "incomplete.json";
@@ -32,60 +33,101 @@ const ASKED_COUNTS: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone)]
 pub struct Loops {
     sessions: PathBuf,
+    custody: Option<Custody>,
 }
 
 impl Loops {
     pub fn of(root: &Path) -> Self {
-        Self { sessions: crate::sessions::own_sessions(root) }
+        Self { sessions: crate::sessions::own_sessions(root), custody: Custody::of(root) }
     }
 
-    pub(super) fn session(&self, id: &str) -> SessionFiles {
+    pub(crate) fn session(&self, id: &str) -> SessionFiles {
         let encoded = encode_component(id);
         // The name of a folder, as lists show it, means that folder.
-        let is_name = id.contains('%') && self.sessions.join(id).is_dir() && !id.contains('/');
-        SessionFiles { dir: self.sessions.join(if is_name { id } else { &encoded }) }
+        let is_there = || self.sessions.join(id).is_dir() || self.custody.as_ref().is_some_and(|custody| custody.has(id));
+        let is_name = id.contains('%') && !id.contains('/') && is_there();
+        self.named(if is_name { id } else { &encoded })
+    }
+
+    fn named(&self, name: &str) -> SessionFiles {
+        SessionFiles { dir: self.sessions.join(name), custody: self.custody.clone().map(|custody| (custody, name.to_owned())) }
     }
 
     /// Every loop, by the name of its session's folder.
     pub fn all(&self) -> Result<Vec<(String, LoopState)>, StopError> {
         let listed = crate::sessions::sessions(&self.sessions).map_err(|source| file_error(&self.sessions, source))?;
+        let mut names: Vec<String> = listed.into_iter().map(|session| session.name).collect();
+        // Those whose folder somebody deleted hold all the same.
+        let kept = self.custody.as_ref().map(Custody::names).unwrap_or_default();
+        names.extend(kept.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
         let mut found = Vec::new();
-        for session in listed {
-            found.extend(SessionFiles { dir: session.dir }.state()?.map(|state| (session.name, state)));
+        for name in names {
+            found.extend(self.named(&name).state()?.map(|state| (name, state)));
         }
         Ok(found)
     }
 
     /// The loop that the next session takes.
     pub fn next(&self) -> Result<Option<LoopState>, StopError> {
-        read_state(&self.sessions.join(NEXT))
+        match self.custody.as_ref().map(|custody| (custody, custody.get(custody::NEXT))) {
+            Some((_, Kept::Copy(body))) => parse_state(&self.sessions.join(NEXT), &body).map(Some),
+            // It was taken or ended.
+            Some((custody, Kept::Nothing)) if custody.is_used() => Ok(None),
+            Some((_, Kept::Nothing | Kept::Broken)) | None => read_state(&self.sessions.join(NEXT)),
+        }
     }
 
     pub(super) fn put_next(&self, state: &LoopState) -> Result<(), StopError> {
         make(&self.sessions)?;
-        write(&self.sessions.join(NEXT), state)
+        let (path, text) = (self.sessions.join(NEXT), text_of(&self.sessions.join(NEXT), state)?);
+        if let Some(custody) = &self.custody {
+            custody.put(custody::NEXT, text.as_bytes(), true);
+        }
+        write_bytes(&path, text.as_bytes())
     }
 
     pub fn remove_next(&self) -> Result<(), StopError> {
+        if let Some(custody) = &self.custody {
+            custody.remove(custody::NEXT);
+        }
         remove(&self.sessions.join(NEXT))
     }
 
     /// Gives the waiting loop to a session. A rename is one step: of two sessions that begin at once, one gets it.
     pub(super) fn claim(&self, session: &SessionFiles) -> Result<bool, StopError> {
         let next = self.sessions.join(NEXT);
-        if fs::symlink_metadata(&next).is_err() {
+        let kept = session.custody.as_ref().filter(|(custody, _)| custody.is_used());
+        if fs::symlink_metadata(&next).is_err() && !kept.is_some_and(|(custody, _)| custody.has(custody::NEXT)) {
             return Ok(false);
         }
         // A file that cannot be understood would break the session that takes it.
-        if read_state(&next)?.is_none() || session.state()?.is_some_and(|state| state.is_active()) {
+        let Some(waiting) = self.next()? else { return Ok(false) };
+        if session.state()?.is_some_and(|state| state.is_active()) {
             return Ok(false);
         }
+        make(&self.sessions)?;
         fs::create_dir_all(&session.dir).map_err(|source| file_error(&session.dir, source))?;
+        if let Some((custody, name)) = kept {
+            let taken = custody.hand_over(name).map_err(|source| file_error(&next, source))?;
+            if taken {
+                session.put(&waiting)?;
+                remove(&next)?;
+            }
+            return Ok(taken);
+        }
         match fs::rename(&next, session.dir.join(LOOP)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(source) => Err(file_error(&next, source)),
         }
+    }
+
+    /// A folder for checks that run before there is a session. No session has such a name.
+    pub(super) fn scratch(&self) -> Result<PathBuf, StopError> {
+        let dir = self.sessions.join(format!(".red-check-{}", std::process::id()));
+        make(&self.sessions)?;
+        fs::create_dir_all(&dir).map_err(|source| file_error(&dir, source))?;
+        Ok(dir)
     }
 
     /// Remembers which session runs `verdone loop start`.
@@ -120,48 +162,27 @@ impl Loops {
 #[derive(Debug, Clone)]
 pub(crate) struct SessionFiles {
     pub(super) dir: PathBuf,
+    /// Where the copy of its loop is, and under which name.
+    pub(super) custody: Option<(Custody, String)>,
 }
 
 impl SessionFiles {
+    /// The folder alone.
     pub(crate) fn at(dir: PathBuf) -> Self {
-        Self { dir }
-    }
-
-    /// Whether a loop was ever started for it, as far as a look at the folder tells.
-    pub(crate) fn has_loop(&self) -> bool {
-        fs::symlink_metadata(self.dir.join(LOOP)).is_ok()
-    }
-
-    /// Whether a loop holds the session. What cannot be read does: the agent may have broken it.
-    pub(crate) fn is_held(&self) -> bool {
-        self.has_loop() && self.state().map_or(true, |state| state.is_some_and(|state| state.is_active()))
-    }
-
-    pub(crate) fn state(&self) -> Result<Option<LoopState>, StopError> {
-        read_state(&self.dir.join(LOOP))
-    }
-
-    pub(super) fn put(&self, state: &LoopState) -> Result<(), StopError> {
-        self.dir.parent().map_or(Ok(()), make)?;
-        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))?;
-        write(&self.dir.join(LOOP), state)
-    }
-
-    /// The same where only counters changed: losing one in a crash holds nobody longer than the limit, and a sync costs more than all
-    /// the rest of an answer.
-    pub(super) fn put_counters(&self, state: &LoopState) -> Result<(), StopError> {
-        let path = self.dir.join(LOOP);
-        let text = serde_json::to_string(state).map_err(|source| StopError::Broken { path: path.clone(), source })?;
-        replace_for_readers(&path, text.as_bytes()).map_err(|source| file_error(&path, source))
+        Self { dir, custody: None }
     }
 
     /// Counts a fault without anything that could be broken; says how many there were in a row.
     pub(crate) fn count_fault(&self, active: bool) -> u32 {
-        let path = self.dir.join(FAULTS);
-        let counted = open_regular(&path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
-            file.write_all(b".")?;
-            Ok(file.metadata()?.len())
-        });
+        let count = |path: &Path| {
+            open_regular(path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
+                file.write_all(b".")?;
+                Ok(file.metadata()?.len())
+            })
+        };
+        // Beside the copy it is out of reach of whoever broke the folder.
+        let outside = self.custody.as_ref().map(|(custody, name)| count(&custody.faults(name)));
+        let counted = outside.filter(Result::is_ok).unwrap_or_else(|| count(&self.dir.join(FAULTS)));
         match counted {
             Ok(count) => u32::try_from(count).unwrap_or(u32::MAX),
             // What cannot be counted holds a turn once.
@@ -173,6 +194,9 @@ impl SessionFiles {
     pub(super) fn forget_faults(&self) {
         // One that stays makes the gate let go sooner, never later.
         let _ = fs::remove_file(self.dir.join(FAULTS));
+        if let Some((custody, name)) = &self.custody {
+            let _ = fs::remove_file(custody.faults(name));
+        }
     }
 
     /// Stops of a subagent that were held, counted by the length of a file of its own: several may end at once.
@@ -236,14 +260,6 @@ struct Asked {
     at: Timestamp,
 }
 
-fn read_state(path: &Path) -> Result<Option<LoopState>, StopError> {
-    let state: Option<LoopState> = read(path)?;
-    match &state {
-        Some(state) if state.version > LOOP_VERSION => Err(StopError::Newer { path: path.to_owned(), version: state.version }),
-        Some(_) | None => Ok(state),
-    }
-}
-
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
     match read_regular(path, LARGEST) {
         Ok(bytes) => {
@@ -256,8 +272,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
 
 /// A link in the file's place is replaced, not followed; a loop has to survive a crash.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
-    let text = serde_json::to_string(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
-    write_bytes(path, text.as_bytes())
+    write_bytes(path, text_of(path, value)?.as_bytes())
 }
 
 pub(super) fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {
@@ -266,7 +281,7 @@ pub(super) fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {
     written.map_err(|source| file_error(path, source))
 }
 
-fn remove(path: &Path) -> Result<(), StopError> {
+pub(super) fn remove(path: &Path) -> Result<(), StopError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -274,7 +289,7 @@ fn remove(path: &Path) -> Result<(), StopError> {
     }
 }
 
-fn make(sessions: &Path) -> Result<(), StopError> {
+pub(super) fn make(sessions: &Path) -> Result<(), StopError> {
     crate::hook::make_sessions(sessions).map_err(|source| file_error(sessions, source))
 }
 

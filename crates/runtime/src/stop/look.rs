@@ -2,23 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
+use verdone_core::check::{Check, CheckOrigin, CheckRun};
 use verdone_core::done::{GitFact, judge as judge_facts};
 use verdone_core::event::VerifyOutcome;
-use verdone_core::evidence::Proof;
 use verdone_core::id::StoryId;
-use verdone_core::plan::{Plan, Status, Story};
+use verdone_core::plan::{Plan, Progress, Selection, Status, Story, select};
 use verdone_core::sanitise::sanitise_line;
 use verdone_core::stop::{BlockCause, Current, LoopState, Marked, Open, StoryToDo, Survey, Work, remaining, survey};
-use verdone_core::verdict::{RedPolicy, StoryVerdict};
+use verdone_core::tamper::Response;
+use verdone_core::verdict::{Red, RedPolicy, StoryVerdict};
 
 use crate::done::{self, Checked};
 use crate::plan_file::{PlanFile, PlanLocation};
 use crate::ralph_state;
 use crate::signal::Signals;
 use crate::site::{gates, own_checks};
+use crate::step::red_of;
 
-use super::commit::{CommitAsk, Committed};
+use super::commit::{CommitAsk, Committed, red_proofs};
 use super::tree::Tree;
 use super::verify::{Ask, Seen, Verdict, verdict};
 use super::{Gate, StopError, tree};
@@ -31,6 +32,9 @@ pub(super) struct Looker<'a> {
     pub(super) state: &'a mut LoopState,
     /// What other tools say.
     pub(super) other: Vec<(BlockCause, String)>,
+    /// What should be known, whatever is decided; and tamper alarms of what is judged.
+    pub(super) notes: Vec<String>,
+    pub(super) alarms: Vec<String>,
     /// What was red is run again: the user may have put something right outside the tree.
     pub(super) renew: bool,
     pub(super) signals: &'a Signals,
@@ -41,6 +45,27 @@ pub(super) struct Looked {
     pub(super) tree: Tree,
     pub(super) verdict: Option<&'static str>,
     pub(super) plan: Option<PlanFile>,
+    /// What should be known, whatever is decided.
+    pub(super) notes: Vec<String>,
+    /// Tamper alarms of what was judged.
+    pub(super) alarms: Vec<String>,
+}
+
+impl Looked {
+    pub(super) fn of(work: Work, tree: Tree, verdict: Option<&'static str>, plan: Option<PlanFile>) -> Self {
+        Self { work, tree, verdict, plan, notes: Vec::new(), alarms: Vec::new() }
+    }
+}
+
+/// A story whose checks are green, with all that was seen about it.
+struct Green {
+    story: Story,
+    was_red: bool,
+    has_own: bool,
+    verdict: Verdict,
+    /// The story that was taken for the next one when its checks were tried.
+    next: Option<StoryId>,
+    source: &'static str,
 }
 
 impl Looker<'_> {
@@ -48,29 +73,31 @@ impl Looker<'_> {
         let plan = self.state.plan.as_ref().map(|plan| PlanFile::open(PlanLocation::of(PathBuf::from(plan)))).transpose()?;
         let ours = plan.as_ref().map(PlanFile::protected_paths).unwrap_or_default();
         let tree = tree::look(self.gate.root, self.gate.top, &ours)?;
-        match plan {
-            None => self.by_gates(&tree),
-            Some(plan) => self.by_plan(plan, tree, ours),
-        }
+        let looked = match plan {
+            None => self.by_gates(&tree)?,
+            Some(plan) => self.by_plan(plan, tree, ours)?,
+        };
+        Ok(Looked { notes: self.notes, alarms: self.alarms, ..looked })
     }
 
     /// Without a plan the gates alone say whether the task is done.
     fn by_gates(&mut self, tree: &Tree) -> Result<Looked, StopError> {
-        let looked = |work, verdict| Looked { work, tree: tree.clone(), verdict, plan: None };
+        let looked = |work, verdict| Looked::of(work, tree.clone(), verdict, None);
         let checks = gates(self.gate.config);
         if checks.is_empty() {
             return Ok(looked(Work::Nothing { why: "there is no plan and no gate".to_owned() }, None));
         }
-        let seen = self.verify(tree, &checks, Vec::new(), None)?;
+        let seen = self.verify(&Ask { alarms: self.alarm_ask(None), ..self.ask(tree, &checks, Vec::new()) })?;
         let (verdict, source) = match seen {
             Seen::Running { seconds } => return Ok(looked(self.verifying(&checks, seconds), Some("running"))),
-            Seen::Ended { verdict, cached } => (verdict, source(cached)),
+            Seen::Ended { verdict, cached } => (*verdict, source(cached)),
         };
         let mut open = self.open();
         if verdict.green {
             let changed = self.state.gates_were_red || tree.differs(&self.state.base);
             self.follow(tree, &verdict);
-            if changed {
+            let response = self.heed(&mut open, None, &verdict.alarms);
+            if changed && response < Response::Refuse {
                 self.add_conditions(&mut open, None, None, &verdict.runs)?;
             }
             if changed && open.missing.is_empty() && open.tasks.is_empty() {
@@ -90,29 +117,25 @@ impl Looker<'_> {
     }
 
     fn by_plan(&mut self, mut plan: PlanFile, tree: Tree, ours: Vec<PathBuf>) -> Result<Looked, StopError> {
+        self.admit(&plan);
         let mut view = plan.plan().clone();
         let found = survey(&mut view, self.state);
-        let Some(index) = found.current else {
-            let (work, verdict) = match self.without_story(&view, &found) {
-                Work::Complete { verified, unproven } if self.asks_more() => {
-                    self.held_to_conditions(&plan, &tree, ours, Work::Complete { verified, unproven })?
-                }
-                other => (other, None),
-            };
-            return Ok(Looked { work, tree, verdict, plan: Some(plan) });
+        let story = found.current.map(|index| view.stories[index].clone());
+        self.take_back(&mut plan, &found, story.as_ref().map(|story| &story.id))?;
+        let (Some(index), Some(story)) = (found.current, story) else {
+            return self.completion(plan, tree, &found, None);
         };
-        let story = view.stories[index].clone();
         let mut current = match &self.state.current {
             Some(current) if current.story == story.id => current.clone(),
             Some(_) | None => Current { story: story.id.clone(), base: tree.base(), was_red: false },
         };
-        let own = self.own_checks(&story);
+        let own = self.own_checks(&story.id);
         let has_own = !own.is_empty();
         let checks: Vec<Check> = own.into_iter().chain(gates(self.gate.config)).collect();
         if checks.is_empty() {
             let why = format!("story {} has no check of its own, and there is no gate", sanitise_line(story.id.as_str()));
             self.state.current = Some(current);
-            return Ok(Looked { work: Work::Nothing { why }, tree, verdict: None, plan: Some(plan) });
+            return Ok(Looked::of(Work::Nothing { why }, tree, None, Some(plan)));
         }
         // Work for a story with checks of its own may have been done together with an earlier one.
         let changed = if has_own {
@@ -120,23 +143,27 @@ impl Looker<'_> {
         } else {
             tree.differs(&current.base)
         };
-        let asked = changed.then(|| CommitAsk::of(self.gate, self.state, &story, &current, plan.path()));
-        let mut commit = asked.flatten();
+        let next = after(&mut view, index);
+        let alarms = self.alarm_ask(Some(&story.id));
+        let checks_of_next = next.as_ref().map(|next| self.own_checks(next)).unwrap_or_default();
+        let whole = Ask { alarms, next: checks_of_next, ..self.ask(&tree, &checks, ours) };
+        let commit = changed.then(|| CommitAsk::of(self.gate, self.state, &story, &current, plan.path())).flatten();
         // Where more is asked for than checks, nothing is committed before it was judged.
-        let later = if self.asks_more() { commit.take() } else { None };
+        let (commit, later) = if self.asks_more() { (None, commit) } else { (commit, None) };
         let mut open = self.open();
         open.missing.extend(found.gone.iter().map(gone));
-        let mut seen = self.verify(&tree, &checks, ours.clone(), commit)?;
+        let mut seen = self.verify(&Ask { commit, ..whole.clone() })?;
         let mut holds = true;
         if let Seen::Ended { verdict, .. } = &seen
             && verdict.green
             && changed
+            && self.response(&verdict.alarms) < Response::Refuse
         {
             let before = open.missing.len();
             self.add_conditions(&mut open, Some((plan.path(), &story.id)), later.as_ref(), &verdict.runs)?;
             holds = open.missing.len() == before;
             if holds && later.is_some() {
-                seen = self.verify(&tree, &checks, ours, later)?;
+                seen = self.verify(&Ask { commit: later, ..whole })?;
             }
         }
         // What counted as committed before it was is judged once more where it is not.
@@ -152,30 +179,35 @@ impl Looker<'_> {
         let (verdict, source) = match seen {
             Seen::Running { seconds } => {
                 self.state.current = Some(current);
-                return Ok(Looked { work: self.verifying(&checks, seconds), tree, verdict: Some("running"), plan: Some(plan) });
+                return Ok(Looked::of(self.verifying(&checks, seconds), tree, Some("running"), Some(plan)));
             }
-            Seen::Ended { verdict, cached } => (verdict, source(cached)),
+            Seen::Ended { verdict, cached } => (*verdict, source(cached)),
         };
         if current.base.key == tree.key {
             current.base.key.clone_from(&verdict.tree);
         }
         self.follow(&tree, &verdict);
+        let response = self.heed(&mut open, Some(&story.id), &verdict.alarms);
         let refused = match &verdict.commit {
             Some(Committed::Refused(why)) => Some(format!("The story's checks pass, but its commit was refused: {why}")),
             Some(Committed::Commit { .. } | Committed::Without(_)) | None => None,
         };
-        if verdict.green && changed && holds && refused.is_none() {
-            return self.done(plan, &story, &current, &verdict, has_own, open, tree, source);
+        if verdict.green && changed && holds && refused.is_none() && response < Response::Refuse {
+            let was_red = current.was_red && response < Response::Ask && verdict.own_files.is_empty();
+            if has_own && !verdict.own_files.is_empty() {
+                let files = verdict.own_files.join(", ");
+                self.notes.push(format!(
+                    "the work changed what the checks of story {} run ({files}): it is unproven at best.",
+                    story.id
+                ));
+            }
+            return self.done(plan, open, tree, Green { story, was_red, has_own, verdict, next, source });
         }
         if !verdict.green {
-            let is_red = |outcome: &CheckOutcome| match outcome {
-                CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => true,
-                CheckOutcome::Passed | CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => false,
-            };
-            let red = || verdict.runs.iter().filter(|run| run.origin == CheckOrigin::Story && is_red(&run.outcome));
-            if red().next().is_some() {
+            let own: Vec<CheckRun> = verdict.runs.iter().filter(|run| run.origin == CheckOrigin::Story).cloned().collect();
+            if red_of(&own) == Red::Red {
                 current.was_red = true;
-                self.state.red.insert(story.id.clone(), red().map(Proof::from).collect());
+                self.state.red.insert(story.id.clone(), red_proofs(&own));
             }
             self.add_failures(&mut open, &verdict);
         } else if !changed {
@@ -186,27 +218,17 @@ impl Looker<'_> {
         }
         open.missing.extend(refused.map(|why| (BlockCause::CheckFailed, why)));
         if found.claimed.contains(&story.id) {
-            plan.mark(&story.id, Status::Open)?;
+            self.open_again(&mut plan, &story.id)?;
             let why = format!("Story {} was marked as done without a verification; Verdone took the mark back.", story.id);
             open.missing.push((BlockCause::CheckFailed, why));
         }
         self.name_work(&mut open, &view, Some(&story));
         self.state.current = Some(current);
-        Ok(Looked { work: Work::Open(open), tree, verdict: Some(source), plan: Some(plan) })
+        Ok(Looked::of(Work::Open(open), tree, Some(source), Some(plan)))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of what was seen about one story")]
-    fn done(
-        &mut self,
-        mut plan: PlanFile,
-        story: &Story,
-        current: &Current,
-        verdict: &Verdict,
-        has_own: bool,
-        mut open: Open,
-        tree: Tree,
-        source: &'static str,
-    ) -> Result<Looked, StopError> {
+    fn done(&mut self, mut plan: PlanFile, mut open: Open, tree: Tree, green: Green) -> Result<Looked, StopError> {
+        let Green { story, was_red, has_own, verdict, next, source } = green;
         let (commit, told) = match &verdict.commit {
             Some(Committed::Commit { id, told }) => {
                 plan.refresh()?;
@@ -221,37 +243,39 @@ impl Looker<'_> {
                 (None, None)
             }
         };
-        let worth = if has_own && current.was_red { StoryVerdict::Verified } else { StoryVerdict::Unproven };
+        let worth = if has_own && was_red { StoryVerdict::Verified } else { StoryVerdict::Unproven };
+        self.state.marked.retain(|marked| marked.story != story.id);
         self.state.marked.push(Marked {
             story: story.id.clone(),
             verdict: worth,
             tree: verdict.tree.clone(),
             at: jiff::Timestamp::now().to_string(),
             commit,
-            told,
+            told: told.clone(),
         });
+        self.notes.extend(told.map(|told| format!("about story {}: {told}.", story.id)));
         self.state.current = None;
+        self.state.tree = verdict.work.or(self.state.tree.take());
         let mut view = plan.plan().clone();
         let found = survey(&mut view, self.state);
-        let Some(index) = found.current else {
-            let work = self.without_story(&view, &found);
-            let work = match work {
-                Work::Open(open) => Work::Open(Open { marked: Some((story.id.clone(), worth)), ..open }),
-                other => other,
-            };
-            return Ok(Looked { work, tree, verdict: Some(source), plan: Some(plan) });
-        };
         // Checks may have made files, and a commit is another tree of the same ones.
-        let base = tree::look(self.gate.root, self.gate.top, &plan.protected_paths())?.base();
-        let next = view.stories[index].clone();
-        self.state.current = Some(Current { story: next.id.clone(), base, was_red: false });
-        open.marked = Some((story.id.clone(), worth));
-        self.name_work(&mut open, &view, Some(&next));
-        Ok(Looked { work: Work::Open(open), tree, verdict: Some(source), plan: Some(plan) })
+        let after = tree::look(self.gate.root, self.gate.top, &plan.protected_paths())?;
+        let Some(index) = found.current else {
+            return self.completion(plan, after, &found, Some((story.id, worth)));
+        };
+        let at_work = view.stories[index].clone();
+        let was_red = red_of(&verdict.next) == Red::Red && next.as_ref() == Some(&at_work.id);
+        if was_red {
+            self.state.red.insert(at_work.id.clone(), red_proofs(&verdict.next));
+        }
+        self.state.current = Some(Current { story: at_work.id.clone(), base: after.base(), was_red });
+        open.marked = Some((story.id, worth));
+        self.name_work(&mut open, &view, Some(&at_work));
+        Ok(Looked::of(Work::Open(open), tree, Some(source), Some(plan)))
     }
 
     /// No story can be worked on: all are done, or what is left waits for something.
-    fn without_story(&self, view: &Plan, found: &Survey) -> Work {
+    pub(super) fn without_story(&self, view: &Plan, found: &Survey) -> Work {
         let mut open = self.open();
         open.missing.extend(found.gone.iter().map(gone));
         if let Some(why) = found.stuck.as_ref().filter(|_| open.missing.is_empty()) {
@@ -265,39 +289,12 @@ impl Looker<'_> {
         Work::Open(open)
     }
 
-    /// All stories are done. Gates say whether the tree still is as good as it was when they became so, the conditions the rest.
-    fn held_to_conditions(
-        &self,
-        plan: &PlanFile,
-        tree: &Tree,
-        ours: Vec<PathBuf>,
-        complete: Work,
-    ) -> Result<(Work, Option<&'static str>), StopError> {
-        let checks = gates(self.gate.config);
-        let mut open = self.open();
-        let (runs, from) = if checks.is_empty() {
-            (Vec::new(), None)
-        } else {
-            match self.verify(tree, &checks, ours, None)? {
-                Seen::Running { seconds } => return Ok((self.verifying(&checks, seconds), Some("running"))),
-                Seen::Ended { verdict, cached } if verdict.green => (verdict.runs, Some(source(cached))),
-                Seen::Ended { verdict, cached } => {
-                    self.add_failures(&mut open, &verdict);
-                    return Ok((Work::Open(open), Some(source(cached))));
-                }
-            }
-        };
-        let last = self.state.marked.last().map(|marked| &marked.story);
-        self.add_conditions(&mut open, last.map(|story| (plan.path(), story)), None, &runs)?;
-        Ok((if open.missing.is_empty() { complete } else { Work::Open(open) }, from))
-    }
-
-    fn asks_more(&self) -> bool {
+    pub(super) fn asks_more(&self) -> bool {
         self.gate.config.done.asks_more_than_a_run()
     }
 
     /// What `[done]` asks for beyond green checks, which ran on the tree as it is. What `commit` takes in is as good as committed.
-    fn add_conditions(
+    pub(super) fn add_conditions(
         &self,
         open: &mut Open,
         story: Option<(&Path, &StoryId)>,
@@ -324,45 +321,47 @@ impl Looker<'_> {
         Ok(())
     }
 
-    fn open(&self) -> Open {
+    pub(super) fn open(&self) -> Open {
         Open { missing: self.other.clone(), tasks: self.gate.files.open_tasks(None), ..Open::default() }
     }
 
-    fn name_work(&self, open: &mut Open, view: &Plan, story: Option<&Story>) {
+    pub(super) fn name_work(&self, open: &mut Open, view: &Plan, story: Option<&Story>) {
         open.story = story.map(|story| StoryToDo {
             id: story.id.to_string(),
             title: story.title.clone(),
             steps: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
-            checks: self.own_checks(story).iter().map(|check| check.name.clone()).collect(),
+            checks: self.own_checks(&story.id).iter().map(|check| check.name.clone()).collect(),
         });
         let others = remaining(view, story.map(|story| &story.id));
         open.stories = others.take(MOST_STORIES).map(|story| (story.id.clone(), story.title.clone())).collect();
     }
 
     /// As they were when the loop began: what was written into the plan since is not run.
-    fn own_checks(&self, story: &Story) -> Vec<Check> {
-        let frozen = self.state.open.get(&story.id).map(|frozen| frozen.checks.clone()).unwrap_or_default();
+    pub(super) fn own_checks(&self, story: &StoryId) -> Vec<Check> {
+        let frozen = self.state.open.get(story).map(|frozen| frozen.checks.clone()).unwrap_or_default();
         own_checks(frozen, self.gate.config)
     }
 
-    fn verify(&self, tree: &Tree, checks: &[Check], ours: Vec<PathBuf>, commit: Option<CommitAsk>) -> Result<Seen, StopError> {
-        let config = self.gate.config;
-        let ask = ask(self.gate, tree, checks, ours, commit);
-        verdict(&self.gate.files.dir, &ask, self.renew, config.stop.wait.duration(), self.signals)
+    pub(super) fn ask(&self, tree: &Tree, checks: &[Check], ours: Vec<PathBuf>) -> Ask {
+        Ask::of(self.gate.config, (self.gate.root, self.gate.top), tree, checks, ours)
     }
 
-    fn verifying(&self, checks: &[Check], seconds: u64) -> Work {
+    pub(super) fn verify(&self, ask: &Ask) -> Result<Seen, StopError> {
+        verdict(&self.gate.files.dir, ask, self.renew, self.gate.config.stop.wait.duration(), self.signals)
+    }
+
+    pub(super) fn verifying(&self, checks: &[Check], seconds: u64) -> Work {
         Work::Verifying { checks: checks.iter().map(|check| check.name.clone()).collect(), seconds, waits: self.state.waits }
     }
 
     /// Files that the checks themselves made are no work of the agent's.
-    fn follow(&mut self, tree: &Tree, verdict: &Verdict) {
+    pub(super) fn follow(&mut self, tree: &Tree, verdict: &Verdict) {
         if self.state.base.key == tree.key {
             self.state.base.key.clone_from(&verdict.tree);
         }
     }
 
-    fn add_failures(&self, open: &mut Open, verdict: &Verdict) {
+    pub(super) fn add_failures(&self, open: &mut Open, verdict: &Verdict) {
         open.failed = verdict.runs.iter().filter(|run| run.blocks()).cloned().collect();
         if verdict.timed_out {
             let limit = self.gate.config.stop.verify_deadline;
@@ -374,26 +373,19 @@ impl Looker<'_> {
     }
 }
 
-pub(super) fn ask(gate: &Gate<'_>, tree: &Tree, checks: &[Check], ours: Vec<PathBuf>, commit: Option<CommitAsk>) -> Ask {
-    let config = gate.config;
-    Ask {
-        root: gate.root.to_owned(),
-        top: gate.top.to_owned(),
-        ours,
-        tree: tree.key.clone(),
-        checks: checks.to_vec(),
-        deadline: config.stop.verify_deadline,
-        grace: config.limits.grace,
-        output_bytes: config.limits.output_bytes,
-        gates: config.gates.clone(),
-        clean: config.clean.clone(),
-        largest_file: config.limits.snapshot_file_bytes,
-        commit,
-    }
-}
-
 pub(super) fn source(cached: bool) -> &'static str {
     if cached { "cached" } else { "ran" }
+}
+
+/// The story that would come after this one.
+fn after(view: &mut Plan, index: usize) -> Option<StoryId> {
+    let before = std::mem::replace(&mut view.stories[index].status, Status::Done);
+    let next = match select(view, &Progress::default(), None) {
+        Selection::Story { index } => Some(view.stories[index].id.clone()),
+        Selection::AllDone | Selection::NothingRunnable { .. } => None,
+    };
+    view.stories[index].status = before;
+    next
 }
 
 fn gone(story: &StoryId) -> (BlockCause, String) {

@@ -12,8 +12,8 @@ use crate::regular::read_regular;
 use crate::signal::Signals;
 use crate::site::gates;
 
-use super::look::{ask, source};
-use super::verify::{Seen, verdict};
+use super::look::source;
+use super::verify::{Ask, Seen, verdict};
 use super::{Gate, Judged, StopError, Trace, tree};
 
 /// Larger files were not written by hand.
@@ -22,13 +22,14 @@ const LARGEST: u64 = 1024 * 1024;
 /// A subagent: its tasks, what it left in the code, and the gates that are quick.
 pub(super) fn subagent(
     gate: &Gate<'_>,
+    state: Option<LoopState>,
     input: &HookInput<'_>,
     active: bool,
     judging: impl FnOnce() -> Signals,
 ) -> Result<Option<Judged>, StopError> {
     let kind = input.common.agent_type.as_deref().unwrap_or_default();
     let agent = input.common.agent_id.as_deref().unwrap_or_default();
-    let Some(state) = state(gate)?.filter(|_| gate.config.stop.holds_subagent(kind)) else { return Ok(None) };
+    let Some(state) = state.filter(|_| gate.config.stop.holds_subagent(kind)) else { return Ok(None) };
     let signals = judging();
     let mut open = Open { tasks: gate.files.open_tasks(Some(agent)), ..Open::default() };
     let debris: Vec<Litter> = litter(gate, &state)?.into_iter().filter(|found| found.debris.blocking).collect();
@@ -45,7 +46,7 @@ pub(super) fn subagent(
         gates(gate.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
     let mut work = None;
     if !quick.is_empty() {
-        let ask = ask(gate, &tree, &quick, ours, None);
+        let ask = Ask::of(gate.config, (gate.root, gate.top), &tree, &quick, ours);
         match verdict(&gate.files.agent_dir(agent)?, &ask, !active, gate.config.stop.wait.duration(), &signals)? {
             Seen::Ended { verdict, cached } => {
                 trace.verdict = Some(source(cached));
@@ -73,23 +74,33 @@ pub(super) fn subagent(
 }
 
 /// A task is not complete while what was added for it is not finished.
-pub(super) fn task(gate: &Gate<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<Judged>, StopError> {
-    refuse(gate, judging, None, |found| found.debris.blocking)
+pub(super) fn task(
+    gate: &Gate<'_>,
+    state: Option<LoopState>,
+    judging: impl FnOnce() -> Signals,
+) -> Result<Option<Judged>, StopError> {
+    refuse(gate, state, judging, None, |found| found.debris.blocking)
 }
 
 /// A teammate does not idle while what it used to find a fault is still there.
-pub(super) fn teammate(gate: &Gate<'_>, name: &str, judging: impl FnOnce() -> Signals) -> Result<Option<Judged>, StopError> {
-    refuse(gate, judging, Some(name), |found| found.debris.kind.is_debugging())
+pub(super) fn teammate(
+    gate: &Gate<'_>,
+    state: Option<LoopState>,
+    name: &str,
+    judging: impl FnOnce() -> Signals,
+) -> Result<Option<Judged>, StopError> {
+    refuse(gate, state, judging, Some(name), |found| found.debris.kind.is_debugging())
 }
 
 /// `teammate` is held only so often: nobody else would let it idle.
 fn refuse(
     gate: &Gate<'_>,
+    state: Option<LoopState>,
     judging: impl FnOnce() -> Signals,
     teammate: Option<&str>,
     counts: fn(&Litter) -> bool,
 ) -> Result<Option<Judged>, StopError> {
-    let Some(state) = state(gate)? else { return Ok(None) };
+    let Some(state) = state else { return Ok(None) };
     judging();
     let found: Vec<Litter> = litter(gate, &state)?.into_iter().filter(counts).collect();
     let facts = facts(Holder::Loop(Held::default()));
@@ -106,11 +117,6 @@ fn refuse(
         StopDecision::Block { cause: BlockCause::Debris, reason: debris_words(&found) }
     };
     Ok(Some((facts, decision, Trace::default())))
-}
-
-fn state(gate: &Gate<'_>) -> Result<Option<LoopState>, StopError> {
-    let state = if gate.files.has_loop() { gate.files.state()? } else { None };
-    Ok(state.filter(LoopState::is_active))
 }
 
 /// What is left in lines that were added since the loop began.
@@ -137,6 +143,7 @@ fn facts(holder: Holder) -> StopFacts {
         paused: false,
         api_error: None,
         context: None,
+        notes: Vec::new(),
         work: Work::Unknown,
     }
 }

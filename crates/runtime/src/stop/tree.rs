@@ -36,9 +36,7 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
 /// `ours` are the plan and its progress files: Verdone writes them itself.
 pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
-    let theirs = of_the_client(root, top);
-    let own: PathSet =
-        ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect();
+    let own = not_work(&git, root, top, ours);
     let (status, looked) = git.look(&mut KnownFiles::of(root, top), &own, &|_| true)?;
     let clean = status.entries.iter().all(|entry| own.contains(&entry.path));
     let key = digest(format!("{}\n{}", looked.content, looked.around).as_bytes())[..32].to_owned();
@@ -48,6 +46,12 @@ pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, St
 /// Files that the client writes, wherever they are: no work of anybody's.
 pub(super) fn of_the_client(root: &Path, top: &Path) -> impl Iterator<Item = PathBuf> {
     CLIENTS.iter().flat_map(move |name| [root.join(name), top.join(name)])
+}
+
+/// What is nobody's work, wherever it lies: the plan's files, Verdone's own folder, settings of the client.
+pub(super) fn not_work(git: &Git, root: &Path, top: &Path, ours: &[PathBuf]) -> PathSet {
+    let theirs = of_the_client(root, top);
+    ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect()
 }
 
 impl Tree {

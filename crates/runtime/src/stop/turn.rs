@@ -7,8 +7,8 @@ use serde::Deserialize;
 use verdone_core::hook::HookInput;
 use verdone_core::plan::progress::{LoopState as ProgressState, LoopStatus};
 use verdone_core::stop::{
-    BlockCause, Held, Holder, LoopState, LoopStatusName, Marked, OnContext, Open, Same, StopDecision, StopFacts, StopSettings,
-    Work, Yield, decide, early, reasons_of, with_note,
+    BlockCause, Held, Holder, LoopState, LoopStatusName, OnContext, Open, Same, StopDecision, StopFacts, StopSettings, Work,
+    Yield, decide, early, reasons_of,
 };
 
 use crate::plan_file::PlanFile;
@@ -20,14 +20,22 @@ use crate::site::shown;
 use super::look::Looker;
 use super::{Gate, Judged, PAUSE, StopError, Trace, ralph, transcript};
 
+/// What the client says, and what is known of the session's loop.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) active: bool,
+    pub(super) background: Option<&'a str>,
+    pub(super) state: Option<LoopState>,
+    pub(super) notes: Vec<String>,
+}
+
 pub(super) fn judge(
     gate: &Gate<'_>,
     input: &HookInput<'_>,
-    active: bool,
-    background: Option<&str>,
+    asked: Asked<'_>,
     judging: impl FnOnce() -> Signals,
 ) -> Result<Judged, StopError> {
-    let state = if gate.files.has_loop() { gate.files.state()? } else { None };
+    let Asked { active, background, state, notes } = asked;
     let other = ralph::holds(gate);
     let holder = match (&state, other.is_empty()) {
         (Some(state), _) if state.is_active() => Holder::Loop(held(gate, state)),
@@ -35,8 +43,16 @@ pub(super) fn judge(
         (Some(state), true) => Holder::Ended(state.status),
         (None, true) => Holder::Nobody,
     };
-    let mut facts =
-        StopFacts { holder, active, background: Vec::new(), paused: false, api_error: None, context: None, work: Work::Unknown };
+    let mut facts = StopFacts {
+        holder,
+        active,
+        background: Vec::new(),
+        paused: false,
+        api_error: None,
+        context: None,
+        notes,
+        work: Work::Unknown,
+    };
     let settings = &gate.config.stop;
     if !matches!(facts.holder, Holder::Nobody | Holder::Ended(_)) {
         let tail = transcript::tail(input);
@@ -60,30 +76,26 @@ pub(super) fn judge(
         let decision = decide(&facts, settings);
         return Ok((facts, decision, Trace::default()));
     };
-    let marked_before = state.marked.len();
-    let looked =
-        Looker { gate, state: &mut state, other: other.iter().map(missing).collect(), renew: !active, signals: &signals };
-    let looked = looked.look()?;
+    let seen = Looker {
+        gate,
+        state: &mut state,
+        other: other.iter().map(missing).collect(),
+        notes: Vec::new(),
+        alarms: Vec::new(),
+        renew: !active,
+        signals: &signals,
+    };
+    let looked = seen.look()?;
     facts.work = looked.work;
-    let commit = about_commits(&state.marked[marked_before.min(state.marked.len())..]);
+    facts.notes.extend(looked.notes);
     if let (Work::Open(open), Holder::Loop(held)) = (&facts.work, &mut facts.holder) {
         held.same = state.count_same(&looked.tree.key, &reasons_of(open));
     }
     let spawns = settings.on_context == OnContext::Spawn && looked.tree.clean && state.plan.is_some();
     let on_context = if spawns { OnContext::Spawn } else { OnContext::Yield };
-    let mut decision = decide(&facts, &StopSettings { on_context, ..settings.clone() });
-    if let (StopDecision::Block { reason, .. }, Some(told)) = (&mut decision, &commit) {
-        *reason = with_note(reason, told);
-    }
+    let decision = decide(&facts, &StopSettings { on_context, ..settings.clone() });
     keep(gate, &mut state, &facts, &decision, looked.plan)?;
-    Ok((facts, decision, Trace { tree: Some(looked.tree.key), verdict: looked.verdict, commit }))
-}
-
-/// What there is to say about the commits of stories that were marked just now.
-fn about_commits(marked: &[Marked]) -> Option<String> {
-    let words = |marked: &Marked| marked.told.as_ref().map(|told| format!("About story {}: {told}.", marked.story));
-    let all: Vec<String> = marked.iter().filter_map(words).collect();
-    (!all.is_empty()).then(|| all.join(" "))
+    Ok((facts, decision, Trace { tree: Some(looked.tree.key), verdict: looked.verdict, alarms: looked.alarms }))
 }
 
 /// What the loop remembers of a decision, and what else follows from it.

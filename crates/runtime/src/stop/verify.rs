@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckRun, GateSettings, Where, all_green};
+use verdone_core::config::Config;
 use verdone_core::finish::StopSignal;
-use verdone_core::id::digest;
+use verdone_core::id::{Oid, digest};
 use verdone_core::span::Span;
+use verdone_core::tamper::{Alarm, Response};
 
 use crate::check_runner::{CheckContext, CleanPlaces, Guarded, Ways, run_checks};
 use crate::clean_tree::CleanSettings;
@@ -28,6 +30,7 @@ use crate::seal::Seal;
 use crate::signal::Signals;
 use crate::site;
 
+use super::alarms::AlarmAsk;
 use super::commit::{self, CommitAsk, Committed, commit};
 use super::files::{LARGEST, file_error, write_bytes};
 use super::{StopError, tree};
@@ -61,6 +64,12 @@ pub(super) struct Ask {
     pub(super) clean: CleanSettings,
     pub(super) largest_file: u64,
     pub(super) commit: Option<CommitAsk>,
+    /// What the work is compared with, when it is green.
+    #[serde(default)]
+    pub(super) alarms: Option<AlarmAsk>,
+    /// The checks of the story that comes next, to be seen red before anybody works on it.
+    #[serde(default)]
+    pub(super) next: Vec<Check>,
 }
 
 /// What was seen.
@@ -80,11 +89,24 @@ pub(super) struct Verdict {
     pub(super) ms: u64,
     #[serde(default)]
     pub(super) commit: Option<Committed>,
+    #[serde(default)]
+    pub(super) alarms: Vec<Alarm>,
+    /// What the work was compared with, and the tree of git that it was.
+    #[serde(default)]
+    compared: Option<Oid>,
+    #[serde(default)]
+    pub(super) work: Option<Oid>,
+    /// Files that the story's own checks run and that the work changed.
+    #[serde(default)]
+    pub(super) own_files: Vec<String>,
+    /// What the checks of the next story said.
+    #[serde(default)]
+    pub(super) next: Vec<CheckRun>,
 }
 
 #[derive(Debug)]
 pub(super) enum Seen {
-    Ended { verdict: Verdict, cached: bool },
+    Ended { verdict: Box<Verdict>, cached: bool },
     Running { seconds: u64 },
 }
 
@@ -92,9 +114,10 @@ pub(super) enum Seen {
 pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signals: &Signals) -> Result<Seen, StopError> {
     let id = ask.id();
     let seal = Seal::from_environment(&ask.root, &ask.top).ok_or(StopError::NoSecret)?;
-    if let Some(verdict) = answered(dir, &seal, &id)? {
+    let answered = |dir: &Path| Ok::<_, StopError>(answered(dir, &seal, &id)?.filter(|verdict| verdict.compares_like(ask)));
+    if let Some(verdict) = answered(dir)? {
         if (verdict.green && !matches!(verdict.commit, Some(Committed::Refused(_)))) || !renew {
-            return Ok(Seen::Ended { verdict, cached: true });
+            return Ok(Seen::Ended { verdict: Box::new(verdict), cached: true });
         }
         let old = dir.join(VERDICT);
         fs::remove_file(&old).map_err(|source| file_error(&old, source))?;
@@ -109,8 +132,8 @@ pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signal
             Some(child) => child.try_wait().map_err(|source| file_error(dir, source))?.is_some(),
             None => !is_locked(dir),
         };
-        if let Some(verdict) = answered(dir, &seal, &id)? {
-            return Ok(Seen::Ended { verdict, cached: false });
+        if let Some(verdict) = answered(dir)? {
+            return Ok(Seen::Ended { verdict: Box::new(verdict), cached: false });
         }
         if over {
             return Err(StopError::NoVerdict);
@@ -123,7 +146,39 @@ pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signal
     }
 }
 
+impl Verdict {
+    /// What is green was compared with what this request wants it compared with.
+    fn compares_like(&self, ask: &Ask) -> bool {
+        !self.green || ask.alarms.as_ref().is_none_or(|alarms| self.compared.as_ref() == Some(&alarms.base))
+    }
+}
+
 impl Ask {
+    pub(super) fn of(
+        config: &Config,
+        (root, top): (&Path, &Path),
+        tree: &tree::Tree,
+        checks: &[Check],
+        ours: Vec<PathBuf>,
+    ) -> Self {
+        Self {
+            root: root.to_owned(),
+            top: top.to_owned(),
+            ours,
+            tree: tree.key.clone(),
+            checks: checks.to_vec(),
+            deadline: config.stop.verify_deadline,
+            grace: config.limits.grace,
+            output_bytes: config.limits.output_bytes,
+            gates: config.gates.clone(),
+            clean: config.clean.clone(),
+            largest_file: config.limits.snapshot_file_bytes,
+            commit: None,
+            alarms: None,
+            next: Vec::new(),
+        }
+    }
+
     /// The same for the same checks on the same tree.
     fn id(&self) -> String {
         self.id_on(&self.tree)
@@ -193,7 +248,7 @@ fn join_or_start(dir: &Path, ask: &Ask, seal: &Seal, id: &str) -> Result<Option<
 }
 
 /// A verification of a tree that is gone is of no use.
-fn end_worker(dir: &Path) {
+pub(super) fn end_worker(dir: &Path) {
     let pid = fs::read_to_string(dir.join(LOCK)).ok().and_then(|text| text.trim().parse().ok()).and_then(Pid::from_raw);
     let Some(pid) = pid else { return };
     let _ = kill_process(pid, Signal::TERM);
@@ -268,6 +323,16 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     let guarded = Guarded::begin(ask.grace.duration());
     let git = guarded.git(Git::open(&ask.root)?);
     commit::pay_owed(dir, &git);
+    let plain = |number: u32| CheckContext {
+        cwd: &ask.root,
+        run_dir: dir,
+        number,
+        env: guarded.env(),
+        cap: ask.output_bytes,
+        grace: ask.grace.duration(),
+        redactor: &redactor,
+        ways: site::ways(&ask.gates),
+    };
     let look = || tree::look(&ask.root, &ask.top, &ask.ours);
     let mut before = look()?.key;
     let mut verdict = Verdict {
@@ -281,6 +346,11 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
         green: false,
         ms: 0,
         commit: None,
+        alarms: Vec::new(),
+        compared: None,
+        work: None,
+        own_files: Vec::new(),
+        next: Vec::new(),
     };
     for _ in 0..ROUNDS {
         // What the work tree is, as a tree of git, is asked only for gates that want a clean one.
@@ -288,16 +358,8 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
         let now = clean.then(|| git.tree_now(ask.largest_file, &mut KnownFiles::of(&ask.root, &ask.top))).transpose()?;
         let places = now.as_ref().map(|now| CleanPlaces::of(&git, &now.tree, &ask.root, &ask.clean, signals));
         let place_of = places.as_ref().map(|places| |check: &Check| places.place_of(check));
-        let context = CheckContext {
-            cwd: &ask.root,
-            run_dir: dir,
-            number: 1,
-            env: guarded.env(),
-            cap: ask.output_bytes,
-            grace: ask.grace.duration(),
-            redactor: &redactor,
-            ways: Ways { place_of: place_of.as_ref().map(|place_of| place_of as _), ..site::ways(&ask.gates) },
-        };
+        let ways = Ways { place_of: place_of.as_ref().map(|place_of| place_of as _), ..site::ways(&ask.gates) };
+        let context = CheckContext { ways, ..plain(1) };
         verdict.runs = run_checks(&ask.checks, &context, signals, &mut |_| {}).map_err(|source| file_error(dir, source))?;
         let after = look()?.key;
         verdict.settled = after == before;
@@ -314,9 +376,23 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     }
     verdict.id = ask.id_on(&before);
     verdict.tree = before;
-    if let Some(story) = ask.commit.as_ref().filter(|_| verdict.green) {
-        let seen = commit::Seen { dir, key: &verdict.tree, runs: &verdict.runs };
+    let mut response = Response::Report;
+    if let Some(alarms) = ask.alarms.as_ref().filter(|_| verdict.green) {
+        let found = alarms.look(ask, &git);
+        (verdict.alarms, verdict.work, verdict.own_files) = (found.alarms, found.work, found.own_files);
+        verdict.compared = Some(alarms.base.clone());
+        response = alarms.settings.gravest(&verdict.alarms).0;
+    }
+    // What a human should look at first is not for us to commit.
+    if let Some(story) = ask.commit.as_ref().filter(|_| verdict.green && response == Response::Report) {
+        let capped = !verdict.own_files.is_empty();
+        let env = guarded.env();
+        let seen = commit::Seen { dir, env: &env, key: &verdict.tree, runs: &verdict.runs, alarms: &verdict.alarms, capped };
         verdict.commit = Some(commit(ask, story, seen, signals));
+    }
+    if verdict.green && response < Response::Refuse && !ask.next.is_empty() {
+        let runs = run_checks(&ask.next, &plain(1 + verdict.runs.len() as u32), signals, &mut |_| {});
+        verdict.next = runs.map_err(|source| file_error(dir, source))?;
     }
     verdict.ms = began.elapsed().as_millis() as u64;
     Ok(Some(verdict))

@@ -1,8 +1,8 @@
 //! `verdone log --stops`: what the Stop gate decided in the user's own sessions, and what that adds up to.
 
 use jiff::tz::TimeZone;
-use serde_json::json;
 use verdone_core::stop::StopTally;
+use verdone_report::{StopOf, Stops};
 use verdone_runtime::sessions::{StoredStop, own_sessions, stops};
 
 use super::super::{Context, Outcome};
@@ -16,11 +16,9 @@ pub(super) fn run(json: bool, context: &Context) -> Outcome {
         tally.add(&stop.record);
     }
     if json {
-        let listed: Vec<_> = found
-            .iter()
-            .map(|StoredStop { session, at, event, record }| json!({ "session": session, "at": at, "event": event, "stop": record }))
-            .collect();
-        print_json(&json!({ "stops": listed, "summary": tally }))?;
+        let one = |StoredStop { session, at, event, record }| StopOf { session, at, event, stop: record };
+        let all = Stops { stops: found.into_iter().map(one).collect(), summary: tally };
+        print_json(&serde_json::json!(all))?;
         return Ok(0);
     }
     let zone = TimeZone::system();

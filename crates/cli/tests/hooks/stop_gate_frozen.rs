@@ -1,0 +1,276 @@
+//! A loop against an agent that works on what judges it: earlier stories, settings, the loop's own files, marks and tests.
+
+use std::fs;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::stop_gate::{Said, arm, stop, stop_with, verdone, world};
+use crate::world::{Mode, World};
+
+const PLAN: &str =
+    "- [ ] US-001: One\n  - Verification: `grep -q one one`\n- [ ] US-002: Two\n  - Verification: `grep -q two two`\n";
+const GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
+
+fn status(world: &World) -> Value {
+    serde_json::from_slice(&verdone(world, &["loop", "status", "--json"]).stdout).unwrap()
+}
+
+fn causes(world: &World) -> Vec<String> {
+    world.records("stop").iter().map(|record| record["cause"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_story_that_later_work_broke_is_opened_again_before_the_loop_is_complete() {
+    let world = world("", &[("PLAN.md", PLAN)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "one\n");
+    stop(&world).blocked("story US-001 is verified");
+    world.write("one", "broken\n");
+    world.write("two", "two\n");
+    let reason = stop(&world).blocked("Story US-001 was verified before, and later work broke it; Verdone took its mark back.");
+    assert!(reason.contains("The check `grep -q one one` failed") && reason.contains("NEXT STORY (US-001)"), "{reason}");
+    assert_eq!(world.read("PLAN.md"), PLAN.replace("[ ] US-002", "[x] US-002"));
+    assert_eq!(status(&world)["loops"][0]["reopened"], json!(["US-001"]));
+    world.write("one", "one again\n");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop were verified");
+    assert_eq!(causes(&world), ["next_story", "check_failed", "complete"]);
+}
+
+#[test]
+fn a_story_that_is_broken_again_keeps_its_mark_and_the_loop_is_not_complete() {
+    let three = format!("{PLAN}- [ ] US-003: Three\n  - Verification: `grep -q three three`\n");
+    let world = world("", &[("PLAN.md", &three)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    for (name, text) in [("one", "one"), ("two", "two"), ("three", "three")] {
+        world.write(name, text);
+        if name == "three" {
+            world.write("one", "broken\n");
+            world.write("two", "broken\n");
+        }
+        stop(&world).blocked("US-00");
+    }
+    // Both were opened again. While one is mended, the other stays broken, and then the first is broken anew.
+    world.write("one", "one\n");
+    stop(&world).blocked("NEXT STORY (US-002)");
+    world.write("two", "two\n");
+    world.write("one", "broken\n");
+    let reason = stop(&world).blocked("Story US-001 was verified and is broken again.");
+    assert!(!reason.contains("took its mark back"), "{reason}");
+    assert_eq!(world.read("PLAN.md").matches("[x]").count(), 3);
+    stop(&world).blocked("is broken again");
+    stop(&world).let_go("nothing has changed in 3 turns in a row");
+    world.write("one", "one\n");
+    stop(&world).let_go("COMPLETE: all 3 stories");
+}
+
+#[test]
+fn settings_that_are_changed_broken_or_deleted_judge_nothing_in_a_loop_that_began_before() {
+    let world = world(GATE, &[]);
+    arm(&world, &["Fix it"]);
+    world.write("done.txt", "broken\n");
+    let told = "were changed since, so those of the loop's start count. Only the user takes new ones: `verdone loop stop`";
+    for text in ["[stop]\nmode = \"off\"\n", "", "[[gate]]\nname = \"tests\"\ncommand = \"true\"\n"] {
+        world.write(".verdone/config.toml", text);
+        world.write("more.txt", text);
+        let reason = stop(&world).blocked("The check `tests` failed with exit code 3 (`sh check.sh`)");
+        assert!(reason.contains(told), "{reason}");
+    }
+    world.write(".verdone/config.toml", "nonsense = 1\n");
+    world.write("more.txt", "x");
+    let reason = stop(&world).blocked("The check `tests` failed");
+    assert!(reason.contains("the settings cannot be read"), "{reason}");
+    fs::remove_dir_all(world.work.join(".verdone")).unwrap();
+    world.write("done.txt", "1\n");
+    let Said::Told(text) = stop(&world) else { panic!("not let go") };
+    assert!(text.contains("COMPLETE: every gate is green") && text.contains("(`gate`) were changed since"), "{text}");
+    let log = String::from_utf8(verdone(&world, &["log", "--stops"]).stdout).unwrap();
+    assert!(log.contains("    note: the settings that judge this loop"), "{log}");
+}
+
+#[test]
+fn a_loop_whose_files_are_deleted_or_edited_goes_on_and_only_the_user_ends_it() {
+    let world = world(GATE, &[]);
+    arm(&world, &["Fix it"]);
+    world.write("done.txt", "broken\n");
+    let sessions = world.work.join(".verdone/sessions");
+    fs::remove_dir_all(&sessions).unwrap();
+    assert_eq!(status(&world)["loops"][0]["status"], "active");
+    let reason = stop(&world).blocked("The check `tests` failed");
+    assert!(reason.contains("the file of this session's loop was gone; Verdone put it back"), "{reason}");
+    assert!(world.records("stop")[0]["notes"][0].as_str().unwrap().contains("was gone"));
+    let loop_file = ".verdone/sessions/s1/loop.json";
+    let honest = world.read(loop_file);
+    for text in [honest.replace("\"active\"", "\"complete\""), "{".to_owned()] {
+        world.write(loop_file, &text);
+        world.write("more.txt", &text);
+        let reason = stop(&world).blocked("The check `tests` failed");
+        assert!(reason.contains("was changed; Verdone put it back"), "{reason}");
+    }
+    // A copy that somebody else wrote counts for nothing; the loop's own file does then.
+    let copies = world.root.join(".local/state/verdone/loops");
+    let project = fs::read_dir(&copies).unwrap().next().unwrap().unwrap().path();
+    fs::write(project.join("s1.json"), "{}").unwrap();
+    world.write("more.txt", "y");
+    let reason = stop(&world).blocked("The check `tests` failed");
+    assert!(reason.contains("is not one that Verdone wrote; it was made again"), "{reason}");
+    verdone(&world, &["loop", "stop"]);
+    assert_eq!(fs::read_dir(&project).unwrap().count(), 0);
+    fs::remove_dir_all(&sessions).unwrap();
+    assert_eq!(stop(&world), Said::Nothing);
+}
+
+#[test]
+fn a_loop_that_waits_for_a_session_survives_the_loss_of_its_file_and_is_taken_once() {
+    let world = world(GATE, &[]);
+    verdone(&world, &["loop", "start", "Fix it"]);
+    fs::remove_dir_all(world.work.join(".verdone/sessions")).unwrap();
+    let start = |session: &str| {
+        let input = json!({ "session_id": session, "cwd": world.work, "hook_event_name": "SessionStart", "source": "startup" });
+        world.ask(Mode::Session, &input).is_some()
+    };
+    assert_eq!([start("s1"), start("s2")], [true, false]);
+    stop(&world).blocked("nothing has changed");
+    assert_eq!(stop_with(&world, "s2", &json!({})), Said::Nothing);
+    verdone(&world, &["loop", "start", "More", "--session", "s3"]);
+    assert_eq!(status(&world)["loops"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_changed() {
+    let before = "- [x] US-000: Old\n\n### US-001: One\n- [x] half\n- [ ] rest\n- Verification: `grep -q one one`\n\n### US-002: Two\n- [/] a\n- [x] b\n- Verification: `grep -q two two`\n";
+    let world = world("", &[("PLAN.md", before)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("PLAN.md", &before.replace("[/]", "[x]"));
+    let reason = stop(&world).blocked("THE STORY (US-001)");
+    assert!(reason.contains("story US-002 was marked as done without a verification; Verdone took the mark back"), "{reason}");
+    assert_eq!(world.read("PLAN.md"), before);
+    // A story that came later is judged by its checks as they were when it was first seen.
+    let more = format!("{before}\n### US-003: Three\n- [x] c\n- Verification: `grep -q three three`\n");
+    world.write("PLAN.md", &more);
+    stop(&world).blocked("story US-003 was marked as done");
+    world.write("PLAN.md", &world.read("PLAN.md").replace("grep -q three three", "true"));
+    for (name, part) in [("one", "NEXT STORY (US-002)"), ("two", "NEXT STORY (US-003)")] {
+        world.write(name, name);
+        stop(&world).blocked(part);
+    }
+    stop(&world).blocked("The check `grep -q three three` failed");
+    world.write("three", "three");
+    stop(&world).let_go("COMPLETE: all 3 stories of the loop were verified");
+}
+
+#[test]
+fn tampering_holds_a_loop_and_what_a_human_should_see_leaves_the_story_unproven() {
+    let test = "import unittest\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1, 1 + 0)\n\n    def test_b(self):\n        self.assertEqual(2, 1 + 1)\n";
+    let world = world(GATE, &[("PLAN.md", PLAN), ("tests/test_a.py", test)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "one\n");
+    world.write("tests/test_a.py", &test[..test.find("\n    def test_b").unwrap()]);
+    let reason = stop(&world).blocked("The checks pass, but this looks like tampering: test deleted: ");
+    assert!(reason.contains("tests/test_a.py") && reason.contains("the user names it in the plan"), "{reason}");
+    assert!(!world.read("PLAN.md").contains("[x]"));
+    world.write("tests/test_a.py", test);
+    stop(&world).blocked("story US-001 is verified");
+    // What a gate runs may change for good reasons: a machine cannot tell.
+    world.write("two", "two\n");
+    world.write("check.sh", &world.read("check.sh").replace("broken", "bad"));
+    let Said::Told(told) = stop(&world) else { panic!("not let go") };
+    assert!(told.contains("1 of them unproven") && told.contains("a human has to look at this"), "{told}");
+    let shown = String::from_utf8(verdone(&world, &["loop", "status"]).stdout).unwrap();
+    assert!(shown.contains("  alarm      test deleted") && shown.contains("[US-002]"), "{shown}");
+    let stops = world.records("stop");
+    assert_eq!((&stops[0]["cause"], stops[2]["alarms"].as_array().unwrap().len()), (&json!("tamper"), 1), "{stops:?}");
+}
+
+#[test]
+fn a_check_that_the_work_rewrote_proves_neither_its_story_nor_an_earlier_one() {
+    let plan = "- [ ] US-001: One\n  - Verification: `sh one.sh`\n- [ ] US-002: Two\n  - Verification: `test -f two`\n";
+    let world = world("", &[("PLAN.md", plan), ("one.sh", "set -e\ngrep -q one one\n")]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one.sh", "set -e\ngrep -q one README.md || test -d src\n");
+    let reason = stop(&world).blocked("story US-001 is unproven");
+    assert!(reason.contains("the work changed what the checks of story US-001 run (one.sh): it is unproven at best"), "{reason}");
+    world.write("two", "");
+    world.write("one.sh", "true\n");
+    stop(&world).blocked("this looks like tampering");
+    world.write("one.sh", "set -e\ngrep -q one README.md || test -d src\n");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
+}
+
+#[test]
+fn a_gate_without_a_folder_of_its_own_holds_three_times_and_lets_go() {
+    let world = world(GATE, &[]);
+    arm(&world, &["Fix it"]);
+    fs::remove_dir_all(world.work.join(".verdone")).unwrap();
+    world.write(".verdone", "");
+    for n in 1..=3 {
+        stop(&world).blocked(&format!("fault {n} of 3"));
+    }
+    stop(&world).let_go("UNVERIFIED");
+}
+
+#[test]
+fn a_task_without_a_plan_is_not_complete_while_its_tests_were_taken_away() {
+    let test = "def test_a():\n    assert 1 + 1 == 2\n\ndef test_b():\n    assert 1 + 2 == 3\n";
+    let world = world(GATE, &[("tests/test_a.py", test)]);
+    arm(&world, &["Make it green"]);
+    world.write("tests/test_a.py", "def test_a():\n    assert 1 + 1 == 2\n");
+    stop(&world).blocked("this looks like tampering: test deleted: ");
+    world.write("tests/test_a.py", test);
+    world.write("done.txt", "1\n");
+    stop(&world).let_go("COMPLETE");
+}
+
+#[test]
+fn checks_are_seen_red_before_a_story_is_worked_on() {
+    let world = world("", &[("PLAN.md", PLAN)]);
+    let said = verdone(&world, &["loop", "start", "--session", "s1", "--plan", "PLAN.md"]);
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("The checks of US-001 fail now: when they pass, it is verified."), "{said}");
+    // Both at once: the second was never red when its turn came.
+    world.write("one", "one\n");
+    world.write("two", "two\n");
+    stop(&world).blocked("story US-001 is verified");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
+    let again = PLAN.replace("US-001", "US-011").replace("US-002", "US-012").replace("grep -q two two", "grep -q 2 two");
+    world.write("PLAN.md", &again);
+    let said = verdone(&world, &["loop", "start", "--session", "s1", "--plan", "PLAN.md"]);
+    assert!(String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 pass already: it will be unproven at best."));
+    let empty = fs::read_dir(world.work.join(".verdone/sessions")).unwrap().flatten();
+    assert!(empty.map(|entry| entry.file_name()).all(|name| !name.to_string_lossy().starts_with(".red-check")));
+}
+
+#[track_caller]
+fn refused(world: &World, arguments: &[&str]) -> String {
+    let at = world.work.display().to_string();
+    let output: Output = world.command(&[&["-C", &at], arguments].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn an_empty_session_or_task_is_a_usage_error_with_a_hint() {
+    let world = world(GATE, &[]);
+    for (arguments, part) in [
+        (&["loop", "start", "--session", "", "Fix it"][..], "--session is empty"),
+        (&["loop", "start", " "], "TASK is empty"),
+        (&["loop", "stop", "--session", " "], "--session is empty"),
+    ] {
+        let said = refused(&world, arguments);
+        assert!(said.contains(part) && said.contains("hint"), "{said}");
+    }
+}
+
+#[test]
+fn a_project_whose_path_has_a_line_end_is_held_like_any_other() {
+    let mut world = world(GATE, &[]);
+    let odd = world.root.join("odd\nname");
+    fs::rename(&world.work, &odd).unwrap();
+    world.work = odd;
+    arm(&world, &["Fix it"]);
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("The check `tests` failed");
+    fs::remove_dir_all(world.work.join(".verdone/sessions")).unwrap();
+    world.write("done.txt", "1\n");
+    stop(&world).let_go("COMPLETE");
+}

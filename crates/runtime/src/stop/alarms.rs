@@ -1,0 +1,116 @@
+//! Tamper alarms of a loop: what was green is compared with the tree that the story began with. Done by the worker: it writes a tree
+//! of git, and an answer from a known verdict must not pay for it.
+
+use serde::{Deserialize, Serialize};
+use verdone_core::check::{Check, CheckOrigin};
+use verdone_core::id::{Oid, StoryId};
+use verdone_core::stop::{BlockCause, Open};
+use verdone_core::tamper::{Alarm, AlarmKind, Response, Severity, TamperSettings};
+
+use crate::git::{Git, GitError};
+use crate::known_files::KnownFiles;
+use crate::tamper::{Between, between, own_files};
+
+use super::look::Looker;
+use super::tree::not_work;
+use super::verify::Ask;
+
+/// What a story's work is compared with, and what the story says about it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct AlarmAsk {
+    pub(super) base: Oid,
+    pub(super) scope: Vec<String>,
+    pub(super) words: String,
+    /// Checks that proved earlier stories: what they run is not for this one to change.
+    pub(super) earlier: Vec<Check>,
+    pub(super) settings: TamperSettings,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    pub(super) alarms: Vec<Alarm>,
+    /// The tree that was looked at.
+    pub(super) work: Option<Oid>,
+    /// Files that the story's own checks run and that the work changed.
+    pub(super) own_files: Vec<String>,
+}
+
+impl AlarmAsk {
+    /// What cannot be looked at is an alarm, too.
+    pub(super) fn look(&self, ask: &Ask, git: &Git) -> Compared {
+        self.try_to(ask, git).unwrap_or_else(|error| Compared { alarms: vec![unread(&error)], ..Compared::default() })
+    }
+
+    fn try_to(&self, ask: &Ask, git: &Git) -> Result<Compared, GitError> {
+        let now = git.tree_now(ask.largest_file, &mut KnownFiles::of(&ask.root, &ask.top))?.tree;
+        if now == self.base {
+            return Ok(Compared { work: Some(now), ..Compared::default() });
+        }
+        let (own, mut gates): (Vec<Check>, Vec<Check>) = ask
+            .checks
+            .iter()
+            .filter(|check| !self.earlier.contains(check))
+            .cloned()
+            .partition(|check| check.origin == CheckOrigin::Story);
+        gates.extend(self.earlier.iter().cloned());
+        let ours = not_work(git, &ask.root, &ask.top, &ask.ours);
+        let asked = Between {
+            git,
+            root: &ask.root,
+            base: &self.base,
+            tree: &now,
+            gates: &gates,
+            own: &own,
+            ours: &ours,
+            scope: &self.scope,
+            words: &self.words,
+        };
+        let alarms = between(&asked)?;
+        let own_files = own_files(&asked, &alarms)?;
+        Ok(Compared { alarms, work: Some(now), own_files })
+    }
+}
+
+impl Looker<'_> {
+    /// What changed is compared with the tree that was verified last, or that the loop began with.
+    pub(super) fn alarm_ask(&self, story: Option<&StoryId>) -> Option<AlarmAsk> {
+        let base = self.state.tree.clone()?;
+        let frozen = story.and_then(|story| self.state.open.get(story)).cloned().unwrap_or_default();
+        let own = story.map(|story| self.own_checks(story)).unwrap_or_default();
+        let earlier = self.checks_of_marked().into_iter().filter(|check| !own.contains(check)).collect();
+        Some(AlarmAsk { base, scope: frozen.scope, words: frozen.words, earlier, settings: self.gate.config.tamper })
+    }
+
+    pub(super) fn response(&self, alarms: &[Alarm]) -> Response {
+        self.gate.config.tamper.gravest(alarms).0
+    }
+
+    /// Keeps the alarms and tells them: what looks like tampering holds the session, what a human should look at proves nothing.
+    pub(super) fn heed(&mut self, open: &mut Open, story: Option<&StoryId>, alarms: &[Alarm]) -> Response {
+        self.state.add_alarms(story, alarms);
+        self.alarms.extend(alarms.iter().map(Alarm::sentence));
+        let response = self.response(alarms);
+        let why = self.gate.config.tamper.refusal(alarms).unwrap_or_default();
+        match response {
+            Response::Report => {}
+            Response::Ask => self.notes.push(format!("{why}. Until then the work counts as unproven at best.")),
+            Response::Refuse => {
+                let user = "If it is meant, the user names it in the plan and starts the loop anew";
+                open.missing.insert(0, (BlockCause::Tamper, format!("The checks pass, but {why}. {user}.")));
+            }
+        }
+        response
+    }
+}
+
+fn unread(error: &GitError) -> Alarm {
+    Alarm {
+        kind: AlarmKind::Unread,
+        severity: Severity::Medium,
+        path: String::new(),
+        line: None,
+        text: format!("what changed since the story began: {error}"),
+        expected: false,
+    }
+}

@@ -1,0 +1,136 @@
+//! A second copy of every loop that holds, sealed, in the user's state folder: outside of the work tree, so that an agent that deletes
+//! or edits the loop's file in the project does not free its session. A copy is there as long as the loop holds, and no longer.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use verdone_core::id::digest;
+
+use crate::atomic::{replace_for_readers, write_atomically};
+use crate::project::find_git_top;
+use crate::regular::read_regular;
+use crate::seal::{Seal, state_home};
+
+use super::files::LARGEST;
+
+/// The loop that waits for a session. No session has such a name.
+pub(super) const NEXT: &str = ".next";
+const PURPOSE: &str = "loop";
+
+/// The copies of one project.
+#[derive(Debug, Clone)]
+pub(super) struct Custody {
+    root: PathBuf,
+    home: PathBuf,
+    /// The project's folder: most events never ask for it.
+    folder: Arc<OnceLock<PathBuf>>,
+    /// Opened once: an answer reads and writes a copy.
+    seal: Arc<OnceLock<Option<Seal>>>,
+}
+
+/// What is kept of one loop.
+#[derive(Debug)]
+pub(super) enum Kept {
+    Nothing,
+    Copy(Vec<u8>),
+    /// Something is there that we did not write, or cannot read.
+    Broken,
+}
+
+impl Custody {
+    /// Nothing where the user has no state folder. Looks at no file.
+    pub(super) fn of(root: &Path) -> Option<Self> {
+        let home = state_home(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
+        Some(Self { root: root.to_owned(), home, folder: Arc::default(), seal: Arc::default() })
+    }
+
+    /// Whether copies of this project were ever kept here.
+    pub(super) fn is_used(&self) -> bool {
+        self.dir().is_dir()
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        fs::symlink_metadata(self.path(name)).is_ok()
+    }
+
+    /// Every session with a copy.
+    pub(super) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir()).into_iter().flatten().flatten();
+        let name = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".json").map(str::to_owned);
+        let mut names: Vec<String> = entries.filter_map(name).filter(|name| !name.starts_with('.')).collect();
+        names.sort();
+        names
+    }
+
+    pub(super) fn get(&self, name: &str) -> Kept {
+        let bytes = match read_regular(&self.path(name), LARGEST) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Kept::Nothing,
+            Err(_) => return Kept::Broken,
+        };
+        let body = self.seal().and_then(|seal| seal.checked(PURPOSE, &bytes).map(<[u8]>::to_vec));
+        body.map_or(Kept::Broken, Kept::Copy)
+    }
+
+    /// Says whether it is kept. One that could not be written is removed: an old one would bring back what is over.
+    pub(super) fn put(&self, name: &str, body: &[u8], durable: bool) -> bool {
+        let written = self.seal().ok_or(io::ErrorKind::NotFound.into()).and_then(|seal| {
+            let (path, text) = (self.path(name), seal.put_on(PURPOSE, body));
+            let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+            if !is_file {
+                fs::create_dir_all(self.dir())?;
+            }
+            if durable && is_file { write_atomically(&path, &text) } else { replace_for_readers(&path, &text) }
+        });
+        if written.is_err() {
+            self.remove(name);
+        }
+        written.is_ok()
+    }
+
+    pub(super) fn remove(&self, name: &str) {
+        // What stays holds the session, and says so.
+        let _ = fs::remove_file(self.path(name));
+        let _ = fs::remove_file(self.faults(name));
+    }
+
+    /// A file whose length counts the faults of the gate.
+    pub(super) fn faults(&self, name: &str) -> PathBuf {
+        self.dir().join(format!("{name}.faults"))
+    }
+
+    /// Gives the waiting loop to a session: in one step, so that of two sessions one gets it.
+    pub(super) fn hand_over(&self, name: &str) -> io::Result<bool> {
+        match fs::rename(self.path(NEXT), self.path(name)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn dir(&self) -> &Path {
+        let project = || digest(self.root.as_os_str().as_encoded_bytes());
+        self.folder.get_or_init(|| self.home.join("verdone/loops").join(&project()[..32]))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir().join(format!("{name}.json"))
+    }
+
+    fn seal(&self) -> Option<&Seal> {
+        let open = || {
+            let top = find_git_top(&self.root).unwrap_or_else(|_| self.root.clone());
+            Seal::from_environment(&self.root, &top)
+        };
+        self.seal.get_or_init(open).as_ref()
+    }
+}
+
+/// The project that a loop holds a session of although its `.verdone/` is gone: that of a folder, or of one above it.
+pub(crate) fn armed_root(start: &Path, top: &Path) -> Option<PathBuf> {
+    let levels = start.ancestors().take_while(|dir| dir.starts_with(top));
+    let is_armed = |custody: Custody| custody.is_used() && (custody.has(NEXT) || !custody.names().is_empty());
+    levels.filter(|dir| Custody::of(dir).is_some_and(is_armed)).map(Path::to_path_buf).next()
+}
