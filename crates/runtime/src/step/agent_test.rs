@@ -19,7 +19,7 @@ use crate::regular::read_regular;
 use crate::site::Site;
 
 /// A test file that is larger is data.
-pub(super) const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+const LARGEST_FILE: u64 = 4 * 1024 * 1024;
 
 /// What came of it.
 pub(super) struct Tested {
@@ -156,7 +156,7 @@ fn find(site: &Site, tree: &Oid, changes: &[ChangedPath]) -> Result<Found, StepE
     Ok(Found { files, overlay, mixed })
 }
 
-pub(super) fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
+fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
     let check = |(name, command)| Check {
         name,
         origin: CheckOrigin::AgentTest,
