@@ -13,6 +13,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 pub use line::LineRedactor;
 
+/// How what stands in place of a secret begins.
+pub const MARK: &str = "[redacted:";
+
 /// Takes secrets out of text. Cheap where there are none.
 #[derive(Default)]
 pub struct Redactor {
@@ -60,7 +63,7 @@ impl Redactor {
         let mut done = 0;
         for Secret { range, label } in found {
             out.push_str(&text[done..range.start]);
-            out.push_str("[redacted:");
+            out.push_str(MARK);
             out.push_str(label);
             out.push(']');
             done = range.end;

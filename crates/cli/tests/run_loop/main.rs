@@ -38,6 +38,7 @@ mod story;
 mod tamper_alarms;
 mod tampering;
 mod terminal_stop;
+mod tests_again;
 mod undo;
 mod worktree;
 mod world;

@@ -20,7 +20,7 @@ use crate::regular::read_regular;
 use crate::site::Site;
 
 /// A test file that is larger is data.
-pub(super) const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+const LARGEST_FILE: u64 = 4 * 1024 * 1024;
 
 /// What came of it.
 pub(super) struct Tested {
@@ -190,7 +190,7 @@ fn old_text(site: &Site, base: Option<&Oid>, path: &RepoPath) -> Result<Option<S
     Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-pub(super) fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
+fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
     let check = |(name, command)| Check {
         name,
         origin: CheckOrigin::AgentTest,

@@ -1,25 +1,23 @@
-//! Stories without checks of their own, once more: the tests that proved them, in a clean tree of now.
+//! Stories without checks of their own, once more: the commands that ran the tests which proved them, in a clean tree of now.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::path::{Component, Path};
 
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Terms, Where};
 use verdone_core::id::{Oid, StoryId};
-use verdone_core::proof::inline_tests::changed_tests;
-use verdone_core::proof::test_command::TestFile;
-use verdone_core::proof::test_file::{Role, Runner, role};
+use verdone_core::proof::AgentTest;
+use verdone_core::redact::MARK;
 use verdone_core::update::{Reporter, Update};
 
-use super::agent_test::{LARGEST_FILE, checks};
-use crate::regular::read_regular;
 use crate::site::Site;
-use crate::store::{Store, tested};
+use crate::store::{Store, are_of_here, tested};
 
 /// The journals are asked once, and only where a story has no check.
 #[derive(Default)]
 pub(super) struct TestsAgain {
-    known: Option<BTreeMap<StoryId, Vec<String>>>,
+    known: Option<BTreeMap<StoryId, AgentTest>>,
 }
 
 impl TestsAgain {
@@ -29,8 +27,7 @@ impl TestsAgain {
         if !own.is_empty() {
             return own.to_vec();
         }
-        let known = self.known.get_or_insert_with(|| tested(&Store::of(&site.root), &site.plan_name()).unwrap_or_default());
-        known.get(story).map_or_else(Vec::new, |names| tests(site, names))
+        self.known.get_or_insert_with(|| known(site)).get(story).map_or_else(Vec::new, |tests| checks(site, tests))
     }
 }
 
@@ -51,31 +48,31 @@ pub(super) fn run_again(site: &mut Site, tree: &Oid, check: Check, reporter: &mu
     Ok(None)
 }
 
-/// Made of the files as they are now, by the same rules as the first time. Where they are gone, a check that cannot run stands for them.
-fn tests(site: &Site, names: &[String]) -> Vec<Check> {
-    let files: Vec<TestFile> = names.iter().filter_map(|name| test_file(&site.root, name)).collect();
-    let clean = &site.config.clean;
-    let terms = Terms { place: Where::Clean, setup: clean.setup.clone(), share: clean.share.clone(), ..Terms::default() };
-    if files.is_empty() {
-        let (name, timeout) = (names.join(", "), site.config.limits.check_time);
-        let command = CommandSpec::Argv(vec![String::new(), name.clone()]);
-        return vec![Check { name, origin: CheckOrigin::AgentTest, command, timeout, terms }];
-    }
-    checks(site, &files).into_iter().map(|check| Check { terms: terms.clone(), ..check }).collect()
+/// Commands of a journal that came with the repository are nobody's.
+fn known(site: &Site) -> BTreeMap<StoryId, AgentTest> {
+    let store = Store::of(&site.root);
+    if are_of_here(&site.git, &store) { tested(&store, &site.plan_name()).unwrap_or_default() } else { BTreeMap::new() }
 }
 
-/// A name from a journal is only a name: it leads nowhere but into the project.
-fn test_file(root: &Path, name: &str) -> Option<TestFile> {
-    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-    let bytes = if inside { read_regular(&root.join(name), LARGEST_FILE).ok()? } else { return None };
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    match role(name, || Some(text.clone())) {
-        Role::Test(runner) => Some(TestFile { path: name.to_owned(), runner, text, names: Vec::new() }),
-        // Which of them were new at the time is not known any more: all of them are run.
-        Role::Mixed | Role::Module => {
-            let names = changed_tests("", &text);
-            (!names.is_empty()).then(|| TestFile { path: name.to_owned(), runner: Runner::CargoInline, text, names })
-        }
-        Role::Support | Role::Work => None,
+/// Where files of theirs are gone, or the command held a secret, a check that cannot run stands for them.
+fn checks(site: &Site, tests: &AgentTest) -> Vec<Check> {
+    let clean = &site.config.clean;
+    let terms = Terms { place: Where::Clean, setup: clean.setup.clone(), share: clean.share.clone(), ..Terms::default() };
+    let (origin, timeout) = (CheckOrigin::AgentTest, site.config.limits.check_time);
+    let is_secret = |run: &CheckRun| run.command.display().contains(MARK);
+    if !tests.files.iter().all(|name| is_there(&site.root, name)) || tests.after.iter().any(is_secret) {
+        let name = tests.files.join(", ");
+        let command = CommandSpec::Argv(vec![String::new(), name.clone()]);
+        return vec![Check { name, origin, command, timeout, terms }];
     }
+    let check = |run: &CheckRun| {
+        let (name, command) = (run.name.clone(), run.command.clone());
+        Check { name, origin: origin.clone(), command, timeout, terms: terms.clone() }
+    };
+    tests.after.iter().map(check).collect()
+}
+
+fn is_there(root: &Path, name: &str) -> bool {
+    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    inside && fs::symlink_metadata(root.join(name)).is_ok_and(|meta| meta.is_file())
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use verdone_core::event::Event;
 use verdone_core::event::light::kind;
 use verdone_core::id::StoryId;
+use verdone_core::proof::AgentTest;
 
 use super::{JournalError, JournalReader, Store};
 
@@ -12,7 +13,7 @@ use super::{JournalError, JournalReader, Store};
 const AGENT_TEST: &[u8] = b"\"agent_test\":{";
 
 /// The tests that proved stories of a plan that have no check of their own, as the journals name them: the last ones of each.
-pub fn tested(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, Vec<String>>, JournalError> {
+pub fn tested(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, AgentTest>, JournalError> {
     let mut tested = BTreeMap::new();
     for id in store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })? {
         let mut of_plan = false;
@@ -36,11 +37,11 @@ pub fn tested(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, Vec<String>
             if let Event::RunStarted { plan: of, .. } = &event {
                 of_plan |= of == plan;
             } else if let Event::Verified { place, agent_test: Some(tests), .. } = event {
-                seen.insert(place.story, Some(tests.files).filter(|_| of_plan && tests.unproven.is_none()));
+                seen.insert(place.story, Some(*tests).filter(|tests| of_plan && tests.proves()));
             } else if let Event::Committed { place, .. } = event
-                && let Some(Some(files)) = seen.remove(&place.story)
+                && let Some(Some(tests)) = seen.remove(&place.story)
             {
-                tested.insert(place.story, files);
+                tested.insert(place.story, tests);
             }
         }
     }

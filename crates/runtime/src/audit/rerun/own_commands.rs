@@ -1,35 +1,26 @@
 //! The commands that runs of here ran when they verified a story: from the user's plan, settings or command line, frozen by the run.
 
 use std::collections::HashSet;
-use std::fs;
-use std::path::Path;
 
 use verdone_core::check::{CheckRun, CommandSpec};
 use verdone_core::event::Event;
 use verdone_core::event::light::kind;
+use verdone_core::redact::MARK;
 
 use crate::git::Git;
-use crate::store::{JournalReader, Store, StoredRun};
-
-/// What stands where a secret was: such a command is not the one that ran.
-const REDACTED: &str = "[redacted:";
+use crate::store::{JournalReader, Store, StoredRun, are_of_here};
 
 /// What cannot be read allows nothing.
 pub(super) fn own_commands(git: &Git, store: &Store) -> HashSet<CommandSpec> {
     let mut commands = HashSet::new();
-    if are_of_here(git, store.path()) {
+    if are_of_here(git, store) {
         for stored in store.ids().unwrap_or_default().into_iter().map(|id| store.run(id)) {
             read(&stored, &mut commands);
         }
     }
-    commands.retain(|command| !command.display().contains(REDACTED));
+    // Without its secret, it is not the command that ran.
+    commands.retain(|command| !command.display().contains(MARK));
     commands
-}
-
-/// Journals are never committed: those that git tracks, or that lie behind a link, came with the repository.
-fn are_of_here(git: &Git, runs: &Path) -> bool {
-    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-    is_folder(runs) && runs.parent().is_some_and(is_folder) && matches!(git.tracks(runs), Ok(false))
 }
 
 fn read(stored: &StoredRun, commands: &mut HashSet<CommandSpec>) {

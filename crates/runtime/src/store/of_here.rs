@@ -1,0 +1,14 @@
+//! Whether journals are those of runs that were made here. A command that stands in one is run only then.
+
+use std::fs;
+use std::path::Path;
+
+use super::Store;
+use crate::git::Git;
+
+/// Journals are never committed: those that git tracks, or that lie behind a link, came with the repository.
+pub fn are_of_here(git: &Git, store: &Store) -> bool {
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    let runs = store.path();
+    is_folder(runs) && runs.parent().is_some_and(is_folder) && matches!(git.tracks(runs), Ok(false))
+}
