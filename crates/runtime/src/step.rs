@@ -4,6 +4,7 @@ mod agent_test;
 mod as_before;
 mod aside;
 mod brief;
+mod changers;
 mod commit;
 mod done;
 mod doubts;

@@ -148,3 +148,26 @@ fn a_check_that_the_later_storys_scope_names_is_meant_to_change() {
     assert_eq!(world.last("regression_checked")["doubted"].as_array(), None, "{}", output.stdout);
     assert!(output.stdout.contains("2 verified"), "{}", output.stdout);
 }
+
+#[test]
+fn a_check_that_an_earlier_story_made_weaker_proves_no_later_one() {
+    let script = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }, { create = \"own.sh\", text = \"test -f b\\n\" }]\n\
+                  [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"bad\\n\" }]\n";
+    let world = World::folder(script, &Settings::default());
+    world.sandbox.write("PLAN.md", TWO.replace("`test -f b`", "`sh own.sh`"));
+    world.sandbox.write("own.sh", "grep -q two b\n");
+    world.sandbox.repo();
+    let output = world.run(0);
+    let verdicts: Vec<String> = world.all("committed").iter().map(|event| text(&event["verdict"])).collect();
+    assert_eq!(verdicts, ["verified", "unproven"], "{}", output.stdout);
+    let told =
+        "Unproven: own.sh changed by US-001, which its own check runs; with it as it was, sh own.sh failed with exit code 1";
+    assert!(output.stdout.contains(told), "{}", output.stdout);
+    let note = world.git(&["notes", "--ref=verdone", "show", "HEAD"]);
+    assert!(note.contains("own.sh changed by US-001"), "{note}");
+    let report = world.verdone(&["report"]).stdout;
+    assert!(
+        report.contains("own.sh changed by US-001") && report.contains("does not pass as it was before it was changed"),
+        "{report}"
+    );
+}

@@ -127,7 +127,12 @@ impl World {
 
     fn as_before(&mut self) -> Option<AsBefore> {
         let unproven = (self.pick(4) == 0).then(|| "why".to_owned());
-        (self.pick(3) == 0).then(|| AsBefore { files: vec!["own.sh".to_owned()], runs: self.runs(), unproven })
+        (self.pick(3) == 0).then(|| AsBefore {
+            files: vec!["own.sh".to_owned()],
+            runs: self.runs(),
+            unproven,
+            ..AsBefore::default()
+        })
     }
 
     fn script(&mut self, script: Script) -> Option<ScriptRun> {

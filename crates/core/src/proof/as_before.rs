@@ -14,6 +14,9 @@ const NAMED: usize = 3;
 pub struct AsBefore {
     /// Files that decide the checks and that the work changed, relative to the top of the work tree.
     pub files: Vec<String>,
+    /// Earlier stories of the run that changed them, where it was not the attempt itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<StoryId>,
     /// The checks with these files as they were, in a clean tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<CheckRun>,
@@ -33,7 +36,7 @@ impl AsBefore {
         if self.holds() {
             return None;
         }
-        let changed = format!("{} changed, which its own check runs", self.names());
+        let changed = format!("{} changed{}, which its own check runs", self.names(), by(&self.by));
         let red = self.runs.iter().find(|run| !run.outcome.passed());
         Some(match (&self.unproven, red) {
             (Some(why), _) => format!("{changed}; with it as it was, the check could not be run: {why}"),
@@ -64,8 +67,7 @@ pub struct Doubted {
 
 impl Doubted {
     pub fn reason(&self) -> String {
-        let names: Vec<&str> = self.by.iter().take(NAMED).map(StoryId::as_str).collect();
-        let by = if names.is_empty() { String::new() } else { format!(" by {}", names.join(", ")) };
+        let by = by(&self.by);
         let red = self.seen.runs.iter().find(|run| !run.outcome.passed());
         let what = match (&self.seen.unproven, red) {
             (Some(why), _) => format!("could not be run: {why}"),
@@ -75,6 +77,12 @@ impl Doubted {
         let check = red.map_or("its check", |run| run.name.as_str());
         format!("broken, or its check was: {} changed{by} since it was proven; as it was then, {check} {what}", self.seen.names())
     }
+}
+
+/// ` by US-001, US-002`, or nothing.
+fn by(stories: &[StoryId]) -> String {
+    let names: Vec<&str> = stories.iter().take(NAMED).map(StoryId::as_str).collect();
+    if names.is_empty() { String::new() } else { format!(" by {}", names.join(", ")) }
 }
 
 #[cfg(test)]
@@ -102,7 +110,7 @@ mod tests {
     #[test]
     fn only_a_check_that_ran_and_passed_as_it_was_proves_anything() {
         let files = vec!["own.sh".to_owned()];
-        let with = |runs| AsBefore { files: files.clone(), runs, unproven: None };
+        let with = |runs| AsBefore { files: files.clone(), runs, ..AsBefore::default() };
         assert!(with(vec![run(CheckOutcome::Passed)]).holds());
         for (runs, said) in [
             (vec![run(CheckOutcome::Passed), run(CheckOutcome::Failed { code: 1 })], "failed"),
@@ -120,8 +128,11 @@ mod tests {
 
     #[test]
     fn a_doubt_names_what_changed_and_by_whom() {
-        let seen =
-            AsBefore { files: vec!["own.sh".to_owned()], runs: vec![run(CheckOutcome::Failed { code: 1 })], unproven: None };
+        let seen = AsBefore {
+            files: vec!["own.sh".to_owned()],
+            runs: vec![run(CheckOutcome::Failed { code: 1 })],
+            ..AsBefore::default()
+        };
         let doubted = Doubted { story: StoryId::from("A"), by: vec![StoryId::from("B")], seen };
         let said = "own.sh changed by B since it was proven; as it was then, sh own.sh failed with exit code 1";
         assert!(doubted.reason().ends_with(said), "{}", doubted.reason());

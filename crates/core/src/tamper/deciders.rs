@@ -5,6 +5,7 @@
 //! something else judges (`./greet | grep -q hello`) is the work and no decider, unless its name says that it judges.
 
 mod follow;
+mod makefile;
 mod part;
 mod runners;
 
@@ -13,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::expected::scope_names;
-use super::reach::{package_script, recipes};
+use super::reach::package_script;
 use super::watched::is_test_path;
 
 pub use follow::deciders;
+use makefile::decisive;
 
 /// A file of the tree from before, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +82,7 @@ impl Deciders {
 
     /// Whether the file's text says whether the part of it that counts was changed.
     pub fn reads(&self, path: &str) -> bool {
-        self.targets.contains_key(path) || self.scripts.contains_key(path)
+        self.targets.contains_key(path) || self.scripts.contains_key(path) || self.is_read_by_pytest(path)
     }
 
     /// What has to be put back for these checks to be the same checks; `expected` says which files are meant to change.
@@ -91,14 +93,16 @@ impl Deciders {
 
     fn how(&self, touched: &Touched<'_>, held: &HeldFiles) -> Option<How> {
         let path = touched.path;
+        let (old, new) = (touched.old.unwrap_or_default(), touched.new);
+        if self.is_read_by_pytest(path) && pytest_section(old) == pytest_section(new.unwrap_or_default()) {
+            return None;
+        }
         if !touched.existed {
             let was_there = |other: &String| held.get(other).is_some_and(Option::is_some);
             return self.rivals.get(path).filter(|others| others.iter().any(was_there)).map(|_| How::Away);
         }
-        let (old, new) = (touched.old.unwrap_or_default(), touched.new);
         if let Some(targets) = self.targets.get(path) {
-            let targets: Vec<String> = targets.iter().cloned().collect();
-            let same = new.is_some_and(|new| recipes(old, &targets) == recipes(new, &targets));
+            let same = new.is_some_and(|new| decisive(old, targets) == decisive(new, targets));
             return (!same).then_some(How::AsItWas);
         }
         if let Some(names) = self.scripts.get(path) {
@@ -107,6 +111,11 @@ impl Deciders {
             return (!same).then(|| with_scripts_of(old, new, names).map_or(How::AsItWas, How::Text));
         }
         (self.files.contains(path) || self.has_folder_of(path)).then_some(How::AsItWas)
+    }
+
+    /// Settings of many tools, of which a part is about the tests of a check.
+    fn is_read_by_pytest(&self, path: &str) -> bool {
+        self.rivals.contains_key(path) && matches!(path.rsplit('/').next(), Some("pyproject.toml" | "setup.cfg" | "tox.ini"))
     }
 
     /// Whether it is a test in a folder that a runner of tests is given.
@@ -119,6 +128,19 @@ impl Deciders {
 /// Whether a story's scope, as seen from the top of the tree, means this file or these tests to change.
 pub fn expects_change(scope: &[String], path: &str) -> bool {
     scope.iter().any(|scope| scope_names(scope, path, is_test_path(path)))
+}
+
+/// The part of such a file that pytest reads.
+fn pytest_section(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    let said = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    said.filter(|line| {
+        if line.starts_with('[') && line.ends_with(']') {
+            inside = line.contains("pytest");
+        }
+        inside
+    })
+    .collect()
 }
 
 /// A package.json with these scripts as another one has them. What it depends on stays: the work may need it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use verdone_core::debris::debris;
 use verdone_core::source::{Language, Source};
-use verdone_core::tamper::{Change, Context, gate_reach, report, said};
+use verdone_core::tamper::{Change, Context, Held, HeldFiles, Touched, deciders, gate_reach, report, said};
 
 use crate::table::{Case, all};
 
@@ -96,7 +96,15 @@ proptest! {
             let _ = report(&[Change { path, old: Some(&bytes), new: Some(new.as_bytes()), old_path: Some("x/y.rs") }], &Context::default());
             let _ = debris(path, &new, &[1, 2, 3]);
         }
-        let files = [("package.json".to_owned(), Some(new.clone())), ("Makefile".to_owned(), Some(old.clone()))].into();
+        let files: BTreeMap<String, Option<String>> =
+            [("package.json", &new), ("Makefile", &old), ("a/b/a.sh", &new), ("a/b/Makefile", &new), ("a/b/tests/test_a.py", &old)]
+                .map(|(path, text)| (path.to_owned(), Some(text.clone())))
+                .into();
+        let held: HeldFiles = files.iter().map(|(path, text)| (path.clone(), text.clone().map(Held::Text))).collect();
+        let found = deciders(&[new.clone(), "make x; npm test; sh a.sh; pytest tests/test_a.py".to_owned()], "a/b", &held);
+        for path in ["package.json", "a/b/Makefile", "a/b/pyproject.toml", "a/b/a.sh"] {
+            let _ = found.put_back(&[Touched { path, existed: true, old: Some(&old), new: Some(&new) }], &held, &|_| false);
+        }
         let _ = gate_reach(&[new, "make x; npm test".to_owned()], "a/b", &files);
         let _ = said(&old);
     }

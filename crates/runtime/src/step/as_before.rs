@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use verdone_core::check::{Check, CheckRun};
 use verdone_core::id::{Oid, StoryId};
-use verdone_core::machine::Attempt;
+use verdone_core::machine::{Attempt, State};
 use verdone_core::proof::AsBefore;
 use verdone_core::scope::below;
 use verdone_core::tamper::{Deciders, Held, HeldFiles, How, PutBack, Touched, deciders, expects_change};
@@ -14,6 +14,7 @@ use verdone_core::verdict::Red;
 
 use super::StepError;
 use super::agent_test::run_in_clean_tree;
+use super::changers::{Changers, all_expect};
 use crate::git::{Change, ChangedPath, Git, GitError, RepoPath, TreeFile};
 use crate::site::Site;
 use crate::tamper::line;
@@ -26,6 +27,7 @@ const LARGEST_FILE: usize = 1_000_000;
 /// None where the checks are the same as before, or prove nothing anyhow.
 pub(super) fn as_before(
     site: &mut Site,
+    state: &State,
     attempt: &Attempt,
     tree: &Oid,
     changes: &[ChangedPath],
@@ -34,11 +36,42 @@ pub(super) fn as_before(
     let base = site.before_turn.as_ref().or_else(|| attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref()));
     let (Some(base), Some(Red::Red)) = (base.cloned(), attempt.red) else { return Ok(None) };
     let story = &attempt.place.story;
+    let checks: Vec<Check> = site.own_checks(story).iter().filter(|check| has_deciders(site, check)).cloned().collect();
+    if checks.is_empty() {
+        return Ok(None);
+    }
     let scope = scope_of(site, story);
-    let checks = site.own_checks(story).to_vec();
-    let expected = |path: &str| expects_change(&scope, path);
-    let Some(same) = same_checks(site, &base, tree, changes, &checks, &expected)? else { return Ok(None) };
-    Ok(Some(same.run(site, reporter)?))
+    let same = same_checks(site, &base, tree, changes, &checks, &|path| expects_change(&scope, path))?;
+    let seen = same.map(|same| same.run(site, reporter)).transpose()?;
+    if seen.as_ref().is_some_and(|seen| !seen.holds()) {
+        return Ok(seen);
+    }
+    Ok(as_at_the_start(site, state, tree, &checks, reporter)?.or(seen))
+}
+
+/// The same with what earlier stories of the run did to the checks: a check that is weaker than the one that the plan was written for
+/// proves less, whoever made it so.
+fn as_at_the_start(
+    site: &mut Site,
+    state: &State,
+    tree: &Oid,
+    checks: &[Check],
+    reporter: &mut dyn Reporter,
+) -> Result<Option<AsBefore>, StepError> {
+    let Some(base) = state.committed.first().and_then(|first| first.base.clone()) else { return Ok(None) };
+    let since = site.git.changed_paths(Some(&base), tree)?;
+    if same_checks(site, &base, tree, &since, checks, &|_| false)?.is_none() {
+        return Ok(None);
+    }
+    let mut changers = Changers::of(&state.committed);
+    changers.read(site, 0)?;
+    // What only this attempt changed was looked at already.
+    let earlier: Vec<ChangedPath> =
+        since.into_iter().filter(|change| !changers.by(0, &change.path.to_string()).is_empty()).collect();
+    let expected = |path: &str| all_expect(site, &changers.by(0, path), path);
+    let Some(same) = same_checks(site, &base, tree, &earlier, checks, &expected)? else { return Ok(None) };
+    let by = changers.by_any(0, &same.files);
+    Ok(Some(AsBefore { by, ..same.run(site, reporter)? }))
 }
 
 /// Checks whose files were changed, and the tree in which they are the same checks again.
@@ -56,7 +89,7 @@ impl SameChecks {
             Ok(seen) => (seen.into_iter().map(|seen| seen.run).collect(), None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
-        Ok(AsBefore { files: self.files, runs, unproven })
+        Ok(AsBefore { files: self.files, by: Vec::new(), runs, unproven })
     }
 }
 

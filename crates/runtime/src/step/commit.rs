@@ -69,7 +69,7 @@ fn verify_again(
     let tested = agent_test(site, attempt, &tree, &candidate.changes, reporter)?;
     let still = !attempt.agent_test.as_ref().is_some_and(AgentTest::proves) || tested.is_some_and(|tested| tested.tests.proves());
     let held = attempt.as_before.as_ref().is_some_and(AsBefore::holds);
-    let same = if held { as_before(site, attempt, &tree, &changed, reporter)? } else { None };
+    let same = if held { as_before(site, state, attempt, &tree, &changed, reporter)? } else { None };
     let still = still && same.is_none_or(|same| same.holds());
     let honest = site.plan.marks_are_ours()?;
     if clean && honest && still && runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks) {

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use verdone_core::check::{Check, CheckOutcome};
 use verdone_core::id::{Oid, StoryId};
-use verdone_core::machine::{CommittedStory, State};
+use verdone_core::machine::State;
 use verdone_core::proof::Doubted;
-use verdone_core::tamper::expects_change;
 use verdone_core::update::Reporter;
 use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
-use super::as_before::{has_deciders, same_checks, scope_of};
+use super::as_before::{has_deciders, same_checks};
+use super::changers::{Changers, all_expect};
 use super::regression::within;
 use crate::git::ChangedPath;
 use crate::site::Site;
@@ -27,8 +27,7 @@ pub(super) struct Doubts<'a> {
     tree: &'a Oid,
     /// What differs between a commit and the tree of now.
     since: BTreeMap<Oid, Vec<ChangedPath>>,
-    /// What each commit of this run changed.
-    changed: Vec<Option<BTreeSet<String>>>,
+    changers: Changers<'a>,
     pub(super) found: BTreeMap<StoryId, Doubted>,
     pub(super) not_looked_at: BTreeSet<StoryId>,
 }
@@ -41,7 +40,7 @@ impl<'a> Doubts<'a> {
             earlier,
             tree,
             since: BTreeMap::new(),
-            changed: vec![None; state.committed.len()],
+            changers: Changers::of(&state.committed),
             found: BTreeMap::new(),
             not_looked_at: BTreeSet::new(),
         }
@@ -72,17 +71,14 @@ impl<'a> Doubts<'a> {
                 let theirs = changes.into_iter().filter(|change| !ours.contains(&change.path)).collect();
                 self.since.insert(base.clone(), theirs);
             }
-            self.read_commits(site, from)?;
-            let by = |path: &str| -> Vec<StoryId> { self.changers(from, path) };
-            let expected = |path: &str| {
-                let by = by(path);
-                !by.is_empty() && by.iter().all(|story| expects_change(&scope_of(site, story), path))
-            };
-            let one = std::slice::from_ref(check);
-            let Some(mut same) = same_checks(site, &base, self.tree, &self.since[&base], one, &expected)? else { continue };
-            let mut names: Vec<StoryId> = same.files.iter().flat_map(|path| by(path)).collect();
-            names.sort();
-            names.dedup();
+            let (one, changes) = (std::slice::from_ref(check), &self.since[&base]);
+            if same_checks(site, &base, self.tree, changes, one, &|_| false)?.is_none() {
+                continue;
+            }
+            self.changers.read(site, from)?;
+            let expected = |path: &str| all_expect(site, &self.changers.by(from, path), path);
+            let Some(mut same) = same_checks(site, &base, self.tree, changes, one, &expected)? else { continue };
+            let by = self.changers.by_any(from, &same.files);
             let time = left(site);
             if time == Some(Duration::ZERO) {
                 self.not_looked_at.insert(story.clone());
@@ -98,7 +94,7 @@ impl<'a> Doubts<'a> {
             if cut && ended(|outcome| matches!(outcome, CheckOutcome::TimedOut { .. })) {
                 self.not_looked_at.insert(story.clone());
             } else if !seen.holds() {
-                self.found.insert(story.clone(), Doubted { story: story.clone(), by: names, seen });
+                self.found.insert(story.clone(), Doubted { story: story.clone(), by, seen });
             }
         }
         Ok(())
@@ -118,25 +114,5 @@ impl<'a> Doubts<'a> {
             Some(at) => Some((at + 1, all[at].commit.clone())),
             None => Some((0, all.first()?.base.clone()?)),
         }
-    }
-
-    fn read_commits(&mut self, site: &Site, from: usize) -> Result<(), StepError> {
-        for (done, changed) in
-            self.state.committed.iter().zip(&mut self.changed).skip(from).filter(|(_, changed)| changed.is_none())
-        {
-            let CommittedStory { commit, base, .. } = done;
-            let paths = site.git.changed_paths(base.as_ref(), commit)?;
-            *changed = Some(paths.iter().map(|change| change.path.to_string()).collect());
-        }
-        Ok(())
-    }
-
-    /// The stories that changed a path, from one on.
-    fn changers(&self, from: usize, path: &str) -> Vec<StoryId> {
-        let later = self.state.committed.iter().zip(&self.changed).skip(from);
-        later
-            .filter(|(_, changed)| changed.as_ref().is_some_and(|paths| paths.contains(path)))
-            .map(|(done, _)| done.story.clone())
-            .collect()
     }
 }

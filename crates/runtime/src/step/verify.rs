@@ -31,7 +31,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     let attempt = attempt_of(state, "verification")?;
     let mut restored = put_back(site, attempt, "turn")?;
     site.plan.mark(&attempt.place.story, Status::Done)?;
-    let mut verification = look(site, attempt, &mut restored, reporter)?;
+    let mut verification = look(site, state, attempt, &mut restored, reporter)?;
     restored.sort();
     restored.dedup();
     verification.restored = restored;
@@ -118,6 +118,7 @@ fn move_folder(aside: &Path, folder: &Path) -> io::Result<()> {
 
 fn look(
     site: &mut Site,
+    state: &State,
     attempt: &Attempt,
     restored: &mut Vec<String>,
     reporter: &mut dyn Reporter,
@@ -165,7 +166,7 @@ fn look(
         runs = site.run_checks_on(Some(&candidate.tree), &checks, reporter).map_err(io_error(RUNNING))?;
         let green = runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks);
         let tested = if green { agent_test(site, attempt, &candidate.tree, &by_agent, reporter)? } else { None };
-        let before = if green { as_before(site, attempt, &candidate.tree, &by_agent, reporter)? } else { None };
+        let before = if green { as_before(site, state, attempt, &candidate.tree, &by_agent, reporter)? } else { None };
         // Checks run code that the agent wrote: it may not tick boxes or loosen settings either.
         restored.extend(put_back(site, attempt, &format!("checks-{round}"))?);
         let tests = || tested.iter().flat_map(|tested| tested.tests.before.iter().chain(&tested.tests.after));

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::part::{is_judge, is_wanted_output, judged_by_another, no_language};
+use super::part::{is_judge, is_wanted_output, judged_by_another, listed_folders, no_language};
 use super::{Deciders, Held, HeldFiles};
 use crate::shell::{Directory, Piece, RedirectKind, Simple, Variables, Word, parse};
 use crate::source::Language;
@@ -41,6 +41,7 @@ pub fn deciders(commands: &[String], folder: &str, held: &HeldFiles) -> Deciders
         walk.push(Line { text: command.clone(), folder: folder.to_owned(), script: None });
     }
     while let Some(line) = walk.queue.pop() {
+        walk.folders(&line);
         let commands = parse(&line.text, &Variables::new()).commands;
         for simple in &commands {
             walk.simple(simple, &line, commands.len());
@@ -184,6 +185,26 @@ impl Walk<'_> {
         }
     }
 
+    /// Makefiles that a makefile reads, there or not.
+    fn includes(&mut self, folder: &str, makefile: &str, text: &str) {
+        let lines = text.lines().filter_map(|line| {
+            let (word, rest) = line.trim_start().split_once(char::is_whitespace)?;
+            matches!(word, "include" | "-include" | "sinclude").then_some(rest)
+        });
+        for name in lines.flat_map(str::split_whitespace).filter(|name| !name.contains(['$', '*', '#'])) {
+            self.rival(folder, name, makefile);
+        }
+    }
+
+    /// Folders whose tests a loop or a search goes through.
+    fn folders(&mut self, line: &Line) {
+        for folder in listed_folders(&line.text).filter_map(|folder| join(&line.folder, folder)) {
+            if is_test_path(&format!("{folder}/x")) {
+                self.found.files.insert(folder);
+            }
+        }
+    }
+
     fn package(&mut self, folder: &str, arguments: &[&str]) {
         let mut words = arguments.iter().copied().filter(|word| !word.starts_with('-'));
         let script = match (words.next(), words.next()) {
@@ -224,6 +245,7 @@ impl Walk<'_> {
         let paths: Vec<String> = makefiles.iter().filter_map(|name| join(&folder, name)).collect();
         for path in &paths {
             if let Some(text) = self.text(path) {
+                self.includes(&folder, path, &text);
                 for line in recipes(&text, &targets).lines() {
                     let text = line.trim_start_matches(['\t', '@', '-', '+', ' ']).replace("$$", "$");
                     self.push(Line { text, folder: folder.clone(), script: None });

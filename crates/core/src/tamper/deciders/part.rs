@@ -1,6 +1,9 @@
 //! What the words of a command say about its part in a check: whether it judges, and whether something else judges it.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::tamper::watched::is_test_path;
 
@@ -31,6 +34,15 @@ pub(super) fn is_judge(path: &str) -> bool {
     let house = folders.split('/').any(|part| matches!(part, "scripts" | "script" | "ci" | ".ci" | "checks" | "hack"));
     let named = name.to_lowercase().split(['-', '_', '.', ':']).any(|word| WORDS.contains(&word));
     house || named || is_test_path(path)
+}
+
+/// Folders that a line goes through: `for test in tests/*.sh`, `find tests`.
+pub(super) fn listed_folders(line: &str) -> impl Iterator<Item = &str> {
+    static LISTED: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = r"([\w.-]+(?:/[\w.-]+)*)/\*|\b(?:find|ls|run-parts)\s+([\w.-]+(?:/[\w.-]+)*)";
+        Regex::new(pattern).expect("a fixed pattern compiles")
+    });
+    LISTED.captures_iter(line).filter_map(|found| found.get(1).or_else(|| found.get(2))).map(|folder| folder.as_str())
 }
 
 /// What a program's output is held against.

@@ -100,6 +100,9 @@ impl Walk<'_> {
                 for place in above {
                     self.rival(place, "conftest.py", test);
                 }
+                for name in ["pyproject.toml", "setup.cfg", "tox.ini"] {
+                    self.rival(folder, name, test);
+                }
                 &["pytest.ini", ".pytest.ini"]
             }
             _ => &[],

@@ -141,6 +141,27 @@ fn a_new_file_decides_only_where_it_comes_before_one_that_was_there() {
 }
 
 #[test]
+fn included_makefiles_settings_of_pytest_and_folders_that_are_gone_through_decide() {
+    let makefile = [("Makefile", "include own.mk\n-include local.mk\nown:\n\t$(OWN)\n"), ("own.mk", "OWN = sh own.sh\n")];
+    assert_eq!(back("make own", &makefile, &["local.mk", "other.mk"], &[]), ["Makefile", "local.mk", "own.mk"]);
+    let looped =
+        [("own.sh", "for test in tests/*.sh; do sh $test || exit 1; done\nfind src\n"), ("tests/a.sh", ""), ("src/a.sh", "")];
+    assert_eq!(back("sh own.sh", &looped, &[], &[]), ["own.sh", "tests/a.sh"]);
+    let project = |options: &str| format!("[project]\nname = \"a\"\n\n[tool.pytest.ini_options]\n{options}\n\n[tool.x]\ny = 1\n");
+    let held = held(&[("tests/test_a.py", "")]);
+    let found = deciders(&["pytest tests/test_a.py".to_owned()], "", &held);
+    let changed = |old: Option<&str>, new: &str| {
+        let touched = Touched { path: "pyproject.toml", existed: old.is_some(), old, new: Some(new) };
+        found.put_back(&[touched], &held, &|_| false).pop().map(|back| back.how)
+    };
+    let before = project("addopts = \"-q\"");
+    assert_eq!(changed(Some(&before), &before.replace("name = \"a\"", "name = \"b\"")), None);
+    assert_eq!(changed(Some(&before), &project("addopts = \"-q -p fake\"")), Some(How::AsItWas));
+    assert_eq!(changed(None, &before), Some(How::Away));
+    assert_eq!(changed(None, "[project]\nname = \"a\"\n"), None);
+}
+
+#[test]
 fn a_link_decides_with_what_it_leads_to() {
     let mut files = held(&[("real/own.sh", "sh tests/deep.sh\n")]);
     files.insert("own.sh".to_owned(), Some(Held::Link("real/own.sh".to_owned())));
