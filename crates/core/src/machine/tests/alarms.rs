@@ -1,0 +1,106 @@
+//! Tamper alarms: reported, asked about or refused.
+
+use super::*;
+use crate::tamper::{AlarmKind, Response, Severity};
+
+fn after_alarms(severities: &[Severity], settings: TamperSettings) -> Decision {
+    let rules = Rules { tamper: settings, ..rules(RedPolicy::Flag, false) };
+    let mut state = State::default();
+    let mut journal = Vec::new();
+    for input in [start(), Input::ScriptRan(None), Input::Prepared { baseline: Vec::new() }] {
+        let events = decide(&state, &rules, Duration::ZERO, &input).events;
+        record(&mut state, &mut journal, events, Duration::ZERO);
+    }
+    let choice = World::new(vec![1], 1).choose(&state);
+    let green = CheckRun {
+        name: "test".to_owned(),
+        origin: CheckOrigin::Story,
+        command: CommandSpec::Shell("true".to_owned()),
+        outcome: CheckOutcome::Passed,
+        duration_ms: 1,
+        output_digest: String::new(),
+        output: None,
+        tail: String::new(),
+        cached: false,
+        flaky: false,
+        advisory: false,
+        tests: None,
+    };
+    let turn = TurnReport {
+        at: Timestamp::UNIX_EPOCH,
+        outcome: TurnOutcome::Ended,
+        duration_ms: 1,
+        usage: Usage::default(),
+        prompt: None,
+        output: None,
+        session: None,
+        allowance: None,
+        claim: None,
+        leftovers: 0,
+        tests: TurnTests::default(),
+    };
+    for input in [
+        Input::Selected(choice),
+        Input::ScriptRan(None),
+        Input::Checkpointed(checkpoint()),
+        Input::RedChecked { red: Red::Red, runs: Vec::new() },
+        Input::TurnEnded(turn),
+    ] {
+        let events = decide(&state, &rules, Duration::ZERO, &input).events;
+        record(&mut state, &mut journal, events, Duration::ZERO);
+    }
+    let alarm = |severity: &Severity| Alarm {
+        kind: AlarmKind::TestDeleted,
+        severity: *severity,
+        path: "tests/a.rs".to_owned(),
+        line: None,
+        text: "works".to_owned(),
+        expected: false,
+    };
+    let verification = Verification {
+        outcome: VerifyOutcome::Passed,
+        tree: Some(Oid::from("t")),
+        changed: 1,
+        runs: vec![green],
+        reason: None,
+        restored: Vec::new(),
+        debris: Vec::new(),
+        left_out: Vec::new(),
+        refs_moved: Vec::new(),
+        alarms: severities.iter().map(alarm).collect(),
+        agent_test: None,
+        as_before: None,
+        judge: None,
+        criteria: Vec::new(),
+    };
+    decide(&state, &rules, Duration::ZERO, &Input::Verified(verification))
+}
+
+#[test]
+fn alarms_are_reported_asked_about_or_refused_as_the_settings_say() {
+    use Severity::{High, Low, Medium};
+    let all = |response| TamperSettings { low: response, medium: response, high: response };
+    let default = TamperSettings::default();
+    for (severities, settings, effect, rejection) in [
+        (&[][..], default, Effect::Commit, None),
+        (&[Low], default, Effect::Commit, None),
+        (&[Medium], default, Effect::RollBack, Some(Rejection::NeedsHuman)),
+        (&[High], default, Effect::Turn, None),
+        (&[Low, Medium, High], default, Effect::Turn, None),
+        (&[High, Medium], all(Response::Report), Effect::Commit, None),
+        (&[Low], all(Response::Ask), Effect::RollBack, Some(Rejection::NeedsHuman)),
+        (&[Low], all(Response::Refuse), Effect::Turn, None),
+    ] {
+        let decision = after_alarms(severities, settings);
+        assert_eq!(decision.effect, Some(effect.clone()), "{severities:?} {settings:?}");
+        let found = decision.events.iter().find_map(|event| match event {
+            Event::AttemptRejected { rejection, .. } => Some(rejection.clone()),
+            _ => None,
+        });
+        assert_eq!(found, rejection, "{severities:?}");
+        let Event::Verified { outcome, alarms, reason, .. } = &decision.events[0] else { panic!("{:?}", decision.events) };
+        assert_eq!(alarms.len(), severities.len());
+        assert_eq!(*outcome == VerifyOutcome::Passed, effect == Effect::Commit);
+        assert_eq!(reason.is_some(), effect != Effect::Commit);
+    }
+}

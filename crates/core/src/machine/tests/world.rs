@@ -1,0 +1,308 @@
+//! A world that answers each effect in some way, and a run that is played in it.
+
+use super::*;
+
+/// A source of answers: one number decides each of them.
+pub(super) struct World {
+    choices: Vec<u8>,
+    at: usize,
+    open: Vec<StoryId>,
+    done: Vec<StoryId>,
+    clock: Duration,
+}
+
+impl World {
+    pub(super) fn new(choices: Vec<u8>, stories: usize) -> Self {
+        let open = (1..=stories).map(|n| StoryId(format!("US-{n:03}"))).collect();
+        Self { choices, at: 0, open, done: Vec::new(), clock: Duration::ZERO }
+    }
+
+    pub(super) fn pick(&mut self, of: u8) -> u8 {
+        self.at += 1;
+        self.choices.get(self.at % self.choices.len().max(1)).copied().unwrap_or(0).wrapping_add(self.at as u8) % of
+    }
+
+    pub(super) fn runs(&mut self) -> Vec<CheckRun> {
+        let outcomes = [
+            CheckOutcome::Passed,
+            CheckOutcome::Passed,
+            CheckOutcome::Failed { code: 1 },
+            CheckOutcome::TimedOut { after_ms: 5 },
+            CheckOutcome::Unknown { reason: "not found".to_owned() },
+        ];
+        (0..self.pick(3))
+            .map(|n| CheckRun {
+                name: format!("check {n}"),
+                origin: if n == 0 { CheckOrigin::Story } else { CheckOrigin::Gate(Stage::Correctness) },
+                command: CommandSpec::Shell("true".to_owned()),
+                outcome: outcomes[usize::from(self.pick(5))].clone(),
+                duration_ms: 1,
+                output_digest: String::new(),
+                output: None,
+                tail: String::new(),
+                cached: false,
+                flaky: false,
+                advisory: n > 0 && self.pick(4) == 0,
+                tests: None,
+            })
+            .collect()
+    }
+
+    pub(super) fn answer(&mut self, effect: &Effect, state: &State) -> Input {
+        self.clock += Duration::from_secs(1);
+        if self.pick(40) == 0 {
+            return Input::Failed { message: "disk full".to_owned() };
+        }
+        match effect {
+            Effect::KeepChanges if self.pick(4) == 0 => Input::ChangesKept(None),
+            Effect::KeepChanges => Input::ChangesKept(Some(Box::new(aside()))),
+            Effect::SetAside => Input::SetAside,
+            Effect::PutBack if self.pick(3) == 0 => {
+                Input::PutBack(PutBack::Refused { reason: "overlap".to_owned(), overlap: vec!["a".to_owned()] })
+            }
+            Effect::PutBack => Input::PutBack(PutBack::Done { files: 1 }),
+            Effect::Prepare => Input::Prepared { baseline: Vec::new() },
+            Effect::Select => Input::Selected(self.choose(state)),
+            Effect::Checkpoint => Input::Checkpointed(checkpoint()),
+            Effect::RedCheck => {
+                let red = [Red::Red, Red::Green, Red::Unknown, Red::Absent][usize::from(self.pick(4))];
+                Input::RedChecked { red, runs: self.runs() }
+            }
+            Effect::Turn => Input::TurnEnded(self.turn()),
+            // However long it takes, it ends.
+            Effect::Wait => Input::Waited { over: self.clock.as_secs().is_multiple_of(2) },
+            Effect::Verify => Input::Verified(self.verification()),
+            Effect::Commit if self.pick(4) == 0 => Input::CommitRefused { message: "no".to_owned() },
+            Effect::Commit => {
+                let story = state.attempt.as_ref().map(|attempt| attempt.place.story.clone());
+                self.open.retain(|id| Some(id) != story.as_ref());
+                self.done.extend(story);
+                Input::Committed {
+                    commit: Oid::from("c"),
+                    tree: Oid::from("t"),
+                    files: 1,
+                    evidence: Some("sha256:e".to_owned()),
+                    noted: true,
+                }
+            }
+            Effect::RollBack => Input::RolledBack { kept: Oid::from("k"), before: checkpoint(), files: 1 },
+            Effect::Regression => Input::Regressed(self.regression()),
+            Effect::Reopen => {
+                if let Phase::Reopening { stories } = &state.phase {
+                    self.done.retain(|id| !stories.contains(id));
+                    self.open.extend(stories.iter().cloned());
+                }
+                Input::Reopened { commit: None }
+            }
+            Effect::Finish => Input::Finished { script: self.script(Script::Finished) },
+            Effect::Script(script) => Input::ScriptRan(self.script(*script)),
+        }
+    }
+
+    /// Some of what was done is broken, seldom.
+    pub(super) fn regression(&mut self) -> RegressionReport {
+        let done = self.done.clone();
+        let broken: Vec<StoryId> = done.into_iter().filter(|_| self.pick(4) == 0).collect();
+        let broken = broken.into_iter().map(|story| (story, self.runs())).collect();
+        let runs = self.runs();
+        let done = self.done.clone();
+        let doubted = done.into_iter().filter(|_| self.pick(5) == 0).collect::<Vec<_>>();
+        let doubted = doubted.into_iter().map(|story| Doubted { story, by: Vec::new(), seen: AsBefore::default() }).collect();
+        RegressionReport { held: 1, runs, broken, not_checked: Vec::new(), doubted }
+    }
+
+    pub(super) fn agent_test(&mut self) -> Option<AgentTest> {
+        let unproven = (self.pick(4) == 0).then(|| "why".to_owned());
+        (self.pick(3) > 0).then(|| AgentTest { before: self.runs(), after: self.runs(), unproven, ..AgentTest::default() })
+    }
+
+    pub(super) fn as_before(&mut self) -> Option<AsBefore> {
+        let unproven = (self.pick(4) == 0).then(|| "why".to_owned());
+        (self.pick(3) == 0).then(|| AsBefore {
+            files: vec!["own.sh".to_owned()],
+            runs: self.runs(),
+            unproven,
+            ..AsBefore::default()
+        })
+    }
+
+    pub(super) fn script(&mut self, script: Script) -> Option<ScriptRun> {
+        let exit = match self.pick(12) {
+            0 => ScriptExit::Code(1),
+            1 if self.pick(6) == 0 => ScriptExit::Code(2),
+            2 => ScriptExit::TimedOut { after_ms: 1 },
+            3 => ScriptExit::Code(0),
+            _ => return None,
+        };
+        Some(ScriptRun { script, exit, duration_ms: 1, output: None })
+    }
+
+    pub(super) fn choose(&self, state: &State) -> Choice {
+        let runnable = self.open.iter().find(|id| !state.progress.failed.contains_key(id));
+        match runnable {
+            Some(id) => Choice::Story { story: id.clone(), title: "T".to_owned(), number: 1, of: 3, open: self.open.len() },
+            None if self.open.is_empty() => Choice::AllDone,
+            None => Choice::NothingRunnable { reason: "all failed".to_owned() },
+        }
+    }
+
+    pub(super) fn turn(&mut self) -> TurnReport {
+        let reason = || "why".to_owned();
+        let outcome = match self.pick(12) {
+            0 => TurnOutcome::Crashed { reason: "exit code 1".to_owned() },
+            1 => TurnOutcome::TimedOut { after_ms: 1 },
+            2 => TurnOutcome::Idle { after_ms: 1 },
+            3 if self.pick(4) == 0 => TurnOutcome::GuardDead { reason: reason() },
+            3 => TurnOutcome::ApiError { reason: reason(), status: Some(529), retryable: true },
+            4 if self.pick(4) == 0 => TurnOutcome::Budget { reason: reason() },
+            4 => TurnOutcome::UsageLimit { reason: reason(), resets_at: None },
+            5 => TurnOutcome::Refused { reason: reason() },
+            6 => TurnOutcome::MaxTurns { reason: reason() },
+            _ => TurnOutcome::Ended,
+        };
+        let failing: Vec<String> = (0..self.pick(3)).map(|n| format!("{n} failed")).collect();
+        let ended_turn = (self.pick(10) == 0).then(|| "the tests failed".to_owned());
+        let tests = TurnTests { failing, ended_turn };
+        TurnReport {
+            at: Timestamp::UNIX_EPOCH,
+            outcome,
+            duration_ms: 1,
+            usage: Usage::default(),
+            prompt: None,
+            output: None,
+            leftovers: 0,
+            tests,
+            session: None,
+            allowance: None,
+            claim: None,
+        }
+    }
+
+    pub(super) fn alarms(&mut self) -> Vec<Alarm> {
+        let severity = match self.pick(6) {
+            0 => Severity::High,
+            1 => Severity::Medium,
+            2 => Severity::Low,
+            _ => return Vec::new(),
+        };
+        let (kind, path, text) = (AlarmKind::TestDeleted, "tests/a.rs".to_owned(), "works".to_owned());
+        vec![Alarm { kind, severity, path, line: None, text, expected: false }]
+    }
+
+    /// The runtime may be wrong about the outcome: the runs beside it are not made to agree with it.
+    pub(super) fn verification(&mut self) -> Verification {
+        let outcome = match self.pick(8) {
+            0 => VerifyOutcome::NothingChanged,
+            1 => VerifyOutcome::Failed,
+            2 => VerifyOutcome::Unsettled,
+            3 => VerifyOutcome::HistoryMoved,
+            4 => VerifyOutcome::Refused,
+            _ => VerifyOutcome::Passed,
+        };
+        let tree = (self.pick(9) > 0).then(|| Oid(format!("tree{}", self.pick(3))));
+        let changed = u32::from(self.pick(4));
+        Verification {
+            outcome,
+            tree,
+            changed,
+            agent_test: self.agent_test(),
+            as_before: self.as_before(),
+            judge: None,
+            criteria: Vec::new(),
+            runs: self.runs(),
+            reason: None,
+            restored: Vec::new(),
+            debris: Vec::new(),
+            left_out: Vec::new(),
+            refs_moved: Vec::new(),
+            alarms: self.alarms(),
+        }
+    }
+}
+
+pub(super) fn checkpoint() -> Checkpoint {
+    Checkpoint { id: Oid::from("cp"), head: Some(Oid::from("head")), branch: Some("main".to_owned()) }
+}
+
+pub(super) fn aside() -> Aside {
+    let checkpoint = checkpoint();
+    Aside { clean: checkpoint.clone(), checkpoint, stash: Oid::from("st"), files: vec!["a".to_owned()] }
+}
+
+pub(super) fn start() -> Input {
+    Input::Start(Box::new(Event::RunStarted {
+        run: RunId::from("r"),
+        version: "0".to_owned(),
+        plan: "plan.md".to_owned(),
+        format: "plan_md".to_owned(),
+        agent: "command".to_owned(),
+        mode: "building".to_owned(),
+        stories: 3,
+        open: 3,
+        branch: None,
+        head: None,
+        frozen: String::new(),
+        max_iterations: 0,
+        unverified: false,
+        gates: None,
+        evidence: None,
+    }))
+}
+
+/// Runs a world to its end, or for `steps` steps.
+pub(super) fn play(rules: &Rules, mut world: World, steps: usize, signal_at: Option<usize>) -> (State, Vec<Recorded>) {
+    let (mut state, mut journal) = (State::default(), Vec::new());
+    let mut input = start();
+    for step in 0..steps {
+        if signal_at == Some(step) {
+            let decision = decide(&state, rules, world.clock, &Input::Signal(StopSignal::Sigint));
+            assert!(decision.effect.is_none());
+            record(&mut state, &mut journal, decision.events, world.clock);
+        }
+        let decision = decide(&state, rules, world.clock, &input);
+        record(&mut state, &mut journal, decision.events, world.clock);
+        let Some(effect) = decision.effect else { break };
+        input = world.answer(&effect, &state);
+    }
+    (state, journal)
+}
+
+pub(super) fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec<Event>, now: Duration) {
+    for event in events {
+        // The wall clock jumps about: nothing may depend on it.
+        let at = Timestamp::from_second([1_900_000_000, 7, 1_000_000_000][journal.len() % 3]).unwrap();
+        let active_ms = Some(now.as_millis() as u64);
+        let recorded = Recorded { v: 1, seq: journal.len() as u64 + 1, at, active_ms, event };
+        apply(state, &recorded);
+        journal.push(recorded);
+    }
+}
+
+pub(super) fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
+    Rules {
+        limits: Limits { max_iterations: 0, ..Limits::default() },
+        red_check,
+        red_baseline: false,
+        unverified,
+        fail_behavior: FailBehavior::Continue,
+        allow_dirty: false,
+        pause_at: 0,
+        tamper: TamperSettings::default(),
+        own_check: OwnCheck::Gates,
+        regression: Regression::default(),
+    }
+}
+
+pub(super) fn any_rules() -> impl Strategy<Value = Rules> {
+    let policy = prop_oneof![Just(RedPolicy::Flag), Just(RedPolicy::Accept), Just(RedPolicy::Refuse)];
+    let own_check = prop_oneof![Just(OwnCheck::Gates), Just(OwnCheck::AgentTest)];
+    let regression = (any::<bool>(), 0_u32..4).prop_map(|(at_end, every)| Regression { at_end, every, ..Regression::default() });
+    (policy, any::<bool>(), any::<bool>(), own_check, regression).prop_map(
+        |(policy, unverified, allow_dirty, own_check, regression)| Rules {
+            allow_dirty,
+            own_check,
+            regression,
+            ..rules(policy, unverified)
+        },
+    )
+}
