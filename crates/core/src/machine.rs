@@ -397,7 +397,7 @@ pub struct Verification {
     /// The story's own checks as they were, where the attempt changed what decides them.
     pub as_before: Option<AsBefore>,
     pub criteria: Vec<ProvenCriterion>,
-    pub judge: Option<JudgeRecord>,
+    pub judge: Option<Box<JudgeRecord>>,
 }
 
 /// What checking proven stories once more showed.

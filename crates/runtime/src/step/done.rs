@@ -52,7 +52,7 @@ pub(super) fn hold_to_conditions(
         if open.is_empty() {
             let record = refute(site, state, attempt, &story, verification, reporter)?;
             facts.judge = record.said.clone();
-            verification.judge = Some(record);
+            verification.judge = Some(Box::new(record));
             report = judge(&settings, &facts);
             open = report.open();
         }

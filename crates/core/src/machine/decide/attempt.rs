@@ -222,7 +222,7 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         alarms: verification.alarms.clone(),
         agent_test: verification.agent_test.clone().map(Box::new),
         as_before: verification.as_before.clone().map(Box::new),
-        judge: verification.judge.clone().map(Box::new),
+        judge: verification.judge.clone(),
     }];
     let told = why(rules, verification, &outcome);
     let reason = || told.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);

@@ -138,7 +138,7 @@ impl Bench {
             alarms: Vec::new(),
             agent_test: None,
             as_before: None,
-            judge,
+            judge: judge.map(Box::new),
             criteria: Vec::new(),
         }));
     }
