@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use verdone_core::id::digest;
 
@@ -190,7 +191,7 @@ impl<'s> Seen<'s> {
         let begin = if folder.as_bytes().is_empty() { 0 } else { folder.as_bytes().len() + 1 };
         for path in inside {
             let name = &path.as_bytes()[begin..];
-            let stat = match statat(&open, name, AtFlags::SYMLINK_NOFOLLOW) {
+            let (kind, stamp, mode) = match stat_in(&open, &place, name) {
                 Ok(stat) => stat,
                 Err(Errno::NOENT) => continue,
                 Err(_) => {
@@ -198,14 +199,8 @@ impl<'s> Seen<'s> {
                     continue;
                 }
             };
-            let time =
-                |seconds: i64, nanoseconds: u64| seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds);
-            let stamp = Stamp::new(
-                [stat.st_dev, stat.st_ino, stat.st_size.unsigned_abs()],
-                [time(stat.st_mtime, stat.st_mtime_nsec), time(stat.st_ctime, stat.st_ctime_nsec)],
-            );
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => self.file(path, stamp, stat.st_mode),
+            match kind {
+                FileType::RegularFile => self.file(path, stamp, mode),
                 FileType::Symlink => match readlinkat(&open, name, Vec::new()) {
                     Ok(target) => self.add(path, What::Link(target.into_bytes())),
                     Err(_) => self.whole = false,
@@ -307,6 +302,32 @@ impl What {
             Self::Other(kind) => put(b'o', kind.as_bytes()),
         }
     }
+}
+
+/// What an entry of an open folder is, its times and its mode.
+#[cfg(target_os = "linux")]
+fn stat_in(open: &OwnedFd, _: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
+    let stat = rustix::fs::statat(open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+    let time = |seconds: i64, nanoseconds: u64| seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds);
+    let stamp = Stamp::new(
+        [stat.st_dev, stat.st_ino, stat.st_size.unsigned_abs()],
+        [time(stat.st_mtime, stat.st_mtime_nsec), time(stat.st_ctime, stat.st_ctime_nsec)],
+    );
+    Ok((FileType::from_raw_mode(stat.st_mode), stamp, stat.st_mode))
+}
+
+/// Numbers have other types on other systems: the library knows them, for a whole path.
+#[cfg(not(target_os = "linux"))]
+fn stat_in(_: &OwnedFd, place: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
+    let meta = fs::symlink_metadata(place.join(std::ffi::OsStr::from_bytes(name)))
+        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    let kind = match meta.file_type() {
+        kind if kind.is_file() => FileType::RegularFile,
+        kind if kind.is_symlink() => FileType::Symlink,
+        kind if kind.is_dir() => FileType::Directory,
+        _ => FileType::Unknown,
+    };
+    Ok((kind, Stamp::of(&meta), meta.mode()))
 }
 
 fn folder_of(path: &RepoPath) -> &[u8] {
