@@ -36,7 +36,7 @@ const STAMP: usize = 40;
 pub(crate) type Bytes = [u8; 32];
 
 /// Device, number, size and both times of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp(pub(crate) [u8; STAMP]);
 
 impl Stamp {

@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use verdone_core::id::digest;
 
@@ -21,7 +22,7 @@ use super::index::IndexFile;
 use super::index_entries::entries;
 use super::path::{PathSet, RepoPath};
 use super::status::{Kind, Status};
-use crate::known_files::{KnownFiles, Stamp};
+use crate::known_files::{Bytes, KnownFiles, Stamp};
 use crate::project::HOME;
 
 /// A folder with more folders in it is not looked through for whether it is empty.
@@ -52,7 +53,7 @@ impl Git {
                 learning.load();
                 let tracked = self.tracked(but)?;
                 let mut seen = Seen::of(&self.top, learning, tracked.listing);
-                seen.tracked(&tracked.paths);
+                seen.tracked(tracked.paths);
                 Ok(seen)
             });
             (self.status(), files.join())
@@ -119,8 +120,7 @@ struct Seen<'s> {
     top: &'s Path,
     known: &'s mut KnownFiles,
     index: Vec<u8>,
-    /// Each file with what it is and holds.
-    files: Vec<(RepoPath, Vec<u8>)>,
+    files: Vec<(RepoPath, What)>,
     /// Folders in which nothing is tracked.
     strange: BTreeSet<RepoPath>,
     /// Folders with an untracked file somewhere below.
@@ -130,6 +130,19 @@ struct Seen<'s> {
     whole: bool,
 }
 
+/// What stands at a path.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    File {
+        may_run: u32,
+        bytes: Bytes,
+    },
+    /// Its times, because it may not be read.
+    Closed(Stamp),
+    Link(Vec<u8>),
+    Other(String),
+}
+
 impl<'s> Seen<'s> {
     fn of(top: &'s Path, known: &'s mut KnownFiles, index: Vec<u8>) -> Self {
         let (strange, with_untracked) = (BTreeSet::new(), BTreeSet::new());
@@ -137,27 +150,26 @@ impl<'s> Seen<'s> {
     }
 
     /// Folder by folder: that is a third of the cost of going down to each file.
-    fn tracked(&mut self, paths: &[RepoPath]) {
-        let mut folders: BTreeMap<RepoPath, Vec<&[u8]>> = BTreeMap::from([(RepoPath::new(b""), Vec::new())]);
-        let safe: Vec<&RepoPath> = paths.iter().filter(|path| path.is_safe()).collect();
+    fn tracked(&mut self, mut paths: Vec<RepoPath>) {
+        paths.retain(RepoPath::is_safe);
+        let mut folders: BTreeMap<RepoPath, Vec<&RepoPath>> = BTreeMap::from([(RepoPath::new(b""), Vec::new())]);
         // Files of one folder mostly come together.
-        for group in safe.chunk_by(|one, next| folder_of(one) == folder_of(next)) {
-            let folder = RepoPath::new(folder_of(group[0]));
+        for group in paths.chunk_by(|one, next| folder_of(one) == folder_of(next)) {
+            let folder = RepoPath::new(folder_of(&group[0]));
             for parent in folder.parents() {
                 folders.entry(parent).or_default();
             }
-            let begin = if folder.as_bytes().is_empty() { 0 } else { folder.as_bytes().len() + 1 };
-            let names = group.iter().map(|path| &path.as_bytes()[begin..]);
-            folders.entry(folder).or_default().extend(names);
+            folders.entry(folder).or_default().extend(group);
         }
+        self.files.reserve(paths.len());
         // One that is none, a link for instance, has nothing below it.
         let mut real: HashSet<&RepoPath> = HashSet::new();
-        for (folder, names) in &folders {
+        for (folder, inside) in &folders {
             let above = folder.parents().next_back().unwrap_or_else(|| RepoPath::new(b""));
             if !folder.as_bytes().is_empty() && !real.contains(&above) {
                 continue;
             }
-            match self.folder(folder, names, &|path| folders.contains_key(path)) {
+            match self.folder(folder, inside, &|path| folders.contains_key(path)) {
                 Ok(()) => {
                     real.insert(folder);
                 }
@@ -167,13 +179,19 @@ impl<'s> Seen<'s> {
         }
     }
 
-    fn folder(&mut self, folder: &RepoPath, names: &[&[u8]], is_tracked: &dyn Fn(&RepoPath) -> bool) -> rustix::io::Result<()> {
+    fn folder(
+        &mut self,
+        folder: &RepoPath,
+        inside: &[&RepoPath],
+        is_tracked: &dyn Fn(&RepoPath) -> bool,
+    ) -> rustix::io::Result<()> {
         let place = self.top.join(folder.as_path());
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = openat(CWD, &place, flags, Mode::empty())?;
-        for name in names {
-            let path = below(folder, name);
-            let stat = match statat(&open, *name, AtFlags::SYMLINK_NOFOLLOW) {
+        let begin = if folder.as_bytes().is_empty() { 0 } else { folder.as_bytes().len() + 1 };
+        for path in inside {
+            let name = &path.as_bytes()[begin..];
+            let (kind, stamp, mode) = match stat_in(&open, &place, name) {
                 Ok(stat) => stat,
                 Err(Errno::NOENT) => continue,
                 Err(_) => {
@@ -181,21 +199,15 @@ impl<'s> Seen<'s> {
                     continue;
                 }
             };
-            let time =
-                |seconds: i64, nanoseconds: u64| seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds);
-            let stamp = Stamp::new(
-                [stat.st_dev, stat.st_ino, stat.st_size.unsigned_abs()],
-                [time(stat.st_mtime, stat.st_mtime_nsec), time(stat.st_ctime, stat.st_ctime_nsec)],
-            );
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => self.file(path, stamp, stat.st_mode),
-                FileType::Symlink => match readlinkat(&open, *name, Vec::new()) {
-                    Ok(target) => self.add(path, b"link ", target.as_bytes()),
+            match kind {
+                FileType::RegularFile => self.file(path, stamp, mode),
+                FileType::Symlink => match readlinkat(&open, name, Vec::new()) {
+                    Ok(target) => self.add(path, What::Link(target.into_bytes())),
                     Err(_) => self.whole = false,
                 },
                 // A submodule, or a folder in the place of a file.
                 FileType::Directory => {}
-                other => self.add(path, b"other ", format!("{other:?}").as_bytes()),
+                other => self.add(path, What::Other(format!("{other:?}"))),
             }
         }
         for entry in Dir::new(open)? {
@@ -215,31 +227,30 @@ impl<'s> Seen<'s> {
     fn untracked(&mut self, path: &RepoPath) {
         self.with_untracked.extend(path.parents());
         match files::stat(self.top, path) {
-            Ok(Some(meta)) if meta.is_file() => self.file(path.clone(), Stamp::of(&meta), meta.mode()),
+            Ok(Some(meta)) if meta.is_file() => self.file(path, Stamp::of(&meta), meta.mode()),
             Ok(Some(meta)) if meta.is_symlink() => match fs::read_link(self.top.join(path.as_path())) {
-                Ok(target) => self.add(path.clone(), b"link ", target.as_os_str().as_bytes()),
+                Ok(target) => self.add(path, What::Link(target.into_os_string().into_encoded_bytes())),
                 Err(_) => self.whole = false,
             },
-            Ok(Some(_)) => self.add(path.clone(), b"other ", b""),
+            Ok(Some(_)) => self.add(path, What::Other(String::new())),
             Ok(None) => {}
             Err(_) => self.whole = false,
         }
     }
 
-    fn file(&mut self, path: RepoPath, stamp: Stamp, mode: u32) {
+    fn file(&mut self, path: &RepoPath, stamp: Stamp, mode: u32) {
         match self.known.digest(self.top, path.as_bytes(), stamp) {
-            Ok(bytes) => self.add(path, format!("file {:o} ", mode & 0o111).as_bytes(), &bytes),
+            Ok(bytes) => self.add(path, What::File { may_run: mode & 0o111, bytes }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => {
-                // Who may not be read is at least told from what it was.
-                self.add(path, b"file ? ", &stamp.0);
+                self.add(path, What::Closed(stamp));
                 self.whole = false;
             }
         }
     }
 
-    fn add(&mut self, path: RepoPath, kind: &[u8], what: &[u8]) {
-        self.files.push((path, [kind, what].concat()));
+    fn add(&mut self, path: &RepoPath, what: What) {
+        self.files.push((path.clone(), what));
     }
 
     /// Folders with no file in them, and none below. One with ignored files is ignored.
@@ -259,19 +270,64 @@ impl<'s> Seen<'s> {
     }
 
     fn looked(mut self, status: &Status) -> Looked {
-        self.files.sort();
+        self.files.sort_unstable();
         self.files.dedup();
         self.others.sort();
         let mut content = Vec::with_capacity(self.files.len() * 96);
         for (path, what) in &self.files {
-            for part in [path.as_bytes(), what] {
-                content.extend_from_slice(&(part.len() as u64).to_be_bytes());
-                content.extend_from_slice(part);
-            }
+            // No path holds a NUL, so nothing can be taken for another file.
+            content.extend_from_slice(path.as_bytes());
+            content.push(0);
+            what.write(&mut content);
         }
         let around = (&status.head, &status.branch, digest(&self.index), &self.others);
         Looked { content: digest(&content), around: digest(format!("{around:?}").as_bytes()), whole: self.whole }
     }
+}
+
+impl What {
+    fn write(&self, to: &mut Vec<u8>) {
+        let mut put = |kind: u8, what: &[u8]| {
+            to.push(kind);
+            to.extend_from_slice(&(what.len() as u64).to_be_bytes());
+            to.extend_from_slice(what);
+        };
+        match self {
+            Self::File { may_run, bytes } => {
+                put(b'm', &may_run.to_be_bytes());
+                put(b'f', bytes);
+            }
+            Self::Closed(stamp) => put(b'c', &stamp.0),
+            Self::Link(target) => put(b'l', target),
+            Self::Other(kind) => put(b'o', kind.as_bytes()),
+        }
+    }
+}
+
+/// What an entry of an open folder is, its times and its mode.
+#[cfg(target_os = "linux")]
+fn stat_in(open: &OwnedFd, _: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
+    let stat = rustix::fs::statat(open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+    let time = |seconds: i64, nanoseconds: u64| seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds);
+    let stamp = Stamp::new(
+        [stat.st_dev, stat.st_ino, stat.st_size.unsigned_abs()],
+        [time(stat.st_mtime, stat.st_mtime_nsec), time(stat.st_ctime, stat.st_ctime_nsec)],
+    );
+    Ok((FileType::from_raw_mode(stat.st_mode), stamp, stat.st_mode))
+}
+
+/// Numbers have other types on other systems: the library knows them, for a whole path.
+#[cfg(not(target_os = "linux"))]
+fn stat_in(_: &OwnedFd, place: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
+    let meta = fs::symlink_metadata(place.join(std::ffi::OsStr::from_bytes(name)))
+        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    let kind = match meta.file_type() {
+        kind if kind.is_file() => FileType::RegularFile,
+        kind if kind.is_symlink() => FileType::Symlink,
+        kind if kind.is_dir() => FileType::Directory,
+        _ => FileType::Unknown,
+    };
+    Ok((kind, Stamp::of(&meta), meta.mode()))
 }
 
 fn folder_of(path: &RepoPath) -> &[u8] {
