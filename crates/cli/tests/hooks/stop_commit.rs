@@ -149,3 +149,30 @@ fn a_worker_that_was_killed_after_the_commit_is_made_up_for_and_commits_nothing_
     assert_eq!((commits(&world), git(&world, &["notes", "--ref=verdone", "show", "HEAD"])), (2, note));
     verdone(&world, &["audit"]);
 }
+
+#[test]
+fn where_everything_has_to_be_committed_a_story_without_a_commit_is_not_done() {
+    let config = format!("{COMMIT}[done]\nprofile = \"orchestrator\"\nrequire = [\"implementation_complete\"]\n");
+    let table = [
+        ("The user's own.\n", None),
+        ("The user's own.\nThe agent's.\n", Some("implementation_complete: changes are in no commit: README.md; one.")),
+    ];
+    for (readme, held) in table {
+        let mut world = world(&config, &[("PLAN.md", "- [ ] US-001: One\n  - Verification: `test -f one`\n")]);
+        name_the_author(&mut world);
+        world.write("README.md", "The user's own.\n");
+        arm(&world, &["--plan", "PLAN.md"]);
+        world.write("README.md", readme);
+        world.write("one", "1\n");
+        match held {
+            // What was the user's before is not the loop's to commit.
+            None => stop(&world).let_go("COMPLETE"),
+            Some(held) => {
+                let reason = stop(&world).blocked(held);
+                assert!(reason.contains("The story was not committed: README.md had changes of yours"), "{reason}");
+                assert!(!world.read("PLAN.md").contains("[x]"), "{reason}");
+            }
+        }
+        assert_eq!(commits(&world), if held.is_some() { 1 } else { 2 });
+    }
+}

@@ -7,6 +7,7 @@ mod chain;
 mod checkpoint;
 mod commit;
 mod cost;
+mod earlier;
 mod history;
 mod model;
 mod opening;
