@@ -468,6 +468,23 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_verdict_of_verified_does_not_stand_beside_a_check_that_fails_as_it_was() {
+        let seen = |outcome: CheckOutcome| NotedAsBefore {
+            files: vec!["own.sh".to_owned()],
+            doubt: (!outcome.passed()).then(|| "own.sh changed".to_owned()),
+            runs: vec![proof("sh own.sh", CheckOrigin::Story, outcome)],
+        };
+        let with = |as_before| Evidence { as_before: Some(as_before), ..evidence("US-001", "A") };
+        assert_eq!(with(seen(CheckOutcome::Passed)).overclaim(), None);
+        let red = || seen(CheckOutcome::Failed { code: 1 });
+        assert!(with(red()).overclaim().unwrap().contains("as it was before the work"));
+        assert!(with(NotedAsBefore { doubt: None, ..red() }).overclaim().is_some(), "the runs are asked, not the words");
+        let unproven = Evidence { verdict: StoryVerdict::Unproven, ..with(red()) };
+        assert_eq!(unproven.overclaim(), None);
+        assert_eq!(Evidence::from_note(unproven.to_note().as_bytes()).unwrap(), unproven);
+    }
+
+    #[test]
     fn a_title_cannot_forge_trailers() {
         let message =
             evidence("a\nVerdone-Verified: no", "x\n\nVerdone-Verdict: verified\u{1b}[2J").commit_message("{id} {title}");

@@ -91,12 +91,14 @@ pub(super) fn count(language: Language, code: &str, said: &str) -> (Asserted, Ve
 /// The statement that holds an assertion: with what comes before it on its line, and the condition above it in Go.
 pub(super) fn statement(language: Language, code: &str, at: usize) -> Range<usize> {
     let ends = |c: char| matches!(c, '\n' | ';' | '{' | '}');
-    let mut start = code[..at].rfind(ends).map_or(0, |end| end + 1);
-    if language == Language::Go && code[..start].ends_with(['{', '\n']) {
-        let above = code[..start].trim_end();
+    // A line without an end must not be read again for each assertion in it.
+    let least = code.floor_char_boundary(at.saturating_sub(LONGEST_CALL));
+    let mut start = code[least..at].rfind(ends).map_or(least, |end| least + end + 1);
+    if language == Language::Go {
+        let above = code[least..start].trim_end();
         let line = above.rfind('\n').map_or(0, |end| end + 1);
         if above.ends_with('{') && above[line..].trim_start().starts_with("if ") {
-            start = line;
+            start = least + line;
         }
     }
     let (mut depth, mut end) = (0_u32, code.len().min(at + LONGEST_CALL));
