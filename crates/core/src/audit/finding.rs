@@ -130,31 +130,13 @@ pub enum Remark {
     NoTrailers,
     NewChain,
     CutOff,
-    JournalDamaged {
-        run: RunId,
-    },
-    Alarm {
-        severity: String,
-        path: String,
-        text: String,
-    },
-    /// Its own check passes only since the work changed it.
-    CheckChanged {
-        why: String,
-    },
-    Unproven {
-        criteria: Vec<String>,
-        of: usize,
-    },
-    FlakyNow {
-        name: String,
-    },
-    AdvisoryFails {
-        name: String,
-    },
-    NotAllowed {
-        command: String,
-    },
+    JournalDamaged { run: RunId },
+    Alarm { severity: String, path: String, text: String },
+    CheckChanged { why: String },
+    Unproven { criteria: Vec<String>, of: usize },
+    FlakyNow { name: String },
+    AdvisoryFails { name: String },
+    NotAllowed { command: String },
 }
 
 impl Remark {
