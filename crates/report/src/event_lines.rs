@@ -426,7 +426,13 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
     }
     lines.extend(alarm_lines(alarms));
     lines.extend(tests.as_deref().map(agent_test).map(|(mark, text)| Line::under(mark, text)));
-    lines.extend(before.as_deref().map(as_before).map(|(mark, text)| Line::under(mark, text)));
+    if let Some(before) = before.as_deref() {
+        let (mark, text) = as_before(before);
+        lines.push(Line::under(mark, text));
+        if !before.holds() {
+            lines.push(Line::under(Mark::Info, "a story that is meant to change its check names the file in its Scope:"));
+        }
+    }
     lines.extend(judge.as_deref().map(|judge| judged(judge, dot)).map(|(mark, text)| Line::under(mark, text)));
     let why = reason.as_deref().unwrap_or_default();
     let claimed = view

@@ -163,6 +163,7 @@ fn a_check_that_an_earlier_story_made_weaker_proves_no_later_one() {
     let told =
         "Unproven: own.sh changed by US-001, which its own check runs; with it as it was, sh own.sh failed with exit code 1";
     assert!(output.stdout.contains(told), "{}", output.stdout);
+    assert!(output.stdout.contains("names the file in its Scope:"), "{}", output.stdout);
     let note = world.git(&["notes", "--ref=verdone", "show", "HEAD"]);
     assert!(note.contains("own.sh changed by US-001"), "{note}");
     let report = world.verdone(&["report"]).stdout;

@@ -152,6 +152,7 @@ pub enum Remark {
     CutOff,
     JournalDamaged { run: RunId },
     Alarm { severity: String, path: String, text: String },
+    CheckChanged { why: String },
     Unproven { criteria: Vec<String>, of: usize },
     FlakyNow { name: String },
     AdvisoryFails { name: String },
@@ -172,6 +173,7 @@ impl Remark {
             Self::CutOff => "history_cut_off",
             Self::JournalDamaged { .. } => "journal_damaged",
             Self::Alarm { .. } => "alarm",
+            Self::CheckChanged { .. } => "check_changed",
             Self::Unproven { .. } => "criteria_unproven",
             Self::FlakyNow { .. } => "flaky_now",
             Self::AdvisoryFails { .. } => "advisory_fails",
@@ -192,6 +194,7 @@ impl Remark {
             }
             Self::JournalDamaged { run } => format!("the journal of run {run} has a hole and does not know it"),
             Self::Alarm { severity, path, text } => format!("alarm ({severity}) in {path}: {text}"),
+            Self::CheckChanged { why } => format!("unproven: {why}"),
             Self::Unproven { criteria, of } => {
                 format!("nothing proved {} of its {of} acceptance criteria: {}", criteria.len(), criteria.join("; "))
             }

@@ -167,6 +167,8 @@ impl<'a> Judge<'a> {
             let NotedAlarm { severity, path, text, kind: _ } = alarm;
             Remark::Alarm { severity, path, text }
         }));
+        let doubt = evidence.as_before.as_ref().and_then(|seen| seen.doubt.clone());
+        remarks.extend(doubt.map(|why| Remark::CheckChanged { why }));
         let unproven = evidence.criteria.iter().filter(|criterion| criterion.prover.is_none());
         let criteria: Vec<String> = unproven.map(|criterion| criterion.text.clone()).collect();
         if !criteria.is_empty() {

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome};
 use crate::event::{Checkpoint, Event, Place};
-use crate::evidence::NotedAlarm;
 use crate::evidence::tests::{evidence, proof};
+use crate::evidence::{NotedAlarm, NotedAsBefore};
 use crate::proof::ProvenCriterion;
 use crate::verdict::Red;
 
@@ -366,13 +366,19 @@ fn alarms_and_criteria_that_nothing_proved_are_told_and_hold() {
         let text = |text: &str| text.to_owned();
         found.alarms = vec![NotedAlarm { kind: text("skipped"), severity: text("low"), path: text("t.rs"), text: text("why") }];
         let criterion = |name: &str, prover: Option<&str>| ProvenCriterion { text: text(name), prover: prover.map(text) };
+        let doubt = Some(text("own.sh changed"));
+        found.as_before = Some(NotedAsBefore { files: vec![text("own.sh")], runs: Vec::new(), doubt });
+        found.verdict = StoryVerdict::Unproven;
         found.criteria = vec![criterion("proven", Some("test")), criterion("only said", None)];
     };
     line.story(1, change, false);
     assert_eq!(line.problems(), told(&[]));
     let found = audit(&line.history);
     let texts: Vec<&str> = found.stories[0].remarks.iter().map(|remark| remark.text.as_str()).collect();
-    assert_eq!(texts, ["alarm (low) in t.rs: why", "nothing proved 1 of its 2 acceptance criteria: only said"]);
+    assert_eq!(
+        texts,
+        ["alarm (low) in t.rs: why", "unproven: own.sh changed", "nothing proved 1 of its 2 acceptance criteria: only said"]
+    );
 }
 
 #[test]
