@@ -5,10 +5,11 @@
 //! once more within the same tick of the clock. Such a file is not kept. The folder lies where an agent can write, so the list carries a
 //! seal; without a place for the secret nothing is kept.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use crate::regular::{open_regular, read_regular};
 use crate::seal::Seal;
 
 /// What the mark is for. A change of the format changes it.
-const PURPOSE: &str = "known files 1";
+const PURPOSE: &str = "known files 2";
 const LARGEST_LIST: u64 = 256 * 1024 * 1024;
 /// Longer than a tick of the clock that files get their times from.
 const YOUNG: Duration = Duration::from_millis(500);
@@ -82,16 +83,63 @@ pub(crate) struct KnownFiles {
     /// The project and its top.
     place: Option<(PathBuf, PathBuf)>,
     list: Option<(PathBuf, Seal)>,
-    files: HashMap<Vec<u8>, Known>,
-    learnt: usize,
+    kept: Kept,
+    learnt: BTreeMap<Vec<u8>, (Stamp, Bytes)>,
+}
+
+/// The list as it was read: names stay where they are.
+#[derive(Debug, Default)]
+struct Kept {
+    text: Vec<u8>,
+    /// In the order of their names.
+    files: Vec<Known>,
+    /// Files are asked for in about the same order.
+    next: usize,
 }
 
 #[derive(Debug)]
 struct Known {
+    name: Range<usize>,
     stamp: Stamp,
     bytes: Bytes,
     /// It is still there: others are not kept.
     seen: bool,
+}
+
+impl Kept {
+    /// Nothing where the text is no list.
+    fn read(text: Vec<u8>, begin: usize) -> Option<Self> {
+        let mut files: Vec<Known> = Vec::with_capacity(text.len() / 96);
+        let mut at = begin;
+        while at < text.len() {
+            let (length, rest) = text[at..].split_first_chunk::<4>()?;
+            let name = at + 4..(at + 4).checked_add(u32::from_be_bytes(*length) as usize)?;
+            let rest = rest.get(name.len()..)?;
+            let (stamp, rest) = rest.split_first_chunk::<STAMP>()?;
+            let (bytes, _) = rest.split_first_chunk::<32>()?;
+            if files.last().is_some_and(|last| text[last.name.clone()] >= text[name.clone()]) {
+                return None;
+            }
+            at = name.end + STAMP + bytes.len();
+            files.push(Known { name, stamp: Stamp(*stamp), bytes: *bytes, seen: false });
+        }
+        Some(Self { text, files, next: 0 })
+    }
+
+    fn find(&mut self, name: &[u8]) -> Option<&mut Known> {
+        let named = |known: &Known| self.text[known.name.clone()].cmp(name);
+        let at = match self.files.get(self.next) {
+            Some(known) if named(known).is_eq() => self.next,
+            Some(_) | None => self.files.binary_search_by(named).ok()?,
+        };
+        self.next = at + 1;
+        self.files.get_mut(at)
+    }
+
+    /// What is still as it was.
+    fn seen(&self) -> impl Iterator<Item = (&[u8], (Stamp, Bytes))> {
+        self.files.iter().filter(|known| known.seen).map(|known| (&self.text[known.name.clone()], (known.stamp, known.bytes)))
+    }
 }
 
 impl KnownFiles {
@@ -104,16 +152,13 @@ impl KnownFiles {
     pub(crate) fn load(&mut self) {
         let Some((root, git_top)) = self.place.take() else { return };
         self.list = Seal::from_environment(&root, &git_top).map(|seal| (root, seal));
-        let files = self.list.as_ref().and_then(|(root, seal)| {
-            let bytes = read_regular(&path(root), LARGEST_LIST).ok()?;
-            read(seal.checked(PURPOSE, &bytes)?)
-        });
-        self.files = files.unwrap_or_default();
+        let kept = self.list.as_ref().and_then(|(root, seal)| read(root, seal));
+        self.kept = kept.unwrap_or_default();
     }
 
     /// The digest of the file with this name below `top`.
     pub(crate) fn digest(&mut self, top: &Path, name: &[u8], stamp: Stamp) -> io::Result<Bytes> {
-        if let Some(known) = self.files.get_mut(name).filter(|known| known.stamp == stamp) {
+        if let Some(known) = self.kept.find(name).filter(|known| known.stamp == stamp) {
             known.seen = true;
             return Ok(known.bytes);
         }
@@ -128,27 +173,26 @@ impl KnownFiles {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
         if begun == stamp && Stamp::of(&file.metadata()?) == stamp && stamp.is_old(now) {
-            self.learnt += 1;
-            self.files.insert(name.to_vec(), Known { stamp, bytes, seen: true });
+            self.learnt.insert(name.to_vec(), (stamp, bytes));
         }
         Ok(bytes)
     }
 
     /// Keeps what was learnt. A list that cannot be written has to be made again, and that is all.
     pub(crate) fn keep(&mut self) {
-        let Some((root, seal)) = self.list.as_ref().filter(|_| self.learnt > 0) else { return };
-        let mut body = Vec::with_capacity(self.files.len() * 128);
-        for (name, Known { stamp, bytes, .. }) in self.files.iter().filter(|(_, known)| known.seen) {
+        let Some((root, seal)) = self.list.as_ref().filter(|_| !self.learnt.is_empty()) else { return };
+        let learnt = self.learnt.iter().map(|(name, known)| (name.as_slice(), *known));
+        let all: BTreeMap<&[u8], (Stamp, Bytes)> = self.kept.seen().chain(learnt).collect();
+        let mut body = Vec::with_capacity(all.len() * 128);
+        for (name, (stamp, bytes)) in all {
             let Ok(length) = u32::try_from(name.len()) else { continue };
             body.extend_from_slice(&length.to_be_bytes());
             body.extend_from_slice(name);
             body.extend_from_slice(&stamp.0);
-            body.extend_from_slice(bytes);
+            body.extend_from_slice(&bytes);
         }
-        let written = hide(root).and_then(|()| replace_for_readers(&path(root), &seal.put_on(PURPOSE, &body)));
-        if written.is_ok() {
-            self.learnt = 0;
-        }
+        // A list that cannot be written is tried again the next time.
+        let _ = hide(root).and_then(|()| replace_for_readers(&path(root), &seal.put_on(PURPOSE, &body)));
     }
 }
 
@@ -156,16 +200,10 @@ fn path(root: &Path) -> PathBuf {
     root.join(".verdone/cache/files")
 }
 
-fn read(mut body: &[u8]) -> Option<HashMap<Vec<u8>, Known>> {
-    let mut all = HashMap::new();
-    while let Some((length, rest)) = body.split_first_chunk::<4>() {
-        let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        let (stamp, rest) = rest.split_first_chunk::<STAMP>()?;
-        let (bytes, rest) = rest.split_first_chunk::<32>()?;
-        all.insert(name.to_vec(), Known { stamp: Stamp(*stamp), bytes: *bytes, seen: false });
-        body = rest;
-    }
-    body.is_empty().then_some(all)
+fn read(root: &Path, seal: &Seal) -> Option<Kept> {
+    let text = read_regular(&path(root), LARGEST_LIST).ok()?;
+    let begin = text.len() - seal.checked(PURPOSE, &text)?.len();
+    Kept::read(text, begin)
 }
 
 #[cfg(test)]
@@ -192,9 +230,8 @@ mod tests {
         }
 
         fn open(&self) -> KnownFiles {
-            let bytes = read_regular(&path(&self.root), LARGEST_LIST).unwrap_or_default();
-            let files = self.seal().checked(PURPOSE, &bytes).and_then(read).unwrap_or_default();
-            KnownFiles { list: Some((self.root.clone(), self.seal())), files, ..KnownFiles::default() }
+            let kept = read(&self.root, &self.seal()).unwrap_or_default();
+            KnownFiles { list: Some((self.root.clone(), self.seal())), kept, ..KnownFiles::default() }
         }
 
         /// A file whose times are those of another day, as far as the list knows.
@@ -210,11 +247,12 @@ mod tests {
         let world = World::new();
         let stamp = world.old();
         let mut known = world.open();
-        known.files.insert(b"a".to_vec(), Known { stamp, bytes: [7; 32], seen: true });
-        known.files.insert(b"gone".to_vec(), Known { stamp, bytes: [7; 32], seen: false });
-        known.learnt = 1;
+        known.learnt.insert(b"gone".to_vec(), (stamp, [7; 32]));
         known.keep();
-        assert_eq!(world.open().files.len(), 1);
+        let mut known = world.open();
+        known.learnt.insert(b"a".to_vec(), (stamp, [7; 32]));
+        known.keep();
+        assert_eq!(world.open().kept.files.len(), 1, "what was not seen again is forgotten");
         let digest = |name: &[u8], stamp| world.open().digest(&world.root, name, stamp).unwrap();
         assert_eq!(digest(b"a", stamp), [7; 32]);
         let real = Bytes::from(Sha256::digest("one"));
@@ -229,13 +267,33 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_found_in_whatever_order_and_one_out_of_order_is_none() {
+        let world = World::new();
+        let stamp = world.old();
+        let mut known = world.open();
+        let names: Vec<Vec<u8>> = (0..40_u8).map(|n| vec![b'x', n.wrapping_mul(7)]).collect();
+        known.learnt.extend(names.iter().map(|name| (name.clone(), (stamp, [name[1]; 32]))));
+        known.keep();
+        let mut known = world.open();
+        for name in names.iter().chain(names.iter().rev()) {
+            assert_eq!(known.kept.find(name).map(|known| known.bytes), Some([name[1]; 32]));
+            assert!(known.kept.find(b"y").is_none());
+        }
+        let entry = |name: &[u8]| [&1_u32.to_be_bytes()[..], name, &stamp.0, &[7; 32]].concat();
+        let files = |text: Vec<u8>| Kept::read(text, 0).map(|kept| kept.files.len());
+        assert_eq!(files([entry(b"a"), entry(b"b")].concat()), Some(2));
+        assert_eq!(files([entry(b"b"), entry(b"a")].concat()), None);
+        assert_eq!(files(entry(b"a")[..50].to_vec()), None);
+    }
+
+    #[test]
     fn a_file_of_this_moment_is_not_kept() {
         let world = World::new();
         let file = world.root.join("a");
         fs::write(&file, "one").unwrap();
         let mut known = world.open();
         known.digest(&world.root, b"a", Stamp::of(&fs::symlink_metadata(&file).unwrap())).unwrap();
-        assert_eq!(known.learnt, 0);
+        assert!(known.learnt.is_empty());
         let now = 1_000_000_000_000;
         let old = |times| Stamp::new([0; 3], times).is_old(now);
         assert!(!old([now; 2]) && !old([0, now + 9]) && !old([now - 1; 2]));

@@ -3,7 +3,7 @@
 //!
 //! A tree of git is less: files that differ in their line ends alone can be the same in it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -54,6 +54,7 @@ impl Git {
                 let tracked = self.tracked(but)?;
                 let mut seen = Seen::of(&self.top, learning, tracked.listing);
                 seen.tracked(tracked.paths);
+                seen.content();
                 Ok(seen)
             });
             (self.status(), files.join())
@@ -121,6 +122,9 @@ struct Seen<'s> {
     known: &'s mut KnownFiles,
     index: Vec<u8>,
     files: Vec<(RepoPath, What)>,
+    content: Option<String>,
+    /// How many names a folder has tells how many folders are in it. Not every file system does that.
+    links_count_folders: bool,
     /// Folders in which nothing is tracked.
     strange: BTreeSet<RepoPath>,
     /// Folders with an untracked file somewhere below.
@@ -146,48 +150,65 @@ enum What {
 impl<'s> Seen<'s> {
     fn of(top: &'s Path, known: &'s mut KnownFiles, index: Vec<u8>) -> Self {
         let (strange, with_untracked) = (BTreeSet::new(), BTreeSet::new());
-        Self { top, known, index, files: Vec::new(), strange, with_untracked, others: Vec::new(), whole: true }
+        Self {
+            top,
+            known,
+            index,
+            files: Vec::new(),
+            content: None,
+            links_count_folders: false,
+            strange,
+            with_untracked,
+            others: Vec::new(),
+            whole: true,
+        }
     }
 
     /// Folder by folder: that is a third of the cost of going down to each file.
-    fn tracked(&mut self, mut paths: Vec<RepoPath>) {
-        paths.retain(RepoPath::is_safe);
-        let mut folders: BTreeMap<RepoPath, Vec<&RepoPath>> = BTreeMap::from([(RepoPath::new(b""), Vec::new())]);
+    fn tracked(&mut self, paths: Vec<RepoPath>) {
+        self.files.reserve(paths.len());
+        let mut folders: BTreeMap<RepoPath, Vec<RepoPath>> = BTreeMap::from([(RepoPath::new(b""), Vec::new())]);
+        let mut rest = paths.into_iter().filter(RepoPath::is_safe).peekable();
         // Files of one folder mostly come together.
-        for group in paths.chunk_by(|one, next| folder_of(one) == folder_of(next)) {
-            let folder = RepoPath::new(folder_of(&group[0]));
+        while let Some(first) = rest.next() {
+            let folder = RepoPath::new(folder_of(&first));
             for parent in folder.parents() {
                 folders.entry(parent).or_default();
             }
-            folders.entry(folder).or_default().extend(group);
+            let inside = folders.entry(folder.clone()).or_default();
+            inside.push(first);
+            inside.extend(std::iter::from_fn(|| rest.next_if(|path| folder_of(path) == folder.as_bytes())));
         }
-        self.files.reserve(paths.len());
+        let mut known: HashMap<RepoPath, u64> = folders.keys().map(|folder| (folder.clone(), 0)).collect();
+        for folder in folders.keys().filter(|folder| !folder.as_bytes().is_empty()) {
+            if let Some(folders_inside) = known.get_mut(folder_of(folder)) {
+                *folders_inside += 1;
+            }
+        }
         // One that is none, a link for instance, has nothing below it.
-        let mut real: HashSet<&RepoPath> = HashSet::new();
-        for (folder, inside) in &folders {
-            let above = folder.parents().next_back().unwrap_or_else(|| RepoPath::new(b""));
-            if !folder.as_bytes().is_empty() && !real.contains(&above) {
+        let mut real: HashSet<RepoPath> = HashSet::new();
+        for (folder, inside) in folders {
+            if !folder.as_bytes().is_empty() && !real.contains(folder_of(&folder)) {
                 continue;
             }
-            match self.folder(folder, inside, &|path| folders.contains_key(path)) {
+            match self.folder(&folder, inside, &known) {
                 Ok(()) => {
                     real.insert(folder);
                 }
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                // Another may have come in its place, and the count be the same.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                    let above = RepoPath::new(folder_of(&folder));
+                    let open = open_folder(&self.top.join(above.as_path()));
+                    self.whole &= open.and_then(|open| self.strangers(&above, open, &known)).is_ok();
+                }
                 Err(_) => self.whole = false,
             }
         }
     }
 
-    fn folder(
-        &mut self,
-        folder: &RepoPath,
-        inside: &[&RepoPath],
-        is_tracked: &dyn Fn(&RepoPath) -> bool,
-    ) -> rustix::io::Result<()> {
+    fn folder(&mut self, folder: &RepoPath, inside: Vec<RepoPath>, known: &HashMap<RepoPath, u64>) -> rustix::io::Result<()> {
         let place = self.top.join(folder.as_path());
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let open = openat(CWD, &place, flags, Mode::empty())?;
+        let open = fs::File::from(open_folder(&place)?);
         let begin = if folder.as_bytes().is_empty() { 0 } else { folder.as_bytes().len() + 1 };
         for path in inside {
             let name = &path.as_bytes()[begin..];
@@ -210,35 +231,51 @@ impl<'s> Seen<'s> {
                 other => self.add(path, What::Other(format!("{other:?}"))),
             }
         }
+        let links = open.metadata().map_or(0, |meta| meta.nlink());
+        if self.links_count_folders && Some(links) == known.get(folder).map(|folders| 2 + folders) {
+            return Ok(());
+        }
+        let found = self.strangers(folder, open.into(), known)?;
+        // The top comes first.
+        if folder.as_bytes().is_empty() {
+            self.links_count_folders = found > 0 && links == 2 + found;
+        }
+        Ok(())
+    }
+
+    /// Folders in this one in which nothing is tracked. Counts all of its folders.
+    fn strangers(&mut self, folder: &RepoPath, open: OwnedFd, known: &HashMap<RepoPath, u64>) -> rustix::io::Result<u64> {
+        let mut found = 0;
         for entry in Dir::new(open)? {
             let entry = entry?;
             let (name, kind) = (entry.file_name().to_bytes(), entry.file_type());
-            if matches!(name, b"." | b".." | b".git") || !matches!(kind, FileType::Directory | FileType::Unknown) {
+            if matches!(name, b"." | b"..") || !matches!(kind, FileType::Directory | FileType::Unknown) {
                 continue;
             }
+            found += 1;
             let path = below(folder, name);
-            if !is_tracked(&path) && is_folder(&self.top.join(path.as_path()), kind) {
+            if name != b".git" && !known.contains_key(&path) && is_folder(&self.top.join(path.as_path()), kind) {
                 self.strange.insert(path);
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     fn untracked(&mut self, path: &RepoPath) {
         self.with_untracked.extend(path.parents());
         match files::stat(self.top, path) {
-            Ok(Some(meta)) if meta.is_file() => self.file(path, Stamp::of(&meta), meta.mode()),
+            Ok(Some(meta)) if meta.is_file() => self.file(path.clone(), Stamp::of(&meta), meta.mode()),
             Ok(Some(meta)) if meta.is_symlink() => match fs::read_link(self.top.join(path.as_path())) {
-                Ok(target) => self.add(path, What::Link(target.into_os_string().into_encoded_bytes())),
+                Ok(target) => self.add(path.clone(), What::Link(target.into_os_string().into_encoded_bytes())),
                 Err(_) => self.whole = false,
             },
-            Ok(Some(_)) => self.add(path, What::Other(String::new())),
+            Ok(Some(_)) => self.add(path.clone(), What::Other(String::new())),
             Ok(None) => {}
             Err(_) => self.whole = false,
         }
     }
 
-    fn file(&mut self, path: &RepoPath, stamp: Stamp, mode: u32) {
+    fn file(&mut self, path: RepoPath, stamp: Stamp, mode: u32) {
         match self.known.digest(self.top, path.as_bytes(), stamp) {
             Ok(bytes) => self.add(path, What::File { may_run: mode & 0o111, bytes }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -249,8 +286,26 @@ impl<'s> Seen<'s> {
         }
     }
 
-    fn add(&mut self, path: &RepoPath, what: What) {
-        self.files.push((path.clone(), what));
+    fn add(&mut self, path: RepoPath, what: What) {
+        self.files.push((path, what));
+        self.content = None;
+    }
+
+    /// The digest of all files so far: it stays, unless others come.
+    fn content(&mut self) -> String {
+        if let Some(content) = &self.content {
+            return content.clone();
+        }
+        self.files.sort_unstable();
+        self.files.dedup();
+        let mut bytes = Vec::with_capacity(self.files.len() * 96);
+        for (path, what) in &self.files {
+            // No path holds a NUL, so nothing can be taken for another file.
+            bytes.extend_from_slice(path.as_bytes());
+            bytes.push(0);
+            what.write(&mut bytes);
+        }
+        self.content.insert(digest(&bytes)).clone()
     }
 
     /// Folders with no file in them, and none below. One with ignored files is ignored.
@@ -270,18 +325,9 @@ impl<'s> Seen<'s> {
     }
 
     fn looked(mut self, status: &Status) -> Looked {
-        self.files.sort_unstable();
-        self.files.dedup();
         self.others.sort();
-        let mut content = Vec::with_capacity(self.files.len() * 96);
-        for (path, what) in &self.files {
-            // No path holds a NUL, so nothing can be taken for another file.
-            content.extend_from_slice(path.as_bytes());
-            content.push(0);
-            what.write(&mut content);
-        }
         let around = (&status.head, &status.branch, digest(&self.index), &self.others);
-        Looked { content: digest(&content), around: digest(format!("{around:?}").as_bytes()), whole: self.whole }
+        Looked { around: digest(format!("{around:?}").as_bytes()), content: self.content(), whole: self.whole }
     }
 }
 
@@ -304,9 +350,13 @@ impl What {
     }
 }
 
+fn open_folder(place: &Path) -> rustix::io::Result<OwnedFd> {
+    openat(CWD, place, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
 /// What an entry of an open folder is, its times and its mode.
 #[cfg(target_os = "linux")]
-fn stat_in(open: &OwnedFd, _: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
+fn stat_in(open: &fs::File, _: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
     let stat = rustix::fs::statat(open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
     let time = |seconds: i64, nanoseconds: u64| seconds.saturating_mul(1_000_000_000).saturating_add_unsigned(nanoseconds);
     let stamp = Stamp::new(
@@ -318,7 +368,7 @@ fn stat_in(open: &OwnedFd, _: &Path, name: &[u8]) -> rustix::io::Result<(FileTyp
 
 /// Numbers have other types on other systems: the library knows them, for a whole path.
 #[cfg(not(target_os = "linux"))]
-fn stat_in(_: &OwnedFd, place: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
+fn stat_in(_: &fs::File, place: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
     let meta = fs::symlink_metadata(place.join(std::ffi::OsStr::from_bytes(name)))
         .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     let kind = match meta.file_type() {
@@ -393,9 +443,13 @@ mod tests {
         fn new() -> Self {
             let world = Self { dir: tempfile::tempdir().unwrap() };
             world.git(&["init", "--quiet"]);
-            for (name, text) in
-                [(".gitattributes", "*.txt text=auto\n"), (".gitignore", "*.log\n"), ("src/a.txt", "one\n"), ("src/b", "b")]
-            {
+            for (name, text) in [
+                (".gitattributes", "*.txt text=auto\n"),
+                (".gitignore", "*.log\n"),
+                ("src/a.txt", "one\n"),
+                ("src/b", "b"),
+                ("src/deep/c", "c"),
+            ] {
                 world.write(name, text);
             }
             symlink("a.txt", world.at("src/link")).unwrap();
@@ -453,6 +507,14 @@ mod tests {
         });
         step("an empty folder", false, true, &|| fs::create_dir_all(world.at("empty/inner")).unwrap());
         step("a folder in it", false, true, &|| fs::create_dir(world.at("empty/other")).unwrap());
+        step("one in a tracked folder", false, true, &|| fs::create_dir(world.at("src/empty")).unwrap());
+        step("its name", false, true, &|| fs::rename(world.at("src/empty"), world.at("src/other")).unwrap());
+        step("it is gone", false, true, &|| fs::remove_dir(world.at("src/other")).unwrap());
+        step("one instead of a tracked folder", true, true, &|| {
+            fs::remove_dir_all(world.at("src/deep")).unwrap();
+            fs::create_dir(world.at("src/empty")).unwrap();
+        });
+        step("its name there", false, true, &|| fs::rename(world.at("src/empty"), world.at("src/other")).unwrap());
         step("a new file", true, false, &|| world.write("new/file", "x"));
         step("an empty folder beside it", false, true, &|| fs::create_dir(world.at("new/empty")).unwrap());
         step("an ignored file in a folder of its own", false, false, &|| world.write("logs/a.log", "x"));
