@@ -30,7 +30,7 @@ const YOUNG: Duration = Duration::from_millis(500);
 /// Some file systems count time in steps of two seconds; they have no smaller parts of one.
 const YOUNG_IN_STEPS: Duration = Duration::from_secs(3);
 /// The bytes of larger files are not read: their times stand for them.
-const LARGEST: u64 = 16 * 1024 * 1024;
+const LARGEST: u64 = 1024 * 1024 * 1024;
 const STAMP: usize = 40;
 
 /// A digest of what a file holds.
@@ -167,9 +167,7 @@ impl KnownFiles {
         }
         let mut file = open_regular(&top.join(OsStr::from_bytes(name)), OpenOptions::new().read(true))?;
         let begun = Stamp::of(&file.metadata()?);
-        let mut content = Vec::new();
-        file.by_ref().take(LARGEST + 1).read_to_end(&mut content)?;
-        let bytes: Bytes = Sha256::digest(&content).into();
+        let bytes = digest_of(&mut file)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
         if begun == stamp && Stamp::of(&file.metadata()?) == stamp && stamp.is_old(now) {
@@ -193,6 +191,16 @@ impl KnownFiles {
         }
         // A list that cannot be written is tried again the next time.
         let _ = hide(root).and_then(|()| replace_for_readers(&path(root), &seal.put_on(PURPOSE, &body)));
+    }
+}
+
+fn digest_of(file: &mut fs::File) -> io::Result<Bytes> {
+    let (mut sum, mut part) = (Sha256::new(), vec![0; 64 * 1024]);
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(sum.finalize().into()),
+            length => sum.update(&part[..length]),
+        }
     }
 }
 
