@@ -174,3 +174,14 @@ impl CheckRun {
 pub fn all_green(runs: &[CheckRun]) -> bool {
     runs.iter().any(|run| !run.advisory) && !runs.iter().any(CheckRun::blocks)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// One run of a story's own check.
+    pub(crate) fn ran(command: &str, outcome: CheckOutcome) -> CheckRun {
+        let check = Check::own(CommandSpec::Shell(command.to_owned()), Span::from_secs(1));
+        CheckRun { outcome, ..CheckRun::of(&check) }
+    }
+}

@@ -438,11 +438,7 @@ pub(crate) mod tests {
             gates: "sha256:gates".to_owned(),
             previous: None,
         };
-        let run = |origin: CheckOrigin| CheckRun {
-            origin,
-            outcome: CheckOutcome::Passed,
-            ..CheckRun::of(&crate::check::Check::own(CommandSpec::Shell("test".to_owned()), crate::span::Span::from_secs(1)))
-        };
+        let run = |origin: CheckOrigin| CheckRun { origin, ..crate::check::tests::ran("test", CheckOutcome::Passed) };
         let (own, gate) = (run(CheckOrigin::Story), run(CheckOrigin::Gate(crate::check::Stage::Quality)));
         let red = || vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })];
         for (before, capped, runs, verdict) in [

@@ -177,25 +177,13 @@ fn words(run: &CheckRun) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{CommandSpec, Stage};
+    use crate::check::Stage;
+    use crate::check::tests::ran;
     use crate::plan::Document;
     use crate::test_outcome::TestCounts;
 
     fn run(command: &str, origin: CheckOrigin, outcome: CheckOutcome) -> CheckRun {
-        CheckRun {
-            name: command.to_owned(),
-            origin,
-            command: CommandSpec::Shell(command.to_owned()),
-            outcome,
-            duration_ms: 1,
-            output_digest: String::new(),
-            output: None,
-            tail: String::new(),
-            cached: false,
-            flaky: false,
-            advisory: false,
-            tests: None,
-        }
+        CheckRun { origin, ..ran(command, outcome) }
     }
 
     fn seen(outcome: CheckOutcome, state: Option<TestState>) -> Seen {

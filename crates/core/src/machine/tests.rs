@@ -9,7 +9,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::check::{CheckOrigin, CheckOutcome, CommandSpec, Stage};
+use crate::check::tests::ran;
+use crate::check::{CheckOrigin, CheckOutcome, Stage};
 use crate::event::Recorded;
 use crate::tamper::{AlarmKind, Severity};
 use world::*;
@@ -189,40 +190,8 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
     let mut state = State::default();
     let mut journal = Vec::new();
     let now = Duration::ZERO;
-    let failing = || {
-        Input::Verified(Verification {
-            outcome: VerifyOutcome::NothingChanged,
-            tree: Some(Oid::from("t")),
-            changed: 0,
-            runs: Vec::new(),
-            reason: None,
-            restored: Vec::new(),
-            debris: Vec::new(),
-            left_out: Vec::new(),
-            refs_moved: Vec::new(),
-            alarms: Vec::new(),
-            agent_test: None,
-            as_before: None,
-            judge: None,
-            criteria: Vec::new(),
-        })
-    };
-    let ended = || {
-        let outcome = TurnOutcome::Ended;
-        Input::TurnEnded(TurnReport {
-            at: Timestamp::UNIX_EPOCH,
-            outcome,
-            duration_ms: 1,
-            usage: Usage::default(),
-            prompt: None,
-            output: None,
-            session: None,
-            allowance: None,
-            claim: None,
-            leftovers: 0,
-            tests: TurnTests::default(),
-        })
-    };
+    let failing = || Input::Verified(Verification { changed: 0, ..verified(VerifyOutcome::NothingChanged, Vec::new()) });
+    let ended = || Input::TurnEnded(turn_report(TurnOutcome::Ended));
     let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 1, open: 1 };
     let inputs = [
         start(),

@@ -88,23 +88,11 @@ fn by(stories: &[StoryId]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{CheckOrigin, CheckOutcome, CommandSpec};
+    use crate::check::CheckOutcome;
+    use crate::check::tests::ran;
 
     fn run(outcome: CheckOutcome) -> CheckRun {
-        CheckRun {
-            name: "sh own.sh".to_owned(),
-            origin: CheckOrigin::Story,
-            command: CommandSpec::Shell("sh own.sh".to_owned()),
-            outcome,
-            duration_ms: 1,
-            output_digest: String::new(),
-            output: None,
-            tail: String::new(),
-            cached: false,
-            flaky: false,
-            advisory: false,
-            tests: None,
-        }
+        ran("sh own.sh", outcome)
     }
 
     #[test]

@@ -1,23 +1,11 @@
 use super::*;
-use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
+use crate::check::tests::ran;
+use crate::check::{CheckOutcome, CheckRun};
 use crate::done::Outcome;
 use crate::plan::Document;
 
 fn run(name: &str, tail: &str) -> CheckRun {
-    CheckRun {
-        name: name.to_owned(),
-        origin: CheckOrigin::Story,
-        command: CommandSpec::Shell("make test".to_owned()),
-        outcome: CheckOutcome::Failed { code: 2 },
-        duration_ms: 1,
-        output_digest: String::new(),
-        output: None,
-        tail: tail.to_owned(),
-        cached: false,
-        flaky: false,
-        advisory: false,
-        tests: None,
-    }
+    CheckRun { name: name.to_owned(), tail: tail.to_owned(), ..ran("make test", CheckOutcome::Failed { code: 2 }) }
 }
 
 fn story() -> StoryToDo {

@@ -12,39 +12,12 @@ fn after_alarms(severities: &[Severity], settings: TamperSettings) -> Decision {
         record(&mut state, &mut journal, events, Duration::ZERO);
     }
     let choice = World::new(vec![1], 1).choose(&state);
-    let green = CheckRun {
-        name: "test".to_owned(),
-        origin: CheckOrigin::Story,
-        command: CommandSpec::Shell("true".to_owned()),
-        outcome: CheckOutcome::Passed,
-        duration_ms: 1,
-        output_digest: String::new(),
-        output: None,
-        tail: String::new(),
-        cached: false,
-        flaky: false,
-        advisory: false,
-        tests: None,
-    };
-    let turn = TurnReport {
-        at: Timestamp::UNIX_EPOCH,
-        outcome: TurnOutcome::Ended,
-        duration_ms: 1,
-        usage: Usage::default(),
-        prompt: None,
-        output: None,
-        session: None,
-        allowance: None,
-        claim: None,
-        leftovers: 0,
-        tests: TurnTests::default(),
-    };
     for input in [
         Input::Selected(choice),
         Input::ScriptRan(None),
         Input::Checkpointed(checkpoint()),
         Input::RedChecked { red: Red::Red, runs: Vec::new() },
-        Input::TurnEnded(turn),
+        Input::TurnEnded(turn_report(TurnOutcome::Ended)),
     ] {
         let events = decide(&state, &rules, Duration::ZERO, &input).events;
         record(&mut state, &mut journal, events, Duration::ZERO);
@@ -58,20 +31,8 @@ fn after_alarms(severities: &[Severity], settings: TamperSettings) -> Decision {
         expected: false,
     };
     let verification = Verification {
-        outcome: VerifyOutcome::Passed,
-        tree: Some(Oid::from("t")),
-        changed: 1,
-        runs: vec![green],
-        reason: None,
-        restored: Vec::new(),
-        debris: Vec::new(),
-        left_out: Vec::new(),
-        refs_moved: Vec::new(),
         alarms: severities.iter().map(alarm).collect(),
-        agent_test: None,
-        as_before: None,
-        judge: None,
-        criteria: Vec::new(),
+        ..verified(VerifyOutcome::Passed, vec![ran("true", CheckOutcome::Passed)])
     };
     decide(&state, &rules, Duration::ZERO, &Input::Verified(verification))
 }

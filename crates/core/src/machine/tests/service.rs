@@ -87,20 +87,7 @@ impl Bench {
         });
         assert_eq!(self.effect, Some(Effect::Turn));
         let usage = Usage { cost_usd: Some(cost), tokens: None };
-        let (prompt, output, session, tests) = (None, None, None, TurnTests::default());
-        self.give(Input::TurnEnded(TurnReport {
-            at: AT,
-            outcome,
-            duration_ms: 1,
-            usage,
-            prompt,
-            output,
-            leftovers: 0,
-            tests,
-            session,
-            allowance,
-            claim: None,
-        }));
+        self.give(Input::TurnEnded(TurnReport { at: AT, usage, allowance, ..turn_report(outcome) }));
     }
 
     fn verify(&mut self, outcome: CheckOutcome) {
@@ -111,35 +98,11 @@ impl Bench {
     fn verify_with(&mut self, outcome: CheckOutcome, judge: Option<JudgeRecord>) {
         assert_eq!(self.effect, Some(Effect::Verify));
         let passed = outcome == CheckOutcome::Passed;
-        let run = CheckRun {
-            name: "check".to_owned(),
-            origin: CheckOrigin::Story,
-            command: CommandSpec::Shell("true".to_owned()),
-            outcome,
-            duration_ms: 1,
-            output_digest: String::new(),
-            output: None,
-            tail: String::new(),
-            cached: false,
-            flaky: false,
-            advisory: false,
-            tests: None,
-        };
+        let said = if passed { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
         self.give(Input::Verified(Verification {
-            outcome: if passed { VerifyOutcome::Passed } else { VerifyOutcome::Failed },
             tree: Some(Oid(format!("tree {}", self.journal.len()))),
-            changed: 1,
-            runs: vec![run],
-            reason: None,
-            restored: Vec::new(),
-            debris: Vec::new(),
-            left_out: Vec::new(),
-            refs_moved: Vec::new(),
-            alarms: Vec::new(),
-            agent_test: None,
-            as_before: None,
             judge: judge.map(Box::new),
-            criteria: Vec::new(),
+            ..verified(said, vec![ran("true", outcome)])
         }));
     }
 

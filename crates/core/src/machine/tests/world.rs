@@ -34,16 +34,8 @@ impl World {
             .map(|n| CheckRun {
                 name: format!("check {n}"),
                 origin: if n == 0 { CheckOrigin::Story } else { CheckOrigin::Gate(Stage::Correctness) },
-                command: CommandSpec::Shell("true".to_owned()),
-                outcome: outcomes[usize::from(self.pick(5))].clone(),
-                duration_ms: 1,
-                output_digest: String::new(),
-                output: None,
-                tail: String::new(),
-                cached: false,
-                flaky: false,
                 advisory: n > 0 && self.pick(4) == 0,
-                tests: None,
+                ..ran("true", outcomes[usize::from(self.pick(5))].clone())
             })
             .collect()
     }
@@ -163,19 +155,7 @@ impl World {
         let failing: Vec<String> = (0..self.pick(3)).map(|n| format!("{n} failed")).collect();
         let ended_turn = (self.pick(10) == 0).then(|| "the tests failed".to_owned());
         let tests = TurnTests { failing, ended_turn };
-        TurnReport {
-            at: Timestamp::UNIX_EPOCH,
-            outcome,
-            duration_ms: 1,
-            usage: Usage::default(),
-            prompt: None,
-            output: None,
-            leftovers: 0,
-            tests,
-            session: None,
-            allowance: None,
-            claim: None,
-        }
+        TurnReport { tests, ..turn_report(outcome) }
     }
 
     pub(super) fn alarms(&mut self) -> Vec<Alarm> {
@@ -202,21 +182,50 @@ impl World {
         let tree = (self.pick(9) > 0).then(|| Oid(format!("tree{}", self.pick(3))));
         let changed = u32::from(self.pick(4));
         Verification {
-            outcome,
             tree,
             changed,
             agent_test: self.agent_test(),
             as_before: self.as_before(),
-            judge: None,
-            criteria: Vec::new(),
-            runs: self.runs(),
-            reason: None,
-            restored: Vec::new(),
-            debris: Vec::new(),
-            left_out: Vec::new(),
-            refs_moved: Vec::new(),
             alarms: self.alarms(),
+            ..verified(outcome, self.runs())
         }
+    }
+}
+
+/// A turn of which there is nothing else to tell.
+pub(super) fn turn_report(outcome: TurnOutcome) -> TurnReport {
+    TurnReport {
+        at: Timestamp::UNIX_EPOCH,
+        outcome,
+        duration_ms: 1,
+        usage: Usage::default(),
+        prompt: None,
+        output: None,
+        leftovers: 0,
+        tests: TurnTests::default(),
+        session: None,
+        allowance: None,
+        claim: None,
+    }
+}
+
+/// One changed file, and nothing found but what the checks say.
+pub(super) fn verified(outcome: VerifyOutcome, runs: Vec<CheckRun>) -> Verification {
+    Verification {
+        outcome,
+        tree: Some(Oid::from("t")),
+        changed: 1,
+        runs,
+        reason: None,
+        restored: Vec::new(),
+        debris: Vec::new(),
+        left_out: Vec::new(),
+        refs_moved: Vec::new(),
+        alarms: Vec::new(),
+        agent_test: None,
+        as_before: None,
+        judge: None,
+        criteria: Vec::new(),
     }
 }
 
