@@ -35,7 +35,7 @@ fn run_again(found: &mut Audit, git: &Git, project: &Project, yes: bool, context
     let settings = context.settings(project, &Flags::default())?;
     let plan = context.plan_request(project, &settings, None);
     let allowed = Allowed::of(project, git, &plan, settings.resolved.config, yes);
-    rerun(found, git, project, &allowed, &signals, &mut |story, check| {
+    rerun(found, project, &allowed, &signals, &mut |story, check| {
         let line = format!("running again for {} ({}): {}", story.name(), story.commit.short(), check.command.display());
         say(&format!("{}\n", printable(&line)));
     })?;

@@ -63,7 +63,7 @@ impl From<AuditError> for CliError {
 impl From<RerunError> for CliError {
     fn from(error: RerunError) -> Self {
         match error {
-            RerunError::Clean(CleanError::Git(error)) => error.into(),
+            RerunError::Git(error) | RerunError::Clean(CleanError::Git(error)) => error.into(),
             RerunError::Clean(ref source) => {
                 let told = Self::error(error.to_string());
                 if let Some(hint) = source.hint() { told.hint(hint) } else { told }

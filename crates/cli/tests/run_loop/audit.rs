@@ -1,5 +1,7 @@
 //! Story commits against their evidence: honest histories hold, and each kind of damage is told in its own words.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 use verdone_testkit::{Output, Signal};
 
@@ -375,16 +377,20 @@ fn an_interrupted_rerun_says_what_was_not_run_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_rerun_that_is_killed_leaves_nothing_that_git_lists() {
-    let world = World::new(&ONE.replace("test -f a", "test -f a && { while test -e ~/slow; do sleep 0.1; done; }"), HONEST);
+fn a_rerun_that_is_killed_leaves_no_check_and_nothing_that_git_lists() {
+    let waits = "test -f a && { while test -e ~/slow; do : > ~/started; sleep 0.1; done; }";
+    let world = World::new(&ONE.replace("test -f a", waits), HONEST);
     world.run(0);
     let slow = world.sandbox.home().join("slow");
     std::fs::write(&slow, "").unwrap();
     let running = world.sandbox.spawn(VERDONE, ["audit", "--rerun"]);
-    running.wait_for("running again for US-001", PATIENCE);
+    let until = Instant::now() + PATIENCE;
+    while !world.sandbox.home().join("started").exists() {
+        assert!(Instant::now() < until, "the check never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     running.signal(Signal::KILL);
     running.wait(PATIENCE);
-    std::fs::remove_file(&slow).unwrap();
     assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
     assert!(!world.sandbox.path(".git/worktrees").exists());
     world.assert_clean();

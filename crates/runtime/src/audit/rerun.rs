@@ -17,12 +17,12 @@ use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
 
 use crate::approval::Approvals;
-use crate::check_runner::{CheckContext, Ways, redacted, run_check};
+use crate::check_runner::{CheckContext, Guarded, Ways, redacted, run_check};
 use crate::clean_tree::{CleanError, CleanTree};
-use crate::git::Git;
+use crate::git::{Git, GitError};
 use crate::plan_file::{self, PlanFile, PlanRequest};
 use crate::preflight;
-use crate::process::{self, EnvPlan, RUN_VARIABLE};
+use crate::process::{self, RUN_VARIABLE};
 use crate::project::Project;
 use crate::run::freeze;
 use crate::signal::Signals;
@@ -32,6 +32,8 @@ use own_commands::own_commands;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
+    #[error(transparent)]
+    Git(#[from] GitError),
     #[error(transparent)]
     Clean(#[from] CleanError),
     #[error("there is no folder for what checks say: {0}")]
@@ -86,20 +88,21 @@ impl Allowed {
 /// what was not run is told.
 pub fn rerun(
     audit: &mut Audit,
-    git: &Git,
     project: &Project,
     allowed: &Allowed,
     signals: &Signals,
     on: &mut dyn FnMut(&Audited, &Check),
 ) -> Result<(), RerunError> {
     process::adopt_orphans();
+    let guarded = Guarded::begin(allowed.config.limits.grace.duration());
+    let git = guarded.git(Git::open(&project.root)?);
     let mut seen = HashMap::new();
     for story in audit.stories.clone() {
         if signals.requested().is_some() {
             audit.rerun(&story.commit, story.checks.iter().map(not_reached).collect());
             continue;
         }
-        let runs = Runs { git, project, allowed, signals, seen: &mut seen }.of(&story, on)?;
+        let runs = Runs { git: &git, project, allowed, guarded: &guarded, signals, seen: &mut seen }.of(&story, on)?;
         audit.rerun(&story.commit, runs);
     }
     Ok(())
@@ -126,6 +129,7 @@ struct Runs<'a> {
     git: &'a Git,
     project: &'a Project,
     allowed: &'a Allowed,
+    guarded: &'a Guarded,
     signals: &'a Signals,
     /// The same command on the same tree is run once.
     seen: &'a mut HashMap<(Oid, CommandSpec), Rerun>,
@@ -206,7 +210,7 @@ impl Runs<'_> {
             cwd: place.tree.root(),
             run_dir: place.outputs.path(),
             number: 1,
-            env: EnvPlan::default().with(RUN_VARIABLE, "audit"),
+            env: self.guarded.env().with(RUN_VARIABLE, "audit"),
             cap: limits.output_bytes,
             grace: limits.grace.duration(),
             redactor: &self.allowed.redactor,
