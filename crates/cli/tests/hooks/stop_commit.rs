@@ -148,6 +148,12 @@ fn a_worker_that_was_killed_after_the_commit_is_made_up_for_and_commits_nothing_
     stop(&world).blocked("NEXT STORY (US-002)");
     assert_eq!((commits(&world), git(&world, &["notes", "--ref=verdone", "show", "HEAD"])), (2, note));
     verdone(&world, &["audit"]);
+    // The same words without Verdone's seal are nobody's evidence.
+    git(&world, &["-c", "user.name=dev", "-c", "user.email=d@e", "notes", "--ref=verdone", "remove", "HEAD"]);
+    world.write(".verdone/sessions/s1/evidence.json", evidence.split_once('\n').unwrap().1);
+    world.write("other", "");
+    stop(&world).blocked("test -f two");
+    assert_eq!(git(&world, &["notes", "--ref=verdone", "list"]), "");
 }
 
 #[test]
