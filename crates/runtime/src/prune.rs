@@ -12,7 +12,7 @@ use verdone_core::machine::Phase;
 use crate::clean_tree;
 use crate::git::{Git, GitError};
 use crate::sessions::{own_sessions, sessions};
-use crate::stop::Loops;
+use crate::stop::{LeftLoops, Loops, StopError};
 use crate::store::{JournalError, LockError, RunLock, Store};
 
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,8 @@ pub enum PruneError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    Loops(#[from] StopError),
     #[error("{path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -36,6 +38,8 @@ pub struct Pruned {
     /// How many sessions of the user's own.
     pub sessions: usize,
     pub bytes: u64,
+    /// Copies of loops that nobody waits for any more.
+    pub loops: usize,
     /// Clean trees of processes that were killed, and their size.
     pub clean_trees: usize,
     pub clean_bytes: u64,
@@ -76,6 +80,11 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         }
         pruned.bytes += bytes;
         pruned.runs.push(id.clone());
+    }
+    let left = LeftLoops::of(root);
+    pruned.loops = left.count();
+    if !dry_run {
+        left.remove()?;
     }
     let folder = own_sessions(root);
     let now = SystemTime::now();

@@ -6,6 +6,7 @@ mod arm;
 mod commit;
 mod custody;
 mod files;
+mod left;
 mod look;
 mod loop_file;
 mod marks;
@@ -39,9 +40,10 @@ use files::Task;
 use loop_file::Found;
 
 pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
-pub(crate) use custody::armed_root;
+pub use custody::armed_root;
 pub(crate) use files::SessionFiles;
 pub use files::{Loops, SessionLoop};
+pub use left::{FORGOTTEN_DAYS, LeftLoops};
 pub use verify::{ARGUMENT, main};
 
 /// While this file is there, nothing is held.

@@ -113,7 +113,7 @@ fn refused(error: &ArmError) -> CliError {
 }
 
 fn status(args: &LoopStatusArgs, context: &Context) -> Outcome {
-    let project = context.project()?;
+    let project = context.project_of_loops()?;
     let loops = Loops::of(&project.root);
     let (all, next, left) = (loops.all().map_err(broken)?, loops.next().map_err(broken)?, loops.incomplete());
     if args.json {
@@ -215,7 +215,7 @@ fn is_paused(project: &Project) -> bool {
 
 fn stop(args: &LoopStopArgs, context: &Context) -> Outcome {
     not_empty("--session", args.session.as_deref(), "see `verdone loop status` for the sessions that are held")?;
-    let project = context.project()?;
+    let project = context.project_of_loops()?;
     let loops = Loops::of(&project.root);
     let whose = match args.session.clone().or_else(|| own_session(context, &project)) {
         Some(session) => Whose::Session(session),

@@ -1,6 +1,7 @@
 //! Commits of the Stop gate's loops (`[stop] commit = true`): what goes into them, what does not, and when there is none.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use serde_json::Value;
@@ -37,6 +38,9 @@ fn a_commit_takes_no_earlier_change_of_the_users_along_and_an_audit_holds() {
     let world = committing(PLAN);
     world.write("README.md", "The user's own.\n");
     fs::remove_file(world.work.join("src/a.rs")).unwrap();
+    // What the commit starts is ended with its worker, by a mark that it has.
+    let hook = world.write(".git/hooks/pre-commit", "#!/bin/sh\ntest -n \"$VERDONE_VERIFY\"\n");
+    fs::set_permissions(hook, fs::Permissions::from_mode(0o755)).unwrap();
     arm(&world, &["--plan", "PLAN.md"]);
     stop(&world).blocked("test -f one");
     world.write("one", "1\n");

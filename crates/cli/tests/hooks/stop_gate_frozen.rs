@@ -130,6 +130,36 @@ fn a_loop_whose_files_are_deleted_or_edited_goes_on_and_only_the_user_ends_it() 
 }
 
 #[test]
+fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
+    let mut world = world(GATE, &[("sub/.verdone/config.toml", GATE)]);
+    let sub = world.work.join("sub/deep");
+    fs::create_dir(&sub).unwrap();
+    world.set("CLAUDE_PROJECT_DIR", sub.to_str().unwrap());
+    let at = |dir: &std::path::Path, arguments: &[&str]| {
+        let output = world.command(&[&["-C", dir.to_str().unwrap()], arguments].concat()).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let start = |dir: &std::path::Path| at(dir, &["loop", "start", "--session", "s1", "Fix it"]);
+    assert!(start(&sub).contains("A loop holds the session s1"));
+    fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
+    // The folder above is another project.
+    stop(&world).blocked("the file of this session's loop was gone");
+    fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
+    assert!(at(&sub, &["doctor"]).contains("although its .verdone/ is gone"));
+    assert_eq!(at(&sub, &["loop", "stop"]), "The loop is stopped.\n");
+    assert!(stop(&world) == Said::Nothing && !world.work.join("sub/.verdone").exists());
+    // One that nobody stopped is silent for long.
+    start(&world.work);
+    let copies = fs::read_dir(world.root.join(".local/state/verdone/loops")).unwrap();
+    let copy = copies.map(|folder| folder.unwrap().path().join("s1.json")).find(|copy| copy.is_file()).unwrap();
+    let days = std::time::Duration::from_hours(24 * 15);
+    fs::File::open(&copy).unwrap().set_modified(std::time::SystemTime::now() - days).unwrap();
+    let told = "1 loop of sessions that were silent for 14 days, or of projects that are gone";
+    assert!(at(&world.work, &["doctor"]).contains(told));
+    assert!(at(&world.work, &["prune", "--keep", "5"]).contains(&format!("Deleted {told}.")) && !copy.exists());
+}
+
+#[test]
 fn a_loop_whose_copy_cannot_be_written_is_not_started() {
     let world = world(GATE, &[]);
     let loops = world.root.join(".local/state/verdone/loops");

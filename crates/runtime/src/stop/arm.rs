@@ -177,6 +177,11 @@ pub fn end(root: &Path, whose: &Whose) -> Result<bool, StopError> {
                 return Ok(true);
             };
             let Some(mut state) = state.filter(LoopState::is_active) else { return Ok(false) };
+            if !root.join(HOME).is_dir() {
+                // The user deleted it, and wants none of it back.
+                files.forget_loop()?;
+                return Ok(true);
+            }
             state.status = LoopStatusName::Stopped;
             state.incomplete = None;
             files.put(&state)?;

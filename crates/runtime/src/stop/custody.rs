@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use verdone_core::id::digest;
 
 use crate::atomic::{replace_for_readers, write_atomically};
-use crate::project::find_git_top;
+use crate::project::{HOME, Project, find_git_top};
 use crate::regular::read_regular;
 use crate::seal::{Seal, state_home};
 
@@ -18,6 +18,8 @@ use super::files::{LARGEST, file_error, remove};
 
 /// The loop that waits for a session. No session has such a name.
 pub(super) const NEXT: &str = ".next";
+/// Says which project the folder is about: its name is a digest.
+pub(super) const PROJECT: &str = "project";
 const PURPOSE: &str = "loop";
 
 /// The copies of one project.
@@ -77,10 +79,16 @@ impl Custody {
         let path = self.path(name);
         let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
         if !is_file {
-            fs::create_dir_all(self.dir()).map_err(|source| file_error(self.dir(), source))?;
+            self.make()?;
         }
         let written = if durable && is_file { write_atomically(&path, &text) } else { replace_for_readers(&path, &text) };
         written.map_err(|source| file_error(&path, source))
+    }
+
+    fn make(&self) -> Result<(), StopError> {
+        fs::create_dir_all(self.dir()).map_err(|source| file_error(self.dir(), source))?;
+        let (path, root) = (self.dir().join(PROJECT), self.root.as_os_str().as_encoded_bytes());
+        replace_for_readers(&path, root).map_err(|source| file_error(&path, source))
     }
 
     pub(super) fn remove(&self, name: &str) -> Result<(), StopError> {
@@ -105,7 +113,7 @@ impl Custody {
         }
     }
 
-    fn dir(&self) -> &Path {
+    pub(super) fn dir(&self) -> &Path {
         let project = || digest(self.root.as_os_str().as_encoded_bytes());
         self.folder.get_or_init(|| self.home.join("verdone/loops").join(&project()[..32]))
     }
@@ -123,9 +131,11 @@ impl Custody {
     }
 }
 
-/// The project that a loop holds a session of although its `.verdone/` is gone: that of a folder, or of one above it.
-pub(crate) fn armed_root(start: &Path, top: &Path) -> Option<PathBuf> {
-    let levels = start.ancestors().take_while(|dir| dir.starts_with(top));
+/// The project that a loop holds a session of although its `.verdone/` is gone: that of a folder, or of one above it, below the next one
+/// that is there.
+pub fn armed_root(project: &Project) -> Option<PathBuf> {
+    let there = Some(project.root.as_path()).filter(|root| root.join(HOME).is_dir());
+    let levels = project.start.ancestors().take_while(|dir| dir.starts_with(&project.git_top) && Some(*dir) != there);
     let is_armed = |custody: Custody| custody.has(NEXT) || !custody.names().is_empty();
     levels.filter(|dir| Custody::of(dir).is_some_and(is_armed)).map(Path::to_path_buf).next()
 }
