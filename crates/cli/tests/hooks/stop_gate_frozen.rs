@@ -204,7 +204,7 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     let more = format!("{before}\n### US-003: Three\n- [x] c\n- Verification: `grep -q three three`\n");
     world.write("PLAN.md", &more.replace("grep -q three three", "true"));
     let reason = stop(&world).blocked("story US-003 was marked as done");
-    assert!(reason.contains("story US-003 was not open when the loop began, so its own commands are not run"), "{reason}");
+    assert!(reason.contains("story US-003 was not open when the loop began, so its own commands are not run before the user accepts them with `verdone plan approve PLAN.md`"), "{reason}");
     for (name, part) in [("one", "NEXT STORY (US-002)"), ("two", "NEXT STORY (US-003)")] {
         world.write(name, name);
         stop(&world).blocked(part);

@@ -1,7 +1,8 @@
 //! Stories and marks that somebody else put into the plan since the loop began: a story is taken in, its commands only when the user
 //! has accepted the plan with it; a mark is a claim and is taken back.
 
-use verdone_core::check::CommandSpec;
+use std::path::Path;
+
 use verdone_core::done::Approval;
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Status, Story};
@@ -33,7 +34,7 @@ impl Looker<'_> {
             if accepted {
                 self.state.open.insert(id, frozen);
             } else if !self.state.open.contains_key(&id) {
-                self.notes.extend(not_run(&id, &frozen.checks));
+                self.notes.extend((!frozen.checks.is_empty()).then(|| self.not_run(&id)));
                 let Frozen { title, marks, .. } = frozen;
                 self.state.open.insert(id, Frozen { title, marks, unaccepted: true, ..Frozen::default() });
             }
@@ -47,6 +48,19 @@ impl Looker<'_> {
         Approvals::read(self.gate.root).is_ok_and(|approvals| state(approvals) == Approval::Approved)
     }
 
+    fn approve(&self) -> String {
+        let plan = self.state.plan.as_ref().map(|plan| shown(Path::new(plan), self.gate.root)).unwrap_or_default();
+        format!("verdone plan approve {}", sanitise_line(&plan))
+    }
+
+    fn not_run(&self, story: &StoryId) -> String {
+        format!(
+            "story {story} was not open when the loop began, so its own commands are not run before the user accepts them with `{}`. \
+             Until then it is unproven at best.",
+            self.approve()
+        )
+    }
+
     /// A story that no check and no gate verifies. One that an agent may have added lets nobody go.
     pub(super) fn unverifiable(&self, view: &Plan, story: &Story) -> Work {
         let name = sanitise_line(story.id.as_str());
@@ -55,7 +69,8 @@ impl Looker<'_> {
         }
         let why = format!(
             "Nothing verifies story {name}: it was not open when the loop began, there is no gate, and its own commands are not run \
-             before the user accepts them. Ask the user to read the plan and to run `verdone plan approve`."
+             before the user accepts them. Ask the user to read the plan and to run `{}`.",
+            self.approve()
         );
         let mut open = self.open();
         open.missing.push((BlockCause::Unaccepted, why));
@@ -84,14 +99,4 @@ impl Looker<'_> {
         let before = self.state.open.get(story).map(|frozen| frozen.marks.clone()).unwrap_or_default();
         Ok(plan.take_back(story, &before)?)
     }
-}
-
-fn not_run(story: &StoryId, checks: &[CommandSpec]) -> Option<String> {
-    let told = || {
-        format!(
-            "story {story} was not open when the loop began, so its own commands are not run before the user accepts them with \
-             `verdone plan approve`. Until then it is unproven at best."
-        )
-    };
-    (!checks.is_empty()).then(told)
 }
