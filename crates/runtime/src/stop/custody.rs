@@ -1,5 +1,6 @@
-//! A second copy of every loop that holds, sealed, in the user's state folder: outside of the work tree, so that an agent that deletes
-//! or edits the loop's file in the project does not free its session. A copy is there as long as the loop holds, and no longer.
+//! The copy of every loop that holds, sealed, in the user's state folder: outside of the work tree, so that an agent that deletes, edits
+//! or writes a loop's file in the project neither frees its session nor makes an easier loop of it. The copy alone says that a loop goes
+//! on, and it is there as long as the loop holds.
 
 use std::fs;
 use std::io;

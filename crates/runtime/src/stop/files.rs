@@ -1,5 +1,6 @@
-//! The gate's files below `.verdone/sessions/` but the loops themselves. Beside the sessions' folders: `asked.json` (who ran `verdone
-//! loop start`) and `incomplete.json` (what the last session left open). In a session's folder: `tasks.jsonl`, `gate-faults` and `agents/`.
+//! The sessions of a project, as the gate sees them: their loops, and small files of its own. Beside the sessions' folders those are
+//! `asked.json` (who ran `verdone loop start`) and `incomplete.json` (what the last session left open); in a session's folder
+//! `tasks.jsonl`, `gate-faults` and `agents/`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! `loop.json` of a session, and how it and its copy outside of the project stand for each other.
+//! `loop.json` of a session: what the copy outside of the project says while the loop holds, and all that is left of it afterwards.
 
 use std::fs;
 use std::io;
