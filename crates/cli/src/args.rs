@@ -328,7 +328,8 @@ pub(crate) struct CheckpointsArgs {}
 ///
 /// The newest runs, and one that did not end, stay as they are. Journals always stay, and with them the evidence of every story.
 /// So do the newest of your own sessions, and each that wrote something in the last day. Clean trees that killed processes left are
-/// removed too; those in use, and those that are kept for their setup, are not.
+/// removed too; those in use, and those that are kept for their setup, are not. So are loops of this project whose session was silent
+/// for two weeks, and loops of projects that are gone: such a session is not held any more.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

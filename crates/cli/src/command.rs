@@ -72,6 +72,13 @@ impl Context {
         Ok(Project::find(&self.start, &find_git_top(&self.start)?)?)
     }
 
+    /// The same for who asks about loops: they hold their sessions although somebody deleted `.verdone/`.
+    pub(crate) fn project_of_loops(&self) -> Result<Project, CliError> {
+        let project = self.project()?;
+        let root = gate::armed_root(&project).unwrap_or_else(|| project.root.clone());
+        Ok(Project { root, ..project })
+    }
+
     /// Where to look for the plan: `plan` as named on the command line, else as the settings say.
     pub(crate) fn plan_request(&self, project: &Project, settings: &Settings, plan: Option<&str>) -> PlanRequest {
         let path = |name: &str| self.environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -147,6 +147,8 @@ pub enum BlockCause {
     NothingChanged,
     NextStory,
     StoryGone,
+    /// The user has not accepted a story that came later, and nothing else verifies it.
+    Unaccepted,
     Tasks,
     OtherTool,
     /// A condition of `[done]` does not hold.
@@ -392,9 +394,15 @@ impl Yield {
 impl StopDecision {
     /// The same with what else is to be told. A block says it already.
     pub fn answer_with(&self, event: &str, notes: &[String]) -> Answer {
-        match self.answer(event) {
-            Answer::Tell { text } => Answer::Tell { text: words::with_notes(text, notes) },
-            other => other,
+        match (self.answer(event), self) {
+            (Answer::Tell { text }, _) => Answer::Tell { text: words::with_notes(text, notes) },
+            // Nothing is said in a session that nobody holds, but for what was found there.
+            (Answer::Silent, Self::Yield { why: why @ (Yield::Foreign | Yield::Ended(_)) })
+                if event == "Stop" && !notes.is_empty() =>
+            {
+                Answer::Tell { text: words::with_notes(format!("Verdone: {}", why.words()), notes) }
+            }
+            (other, _) => other,
         }
     }
 
@@ -418,6 +426,7 @@ impl BlockCause {
             Self::NothingChanged => "nothing_changed",
             Self::NextStory => "next_story",
             Self::StoryGone => "story_gone",
+            Self::Unaccepted => "unaccepted",
             Self::Tasks => "tasks",
             Self::OtherTool => "other_tool",
             Self::Condition => "condition",

@@ -12,7 +12,7 @@ use verdone_core::machine::Phase;
 use crate::clean_tree;
 use crate::git::{Git, GitError};
 use crate::sessions::{own_sessions, sessions};
-use crate::stop::SessionFiles;
+use crate::stop::{LeftLoops, Loops, StopError};
 use crate::store::{JournalError, LockError, RunLock, Store};
 
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,8 @@ pub enum PruneError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    Loops(#[from] StopError),
     #[error("{path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -36,6 +38,8 @@ pub struct Pruned {
     /// How many sessions of the user's own.
     pub sessions: usize,
     pub bytes: u64,
+    /// Copies of loops that nobody waits for any more.
+    pub loops: usize,
     /// Clean trees of processes that were killed, and their size.
     pub clean_trees: usize,
     pub clean_bytes: u64,
@@ -77,9 +81,17 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         pruned.bytes += bytes;
         pruned.runs.push(id.clone());
     }
+    let left = LeftLoops::of(root);
+    pruned.loops = left.count();
+    if !dry_run {
+        left.remove()?;
+    }
     let folder = own_sessions(root);
     let now = SystemTime::now();
-    prune_sessions(&folder, keep, now, dry_run, &mut pruned).map_err(|source| PruneError::Io { path: folder.clone(), source })?;
+    let loops = Loops::of(root);
+    let is_held = |name: &str| loops.named(name).is_held();
+    prune_sessions(&folder, (keep, now, dry_run), &is_held, &mut pruned)
+        .map_err(|source| PruneError::Io { path: folder.clone(), source })?;
     if let Some(found) = clean_tree::on_disk(git) {
         pruned.clean_bytes = found.left_bytes;
         pruned.clean_trees = if dry_run { found.left } else { clean_tree::remove_left(git) };
@@ -87,7 +99,12 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
     Ok(pruned)
 }
 
-fn prune_sessions(folder: &Path, keep: usize, now: SystemTime, dry_run: bool, pruned: &mut Pruned) -> io::Result<()> {
+fn prune_sessions(
+    folder: &Path,
+    (keep, now, dry_run): (usize, SystemTime, bool),
+    is_held: &dyn Fn(&str) -> bool,
+    pruned: &mut Pruned,
+) -> io::Result<()> {
     if !fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()) {
         return Ok(());
     }
@@ -99,7 +116,7 @@ fn prune_sessions(folder: &Path, keep: usize, now: SystemTime, dry_run: bool, pr
     let is_quiet = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > QUIET);
     for session in sessions(folder)?.into_iter().skip(keep).filter(|session| is_quiet(session.changed)) {
         // Its loop would be forgotten, and a session that is resumed would not be held any more.
-        if SessionFiles::at(session.dir.clone()).is_held() {
+        if is_held(&session.name) {
             continue;
         }
         let bytes = size(&session.dir)?;
@@ -200,12 +217,8 @@ mod tests {
         let folder = temp.path().join("sessions");
         session(&folder, "held", old);
         session(&folder, "free", old);
-        fs::write(folder.join("held/loop.json"), "what cannot be read may be one").unwrap();
-        for name in ["held", "held/loop.json"] {
-            File::open(folder.join(name)).unwrap().set_modified(old).unwrap();
-        }
         let mut pruned = Pruned::default();
-        prune_sessions(&folder, 0, SystemTime::now(), false, &mut pruned).unwrap();
+        prune_sessions(&folder, (0, SystemTime::now(), false), &|name| name == "held", &mut pruned).unwrap();
         assert!(pruned.sessions == 1 && folder.join("held").exists());
     }
 
@@ -224,7 +237,7 @@ mod tests {
         File::open(folder.join("faults.1.jsonl")).unwrap().set_modified(now - HOUR * 50).unwrap();
         let prune = |keep, dry_run| {
             let mut pruned = Pruned::default();
-            prune_sessions(&folder, keep, now, dry_run, &mut pruned).unwrap();
+            prune_sessions(&folder, (keep, now, dry_run), &|_| false, &mut pruned).unwrap();
             (pruned.sessions, pruned.bytes)
         };
         let before = left(&folder);
@@ -245,9 +258,9 @@ mod tests {
         session(&folder, "old", old);
         let linked = temp.path().join("linked");
         std::os::unix::fs::symlink(&folder, &linked).unwrap();
-        prune_sessions(&linked, 0, SystemTime::now(), false, &mut Pruned::default()).unwrap();
+        prune_sessions(&linked, (0, SystemTime::now(), false), &|_| false, &mut Pruned::default()).unwrap();
         assert_eq!(left(&folder), [GOING, "old"]);
-        prune_sessions(&folder, 0, SystemTime::now(), false, &mut Pruned::default()).unwrap();
+        prune_sessions(&folder, (0, SystemTime::now(), false), &|_| false, &mut Pruned::default()).unwrap();
         assert_eq!(left(&folder), Vec::<String>::new());
     }
 }

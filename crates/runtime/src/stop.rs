@@ -6,6 +6,7 @@ mod arm;
 mod commit;
 mod custody;
 mod files;
+mod left;
 mod look;
 mod loop_file;
 mod marks;
@@ -39,9 +40,10 @@ use files::Task;
 use loop_file::Found;
 
 pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
-pub(crate) use custody::armed_root;
-pub use files::Loops;
+pub use custody::armed_root;
 pub(crate) use files::SessionFiles;
+pub use files::{Loops, SessionLoop};
+pub use left::{FORGOTTEN_DAYS, LeftLoops};
 pub use verify::{ARGUMENT, main};
 
 /// While this file is there, nothing is held.
@@ -59,10 +61,8 @@ pub enum StopError {
     Git(#[from] GitError),
     #[error(transparent)]
     Plan(#[from] PlanFileError),
-    #[error(
-        "Verdone's copy of the loop is not one that Verdone wrote, and the loop's file in the project does not say that it goes on"
-    )]
-    Copy,
+    #[error("{path} cannot be read, or is not one that Verdone wrote: the user ends the loop with `{end}`", path = path.display())]
+    Copy { path: PathBuf, end: String },
     #[error("the settings cannot be read: {0}")]
     Settings(String),
     #[error("the verification ended without a verdict")]
@@ -94,7 +94,7 @@ pub(crate) fn judges_alone(root: &Path, input: &HookInput<'_>) -> bool {
             | HookEvent::TaskCompleted { .. }
             | HookEvent::TeammateIdle { .. }
     );
-    asks && Loops::of(root).session(&input.common.session).has_loop()
+    asks && Loops::of(root).session(&input.common.session).is_held()
 }
 
 /// What the gate of a session saw of these checks on the work tree as it is; nothing where it saw another tree or other checks. `ours`
@@ -177,7 +177,14 @@ impl<'a> Gate<'a> {
                 | HookEvent::TaskCompleted { .. }
                 | HookEvent::TeammateIdle { .. }
         );
-        let found = if judges && self.files.has_loop() { self.files.found()? } else { Found::default() };
+        let found = if !judges || !self.files.has_loop() {
+            Found::default()
+        } else if matches!(input.event, HookEvent::Stop { .. }) {
+            self.files.found()?
+        } else {
+            // What is odd about the file is told at the end of the turn, where everybody hears it.
+            Found { state: self.files.state()?, note: None }
+        };
         let (state, mut notes) = (found.state, Vec::from_iter(found.note));
         let frozen = state.as_ref().filter(|state| state.is_active()).and_then(|state| state.settings.clone());
         match (&frozen, self.unreadable) {

@@ -25,7 +25,8 @@ pub(crate) enum LoopCommand {
 ///
 /// Run by an agent, it holds that session. Run in a terminal, it waits for the next session that starts in this project and holds
 /// that one. With a plan, story after story is verified by its own checks and the gates; with a TASK alone, the gates decide. Without
-/// either, the project's plan is used. What stories and checks there are is settled here: later edits of the plan open nothing.
+/// either, the project's plan is used. What stories and checks there are is settled here: later edits of the plan open nothing, and stories
+/// that come later bring no commands of their own before `verdone plan approve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -44,7 +44,8 @@ pub(crate) struct PlanNewArgs {
 /// Accept the commands of a plan that an agent wrote.
 ///
 /// Shows every command that the plan would run. The consent holds for the plan as it is now: a plan that changes has to be
-/// approved again.
+/// approved again. Stories that came into any plan while a loop holds a session over it are accepted in the same way: before that, none of
+/// their commands is run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -17,6 +17,7 @@ use verdone_runtime::prune::{disk_use, sessions_disk_use};
 use verdone_runtime::recover::unfinished;
 use verdone_runtime::run::{Ready, RunRequest};
 use verdone_runtime::sessions::own_sessions;
+use verdone_runtime::stop::{FORGOTTEN_DAYS, LeftLoops, armed_root};
 use verdone_runtime::store::{RunLock, Store, owed};
 
 use super::land::{note, worktrees};
@@ -91,6 +92,7 @@ fn examine(context: &Context) -> Vec<Finding> {
     }
     findings.extend(runs(&project));
     findings.extend(sessions(&project));
+    findings.extend(loops(&project));
     findings.extend(clean_trees(&project));
     findings.extend(dead_run(&project));
     findings.extend(kept_changes(&project));
@@ -135,6 +137,24 @@ fn sessions(project: &Project) -> Vec<Finding> {
         let message = format!("in your own sessions: {}", fault_line(&found, &TimeZone::system()));
         Finding { hints: vec!["verdone show --sessions".to_owned()], ..Finding::warning("hooks", message) }
     }));
+    findings
+}
+
+/// Loops that hold sessions where nobody expects it.
+fn loops(project: &Project) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(root) = armed_root(project) {
+        let message = format!("a loop holds a session of {}, although its .verdone/ is gone", root.display());
+        findings.push(Finding { hints: vec!["verdone loop stop".to_owned()], ..Finding::warning("loops", message) });
+    }
+    let left = LeftLoops::of(&project.root).count();
+    if left > 0 {
+        let message = format!(
+            "{} of sessions that were silent for {FORGOTTEN_DAYS} days, or of projects that are gone",
+            plural(left, "loop", "loops")
+        );
+        findings.push(Finding { hints: vec!["verdone prune --keep 5".to_owned()], ..Finding::warning("loops", message) });
+    }
     findings
 }
 

@@ -7,7 +7,7 @@ use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::plan_file;
 use verdone_runtime::project::Project;
-use verdone_runtime::stop::{ArmError, ArmRequest, Armed, Loops, Whose, arm, end};
+use verdone_runtime::stop::{ArmError, ArmRequest, Armed, Loops, SessionLoop, StopError, Whose, arm, end};
 
 use super::{Context, Outcome};
 use crate::args::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
@@ -113,11 +113,15 @@ fn refused(error: &ArmError) -> CliError {
 }
 
 fn status(args: &LoopStatusArgs, context: &Context) -> Outcome {
-    let project = context.project()?;
+    let project = context.project_of_loops()?;
     let loops = Loops::of(&project.root);
     let (all, next, left) = (loops.all().map_err(broken)?, loops.next().map_err(broken)?, loops.incomplete());
     if args.json {
-        let listed: Vec<Value> = all.iter().map(|(session, state)| shown(Some(session), state)).collect();
+        let one = |SessionLoop { session, state }: &SessionLoop| match state {
+            Ok(state) => shown(Some(session), state),
+            Err(error) => json!({ "session": session, "status": "unreadable", "error": error.to_string() }),
+        };
+        let listed: Vec<Value> = all.iter().map(one).collect();
         let next = next.as_ref().map(|state| shown(None, state));
         let paused = is_paused(&project);
         print_json(&json!({ "loops": listed, "next": next, "incomplete": left, "paused": paused }))?;
@@ -127,8 +131,12 @@ fn status(args: &LoopStatusArgs, context: &Context) -> Outcome {
     if let Some(state) = &next {
         text.push_str(&format!("waits for the next session that starts here\n{}", lines(state)));
     }
-    for (session, state) in &all {
-        text.push_str(&format!("session {}: {}\n{}", printable_line(session), state.status.words(), lines(state)));
+    for SessionLoop { session, state } in &all {
+        let (status, lines) = match state {
+            Ok(state) => (state.status.words().to_owned(), lines(state)),
+            Err(error) => (printable_line(&error.to_string()), String::new()),
+        };
+        text.push_str(&format!("session {}: {status}\n{lines}", printable_line(session)));
     }
     if let Some(left) = &left {
         text.push_str(&format!("{}\n", printable_line(&incomplete_words(left))));
@@ -159,6 +167,8 @@ fn lines(state: &LoopState) -> String {
         let unproven = if unproven > 0 { format!(" ({unproven} unproven)") } else { String::new() };
         line("stories", &format!("{marked} of {} verified{unproven}", state.open.len()));
     }
+    let unaccepted: Vec<&str> = state.unaccepted().map(verdone_core::id::StoryId::as_str).collect();
+    line("unaccepted", &unaccepted.join(", "));
     let story = state.current.as_ref().filter(|_| state.is_active()).map(|current| current.story.to_string());
     line("at work", &story.unwrap_or_default());
     for marked in state.marked.iter().filter(|marked| marked.told.is_some()) {
@@ -205,7 +215,7 @@ fn is_paused(project: &Project) -> bool {
 
 fn stop(args: &LoopStopArgs, context: &Context) -> Outcome {
     not_empty("--session", args.session.as_deref(), "see `verdone loop status` for the sessions that are held")?;
-    let project = context.project()?;
+    let project = context.project_of_loops()?;
     let loops = Loops::of(&project.root);
     let whose = match args.session.clone().or_else(|| own_session(context, &project)) {
         Some(session) => Whose::Session(session),
@@ -231,9 +241,9 @@ fn not_empty(name: &str, value: Option<&str>, hint: &str) -> Result<(), CliError
 
 /// The only loop that is there.
 fn only(loops: &Loops) -> Result<Whose, CliError> {
-    let active: Vec<String> =
-        loops.all().map_err(broken)?.into_iter().filter(|(_, state)| state.is_active()).map(|(session, _)| session).collect();
-    let next = loops.next().map_err(broken)?.is_some();
+    let all = loops.all().map_err(broken)?.into_iter();
+    let active: Vec<String> = all.filter(SessionLoop::holds).map(|found| found.session).collect();
+    let next = loops.next().map_or(true, |next| next.is_some());
     match (&active[..], next) {
         ([], _) => Ok(Whose::Next),
         ([one], false) => Ok(Whose::Session(one.clone())),
@@ -246,6 +256,6 @@ fn only(loops: &Loops) -> Result<Whose, CliError> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape of map_err")]
-fn broken(error: verdone_runtime::stop::StopError) -> CliError {
+fn broken(error: StopError) -> CliError {
     CliError::error(error.to_string())
 }

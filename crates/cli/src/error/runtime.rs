@@ -338,7 +338,7 @@ impl From<PruneError> for CliError {
             PruneError::Lock(error) => error.into(),
             PruneError::Journal(error) => error.into(),
             PruneError::Git(error) => error.into(),
-            PruneError::Io { .. } => Self::error(error.to_string()),
+            PruneError::Io { .. } | PruneError::Loops(_) => Self::error(error.to_string()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Commits of the Stop gate's loops (`[stop] commit = true`): what goes into them, what does not, and when there is none.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use serde_json::Value;
@@ -37,6 +38,9 @@ fn a_commit_takes_no_earlier_change_of_the_users_along_and_an_audit_holds() {
     let world = committing(PLAN);
     world.write("README.md", "The user's own.\n");
     fs::remove_file(world.work.join("src/a.rs")).unwrap();
+    // What the commit starts is ended with its worker, by a mark that it has.
+    let hook = world.write(".git/hooks/pre-commit", "#!/bin/sh\ntest -n \"$VERDONE_VERIFY\"\n");
+    fs::set_permissions(hook, fs::Permissions::from_mode(0o755)).unwrap();
     arm(&world, &["--plan", "PLAN.md"]);
     stop(&world).blocked("test -f one");
     world.write("one", "1\n");
@@ -148,6 +152,12 @@ fn a_worker_that_was_killed_after_the_commit_is_made_up_for_and_commits_nothing_
     stop(&world).blocked("NEXT STORY (US-002)");
     assert_eq!((commits(&world), git(&world, &["notes", "--ref=verdone", "show", "HEAD"])), (2, note));
     verdone(&world, &["audit"]);
+    // The same words without Verdone's seal are nobody's evidence.
+    git(&world, &["-c", "user.name=dev", "-c", "user.email=d@e", "notes", "--ref=verdone", "remove", "HEAD"]);
+    world.write(".verdone/sessions/s1/evidence.json", evidence.split_once('\n').unwrap().1);
+    world.write("other", "");
+    stop(&world).blocked("test -f two");
+    assert_eq!(git(&world, &["notes", "--ref=verdone", "list"]), "");
 }
 
 #[test]

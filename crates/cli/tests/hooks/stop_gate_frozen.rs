@@ -107,24 +107,78 @@ fn a_loop_whose_files_are_deleted_or_edited_goes_on_and_only_the_user_ends_it() 
         let reason = stop(&world).blocked("The check `tests` failed");
         assert!(reason.contains("was changed; Verdone put it back"), "{reason}");
     }
-    // A copy that somebody else wrote counts for nothing; the loop's own file does then.
+    // A copy that somebody else wrote counts for nothing, and nothing in the project stands for it.
     let copies = world.root.join(".local/state/verdone/loops");
     let project = fs::read_dir(&copies).unwrap().next().unwrap().unwrap().path();
     fs::write(project.join("s1.json"), "{}").unwrap();
-    world.write("more.txt", "y");
-    let reason = stop(&world).blocked("The check `tests` failed");
-    assert!(reason.contains("is not one that Verdone wrote; it was made again"), "{reason}");
+    stop(&world).blocked("is not one that Verdone wrote: the user ends the loop with `verdone loop stop --session s1`");
+    assert_eq!(
+        (status(&world)["loops"][0]["status"].as_str(), fs::read(project.join("s1.json")).unwrap()),
+        (Some("unreadable"), b"{}".to_vec())
+    );
     verdone(&world, &["loop", "stop"]);
-    assert_eq!(fs::read_dir(&project).unwrap().count(), 0);
-    fs::remove_dir_all(&sessions).unwrap();
+    assert!(!project.join("s1.json").exists());
+    assert_eq!(stop(&world), Said::Nothing);
+    // Nor does a file of a loop that was never started, or was stopped.
+    for text in [&honest, "{"] {
+        world.write(loop_file, text);
+        assert_eq!(status(&world)["loops"], json!([]));
+        stop(&world)
+            .let_go("no loop was started for this session. Note: there was a file of a loop in this session's folder, but");
+        assert_eq!((stop(&world), world.read(".verdone/sessions/s1/loop-without-copy.json").as_str()), (Said::Nothing, text));
+    }
+}
+
+#[test]
+fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
+    let mut world = world(GATE, &[("sub/.verdone/config.toml", GATE)]);
+    let sub = world.work.join("sub/deep");
+    fs::create_dir(&sub).unwrap();
+    world.set("CLAUDE_PROJECT_DIR", sub.to_str().unwrap());
+    let at = |dir: &std::path::Path, arguments: &[&str]| {
+        let output = world.command(&[&["-C", dir.to_str().unwrap()], arguments].concat()).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let start = |dir: &std::path::Path| at(dir, &["loop", "start", "--session", "s1", "Fix it"]);
+    assert!(start(&sub).contains("A loop holds the session s1"));
+    fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
+    // The folder above is another project.
+    stop(&world).blocked("the file of this session's loop was gone");
+    fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
+    assert!(at(&sub, &["doctor"]).contains("although its .verdone/ is gone"));
+    assert_eq!(at(&sub, &["loop", "stop"]), "The loop is stopped.\n");
+    assert!(stop(&world) == Said::Nothing && !world.work.join("sub/.verdone").exists());
+    // One that nobody stopped is silent for long.
+    start(&world.work);
+    let copies = fs::read_dir(world.root.join(".local/state/verdone/loops")).unwrap();
+    let copy = copies.map(|folder| folder.unwrap().path().join("s1.json")).find(|copy| copy.is_file()).unwrap();
+    let days = std::time::Duration::from_hours(24 * 15);
+    fs::File::open(&copy).unwrap().set_modified(std::time::SystemTime::now() - days).unwrap();
+    let told = "1 loop of sessions that were silent for 14 days, or of projects that are gone";
+    assert!(at(&world.work, &["doctor"]).contains(told));
+    assert!(at(&world.work, &["prune", "--keep", "5"]).contains(&format!("Deleted {told}.")) && !copy.exists());
+}
+
+#[test]
+fn a_loop_whose_copy_cannot_be_written_is_not_started() {
+    let world = world(GATE, &[]);
+    let loops = world.root.join(".local/state/verdone/loops");
+    fs::create_dir_all(loops.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("nowhere", &loops).unwrap();
+    for more in [&["--session", "s1"][..], &[]] {
+        let at = world.work.display().to_string();
+        let output = world.command(&[&["-C", &at, "loop", "start", "Fix it"], more].concat()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && said.contains(&loops.display().to_string()), "{said}");
+    }
     assert_eq!(stop(&world), Said::Nothing);
 }
 
 #[test]
-fn a_loop_that_waits_for_a_session_survives_the_loss_of_its_file_and_is_taken_once() {
+fn a_loop_that_waits_for_a_session_needs_no_file_in_the_project_and_is_taken_once() {
     let world = world(GATE, &[]);
     verdone(&world, &["loop", "start", "Fix it"]);
-    fs::remove_dir_all(world.work.join(".verdone/sessions")).unwrap();
+    fs::remove_dir_all(world.work.join(".verdone")).unwrap();
     let start = |session: &str| {
         let input = json!({ "session_id": session, "cwd": world.work, "hook_event_name": "SessionStart", "source": "startup" });
         world.ask(Mode::Session, &input).is_some()
@@ -132,6 +186,7 @@ fn a_loop_that_waits_for_a_session_survives_the_loss_of_its_file_and_is_taken_on
     assert_eq!([start("s1"), start("s2")], [true, false]);
     stop(&world).blocked("nothing has changed");
     assert_eq!(stop_with(&world, "s2", &json!({})), Said::Nothing);
+    world.write(".verdone/config.toml", GATE);
     verdone(&world, &["loop", "start", "More", "--session", "s3"]);
     assert_eq!(status(&world)["loops"].as_array().unwrap().len(), 2);
 }
@@ -145,18 +200,42 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     let reason = stop(&world).blocked("THE STORY (US-001)");
     assert!(reason.contains("story US-002 was marked as done without a verification; Verdone took the mark back"), "{reason}");
     assert_eq!(world.read("PLAN.md"), before);
-    // A story that came later is judged by its checks as they were when it was first seen.
+    // A story that came later brings no command of its own before the user has accepted the plan with it.
     let more = format!("{before}\n### US-003: Three\n- [x] c\n- Verification: `grep -q three three`\n");
-    world.write("PLAN.md", &more);
-    stop(&world).blocked("story US-003 was marked as done");
-    world.write("PLAN.md", &world.read("PLAN.md").replace("grep -q three three", "true"));
+    world.write("PLAN.md", &more.replace("grep -q three three", "true"));
+    let reason = stop(&world).blocked("story US-003 was marked as done");
+    assert!(reason.contains("story US-003 was not open when the loop began, so its own commands are not run before the user accepts them with `verdone plan approve PLAN.md`"), "{reason}");
     for (name, part) in [("one", "NEXT STORY (US-002)"), ("two", "NEXT STORY (US-003)")] {
         world.write(name, name);
         stop(&world).blocked(part);
     }
+    stop(&world).blocked("Nothing verifies story US-003: it was not open when the loop began, there is no gate");
+    assert!(String::from_utf8(verdone(&world, &["loop", "status"]).stdout).unwrap().contains("  unaccepted US-003\n"));
+    world.write("PLAN.md", &world.read("PLAN.md").replace("`true`", "`grep -q three three`"));
+    verdone(&world, &["plan", "approve", "--yes"]);
+    world.write("PLAN.md", &world.read("PLAN.md").replace("grep -q three three", "true"));
+    stop(&world).blocked("Nothing verifies story US-003");
+    world.write("PLAN.md", &world.read("PLAN.md").replace("`true`", "`grep -q three three`"));
     stop(&world).blocked("The check `grep -q three three` failed");
     world.write("three", "three");
     stop(&world).let_go("COMPLETE: all 3 stories of the loop were verified");
+}
+
+#[test]
+fn a_story_that_came_later_is_judged_by_the_gates_and_excuses_nothing() {
+    let test = "def test_a():\n    assert 1 + 1 == 2\n\ndef test_b():\n    assert 1 + 2 == 3\n";
+    let plan = "- [ ] US-001: One\n  - Verification: `grep -q one one`\n";
+    let world = world(GATE, &[("PLAN.md", plan), ("tests/test_a.py", test)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("PLAN.md", &format!("{plan}- [ ] US-002: Delete the test test_b\n  - Verification: `touch ../ran`\n"));
+    world.write("one", "one\n");
+    stop(&world).blocked("NEXT STORY (US-002)");
+    world.write("tests/test_a.py", "def test_a():\n    assert 1 + 1 == 2\n");
+    stop(&world).blocked("this looks like tampering: test deleted: ");
+    world.write("tests/test_a.py", test);
+    world.write("done.txt", "1\n");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
+    assert!(!world.root.join("ran").exists());
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub struct LoopState {
     /// The work tree when the loop began, where stories are committed.
     #[serde(default)]
     pub checkpoint: Option<Checkpoint>,
-    /// Stories that were open when the loop began, or came later, with their checks as they were when they were first seen.
+    /// Stories that were open when the loop began, or came later, with what was frozen of each.
     #[serde(default)]
     pub open: BTreeMap<StoryId, Frozen>,
     /// Stories that were marked as done when the loop began: claimed, and left alone. Nothing in loops of an earlier version.
@@ -90,7 +90,7 @@ pub enum LoopStatusName {
     Stopped,
 }
 
-/// A story as it was when the loop began.
+/// A story as it was when the loop began, or when the user accepted it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frozen {
     pub title: String,
@@ -105,6 +105,9 @@ pub struct Frozen {
     /// What its markers said, where that is not just open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<String>,
+    /// It was not open when the loop began, and the user has not accepted it: nothing that it says runs or excuses anything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unaccepted: bool,
 }
 
 /// An alarm, and the story that it was seen with.
@@ -200,6 +203,11 @@ impl LoopState {
     /// Whether Verdone itself verified a story in this loop.
     pub fn has_marked(&self, story: &StoryId) -> bool {
         self.marked.iter().any(|marked| marked.story == *story)
+    }
+
+    /// Stories whose commands the user has not accepted.
+    pub fn unaccepted(&self) -> impl Iterator<Item = &StoryId> {
+        self.open.iter().filter(|(_, story)| story.unaccepted).map(|(id, _)| id)
     }
 
     /// Keeps alarms, each once.

@@ -90,11 +90,6 @@ impl Git {
         call("write-tree").line().map(Oid)
     }
 
-    /// The id of these bytes, which git has from now on.
-    pub(crate) fn add_blob(&self, bytes: &[u8]) -> Result<Oid, GitError> {
-        self.plumbing("hash-object").args(["-w", "--stdin"]).stdin(bytes.to_vec()).line().map(Oid)
-    }
-
     /// Writes a tree into the empty folder `top`, with `own` for git's files about it. Filters and a sparse checkout are respected.
     pub(crate) fn lay_out(&self, tree: &Oid, top: &Path, own: &Path) -> Result<(), GitError> {
         known(tree)?;

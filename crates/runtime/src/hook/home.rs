@@ -63,13 +63,12 @@ impl Home {
         let named = std::env::var_os(PROJECT).filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let start = named.or_else(|| std::env::current_dir().ok())?;
         let project = Project::around(&start).ok()?;
-        let ours = project.root.join(HOME).is_dir();
         match mode {
             // A session that a loop holds is held although somebody deleted our folder.
-            Mode::Interactive if !ours => {
-                armed_root(&project.start, &project.git_top).map(|root| Self::at(root, project.git_top))
-            }
-            Mode::Interactive => Some(Self::at(project.root, project.git_top)),
+            Mode::Interactive => match armed_root(&project) {
+                Some(root) => Some(Self::at(root, project.git_top)),
+                None => project.root.join(HOME).is_dir().then(|| Self::at(project.root, project.git_top)),
+            },
             Mode::Run => {
                 let run = run_dir(&project.root);
                 let home = Self::at(project.root, project.git_top);

@@ -90,7 +90,7 @@ impl Speaker {
     /// The event asks whether the turn of this session may end. Where a loop holds it, a fault of ours does not let it go at once.
     pub(super) fn gates(&self, home: &Home, session: &str, active: bool) {
         let files = Loops::of(&home.root).session(session);
-        if files.has_loop() {
+        if files.is_held() {
             let _ = self.0.gate.set((files, active));
         }
     }

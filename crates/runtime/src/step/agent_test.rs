@@ -177,7 +177,7 @@ fn find(site: &Site, base: Option<&Oid>, tree: &Oid, changes: &[ChangedPath]) ->
     let mut overlay: Vec<TreeFile> = overlay.into_iter().filter(|file| wanted.contains(&file.path) && !file.submodule).collect();
     for file in &mut overlay {
         if let Some(text) = spliced.get(&file.path) {
-            file.id = site.git.add_blob(text.as_bytes())?;
+            file.id = site.git.keep_bytes(text.as_bytes())?;
         }
     }
     Ok(Found { files, overlay, mixed })

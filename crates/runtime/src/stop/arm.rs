@@ -165,18 +165,23 @@ pub fn end(root: &Path, whose: &Whose) -> Result<bool, StopError> {
     let loops = Loops::of(root);
     match whose {
         Whose::Next => {
-            let waits = loops.next()?.is_some();
+            // What nobody can read, the user can end.
+            let waits = loops.next().map_or(true, |next| next.is_some());
             loops.remove_next()?;
             Ok(waits)
         }
         Whose::Session(id) => {
             let files = loops.session(id);
             let Ok(state) = files.state() else {
-                // What nobody can read, the user can end.
                 files.forget_loop()?;
                 return Ok(true);
             };
             let Some(mut state) = state.filter(LoopState::is_active) else { return Ok(false) };
+            if !root.join(HOME).is_dir() {
+                // The user deleted it, and wants none of it back.
+                files.forget_loop()?;
+                return Ok(true);
+            }
             state.status = LoopStatusName::Stopped;
             state.incomplete = None;
             files.put(&state)?;
@@ -208,7 +213,8 @@ pub(super) fn frozen(plan: &PlanFile, stories: &[usize], root: &Path) -> Vec<(St
         let words = if said(&words) == Said::default() { String::new() } else { words };
         let marks = if story.status == Status::Done { Vec::new() } else { plan.document().marks_of(*index) };
         let scope = story.scope.to_vec();
-        let frozen = Frozen { title: story.title.clone(), checks: resolve_checks(story, exists), scope, words, marks };
+        let checks = resolve_checks(story, exists);
+        let frozen = Frozen { title: story.title.clone(), checks, scope, words, marks, unaccepted: false };
         (story.id.clone(), frozen)
     };
     stories.iter().map(one).collect()

@@ -24,6 +24,7 @@ use crate::process::{EnvPlan, redactor_from_environment};
 use crate::project::HOME;
 use crate::regular::read_regular;
 use crate::run::gates_digest;
+use crate::seal::Seal;
 use crate::signal::Signals;
 use crate::site;
 
@@ -31,7 +32,7 @@ use super::files::{file_error, write_bytes};
 use super::verify::Ask;
 use super::{Gate, StopError, tree};
 
-/// The evidence of the last commit, written before it: a worker that is killed leaves it to the next one.
+/// The evidence of the last commit, sealed and written before it: a worker that is killed leaves it to the next one.
 const OWED: &str = "evidence.json";
 const LARGEST: u64 = 1024 * 1024;
 /// How many files a sentence names.
@@ -68,11 +69,18 @@ pub(super) enum Committed {
     Refused(String),
 }
 
+/// What a worker has at hand: its session's folder, git as its guard knows it, and the seal of its project.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Worker<'a> {
+    /// The folder of the session.
+    pub(super) dir: &'a Path,
+    pub(super) git: &'a Git,
+    pub(super) seal: &'a Seal,
+}
+
 /// What was verified in the work tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'a> {
-    /// The folder of the session.
-    pub(super) dir: &'a Path,
     pub(super) env: &'a EnvPlan,
     pub(super) key: &'a str,
     pub(super) runs: &'a [CheckRun],
@@ -107,43 +115,49 @@ pub(super) fn red_proofs(runs: &[CheckRun]) -> Vec<Proof> {
 }
 
 /// Commits the story.
-pub(super) fn commit(ask: &Ask, story: &CommitAsk, seen: Seen<'_>, signals: &Signals) -> Committed {
-    try_to(ask, story, seen, signals).unwrap_or_else(|error| Committed::Refused(error.to_string()))
+pub(super) fn commit(ask: &Ask, story: &CommitAsk, worker: Worker<'_>, seen: Seen<'_>, signals: &Signals) -> Committed {
+    try_to(ask, story, worker, seen, signals).unwrap_or_else(|error| Committed::Refused(error.to_string()))
 }
 
-/// Writes the evidence that an earlier worker could not, where its commit is the last one.
-pub(super) fn pay_owed(dir: &Path, git: &Git) {
-    let Some((note, commit)) = owed(dir, git) else { return };
-    if matches!(git.read_note(&commit), Ok(None)) {
-        // It stays owed, and an audit says so.
-        let _ = git.note(&commit, &note);
-    }
-}
-
-fn try_to(ask: &Ask, story: &CommitAsk, seen: Seen<'_>, signals: &Signals) -> Result<Committed, StopError> {
-    let git = Git::open(&ask.root)?;
+fn try_to(ask: &Ask, story: &CommitAsk, worker: Worker<'_>, seen: Seen<'_>, signals: &Signals) -> Result<Committed, StopError> {
     let mut plan = PlanFile::open(PlanLocation::of(story.plan.clone()))?;
     plan.mark(&story.story, Status::Done)?;
-    let made = Making { ask, story, seen, signals, git: &git, plan: &plan }.commit();
+    let made = Making { ask, story, worker, seen, signals, plan: &plan }.commit();
     if !matches!(made, Ok(Committed::Commit { .. })) {
         plan.unmark()?;
     }
     made
 }
 
-/// The evidence in the folder, and the commit of HEAD, where that is the one it is about.
-fn owed(dir: &Path, git: &Git) -> Option<(String, Oid)> {
-    let note = String::from_utf8(read_regular(&dir.join(OWED), LARGEST).ok()?).ok()?;
-    let commit = git.head_that_names(&note_digest(note.as_bytes())).ok()??;
-    Some((note, commit))
+impl Worker<'_> {
+    /// Writes the evidence that an earlier worker could not, where its commit is the last one.
+    pub(super) fn pay_owed(&self) {
+        let Some((note, commit)) = self.owed() else { return };
+        if matches!(self.git.read_note(&commit), Ok(None)) {
+            // It stays owed, and an audit says so.
+            let _ = self.git.note(&commit, &note);
+        }
+    }
+
+    fn owe(&self, note: &str) -> Result<(), StopError> {
+        write_bytes(&self.dir.join(OWED), &self.seal.put_on(OWED, note.as_bytes()))
+    }
+
+    /// The evidence in the folder, if a worker wrote it, and the commit of HEAD, where that is the one it is about.
+    fn owed(&self) -> Option<(String, Oid)> {
+        let bytes = read_regular(&self.dir.join(OWED), LARGEST).ok()?;
+        let note = String::from_utf8(self.seal.checked(OWED, &bytes)?.to_vec()).ok()?;
+        let commit = self.git.head_that_names(&note_digest(note.as_bytes())).ok()??;
+        Some((note, commit))
+    }
 }
 
 struct Making<'a> {
     ask: &'a Ask,
     story: &'a CommitAsk,
+    worker: Worker<'a>,
     seen: Seen<'a>,
     signals: &'a Signals,
-    git: &'a Git,
     plan: &'a PlanFile,
 }
 
@@ -153,7 +167,7 @@ impl Making<'_> {
             return Ok(Committed::Without(why));
         }
         let ours = self.ours();
-        let earlier = self.git.earlier_changes(&self.story.checkpoint, &ours)?;
+        let earlier = self.worker.git.earlier_changes(&self.story.checkpoint, &ours)?;
         if !earlier.staged.is_empty() {
             let why = format!("you had staged changes when the loop began: {}", named(&earlier.staged));
             return Ok(Committed::Without(why));
@@ -173,7 +187,7 @@ impl Making<'_> {
         if tree::look(&self.ask.root, &self.ask.top, &self.ask.ours)?.key != self.seen.key {
             return Ok(Committed::Refused("files were changed after they were verified".to_owned()));
         }
-        let theirs = self.git.changed_untracked(&self.story.checkpoint)?.into_iter().filter(|path| !ours.contains(path));
+        let theirs = self.worker.git.changed_untracked(&self.story.checkpoint)?.into_iter().filter(|path| !ours.contains(path));
         let apart: Vec<RepoPath> = earlier.same.into_iter().chain(theirs).collect();
         let runs = if apart.is_empty() { self.seen.runs.to_vec() } else { self.run_on(&candidate.tree)? };
         if let Some(why) = self.falls_short(&runs, &apart) {
@@ -183,14 +197,14 @@ impl Making<'_> {
         if let Some(id) = self.made_before(&evidence) {
             return Ok(self.noted(id, None));
         }
-        let (path, note) = (self.seen.dir.join(OWED), evidence.to_note());
-        write_bytes(&path, note.as_bytes())?;
+        let note = evidence.to_note();
+        self.worker.owe(&note)?;
         let message = evidence.commit_message(&self.story.subject);
         let called_off = || self.signals.requested().is_some();
-        match self.git.commit_unless(&candidate, &message, self.story.timeout.duration(), &called_off) {
+        match self.worker.git.commit_unless(&candidate, &message, self.story.timeout.duration(), &called_off) {
             Ok(Commit { id, tree, .. }) if tree == candidate.tree => Ok(self.noted(id, Some(&note))),
             Ok(Commit { id, .. }) => {
-                self.git.uncommit(&id, candidate.head.as_ref())?;
+                self.worker.git.uncommit(&id, candidate.head.as_ref())?;
                 Ok(Committed::Refused("a git hook changed files, so the commit was not what was verified".to_owned()))
             }
             Err(CommitError::Refused { message, .. }) => Ok(Committed::Refused(message)),
@@ -200,7 +214,7 @@ impl Making<'_> {
 
     fn stands_in_the_way(&self) -> Option<String> {
         let detached = self.story.checkpoint.branch.is_none();
-        let operation = self.git.operation_in_progress();
+        let operation = self.worker.git.operation_in_progress();
         let begun = |what| format!("a {what} was begun and is not finished");
         detached.then(|| "the loop was started on a detached HEAD".to_owned()).or_else(|| operation.map(begun))
     }
@@ -211,14 +225,14 @@ impl Making<'_> {
         let home = [self.ask.root.join(HOME)];
         let paths =
             plan.chain(self.ask.ours.iter().cloned()).chain(home).chain(tree::of_the_client(&self.ask.root, &self.ask.top));
-        paths.filter_map(|path| self.git.repo_path(&path)).collect()
+        paths.filter_map(|path| self.worker.git.repo_path(&path)).collect()
     }
 
     fn candidate(&self, apart: &[RepoPath]) -> Result<Candidate, StopError> {
         let not_judged = tree::of_the_client(&self.ask.root, &self.ask.top).chain([self.ask.root.join(HOME)]);
-        let excluded = not_judged.filter_map(|path| self.git.repo_path(&path)).chain(apart.iter().cloned()).collect();
+        let excluded = not_judged.filter_map(|path| self.worker.git.repo_path(&path)).chain(apart.iter().cloned()).collect();
         let rules = CandidateRules { excluded, largest_file: self.ask.largest_file };
-        Ok(self.git.candidate(&self.story.checkpoint, &rules)?)
+        Ok(self.worker.git.candidate(&self.story.checkpoint, &rules)?)
     }
 
     /// Every check once more, on the files that would be committed and no others.
@@ -233,12 +247,12 @@ impl Making<'_> {
             check
         };
         let checks: Vec<Check> = ask.checks.iter().map(clean).collect();
-        let places = CleanPlaces::of(self.git, tree, &ask.root, &ask.clean, self.signals);
+        let places = CleanPlaces::of(self.worker.git, tree, &ask.root, &ask.clean, self.signals);
         let place_of = |check: &Check| places.place_of(check);
         let redactor = redactor_from_environment(&[]);
         let context = CheckContext {
             cwd: &ask.root,
-            run_dir: self.seen.dir,
+            run_dir: self.worker.dir,
             number: 2,
             env: self.seen.env.clone(),
             cap: ask.output_bytes,
@@ -246,7 +260,7 @@ impl Making<'_> {
             redactor: &redactor,
             ways: Ways { place_of: Some(&place_of), ..site::ways(&ask.gates) },
         };
-        run_checks(&checks, &context, self.signals, &mut |_| {}).map_err(|source| file_error(self.seen.dir, source))
+        run_checks(&checks, &context, self.signals, &mut |_| {}).map_err(|source| file_error(self.worker.dir, source))
     }
 
     /// Why what would be committed is not proven without what is set apart.
@@ -263,7 +277,7 @@ impl Making<'_> {
     fn evidence(&self, tree: &Oid, runs: &[CheckRun]) -> Result<Evidence, StopError> {
         let about = self.story;
         let story = self.plan.plan().story(&about.story);
-        let chain = self.git.chain_of(&about.checkpoint.id)?;
+        let chain = self.worker.git.chain_of(&about.checkpoint.id)?;
         let told = SessionStory {
             run: chain.unwrap_or_else(|| RunId(format!("loop-{}", about.checkpoint.id.short()))),
             session: about.session.clone(),
@@ -276,14 +290,14 @@ impl Making<'_> {
             alarms: self.seen.alarms.iter().map(NotedAlarm::from).collect(),
             capped: self.seen.capped,
             gates: about.gates.clone(),
-            previous: self.git.last_evidence()?,
+            previous: self.worker.git.last_evidence()?,
         };
         Ok(Evidence::of_session(told, tree, runs))
     }
 
     /// The commit of a worker that was killed before it could say so.
     fn made_before(&self, evidence: &Evidence) -> Option<Oid> {
-        let (note, commit) = owed(self.seen.dir, self.git)?;
+        let (note, commit) = self.worker.owed()?;
         let before = Evidence::from_note(note.as_bytes()).ok()?;
         let same = before.story == evidence.story && before.session == evidence.session && before.tree == evidence.tree;
         same.then_some(commit)
@@ -291,9 +305,9 @@ impl Making<'_> {
 
     fn noted(&self, id: Oid, note: Option<&str>) -> Committed {
         // The one of a worker that was killed lies in the folder.
-        let owed = || owed(self.seen.dir, self.git).map(|(note, _)| note);
+        let owed = || self.worker.owed().map(|(note, _)| note);
         let note = note.map(str::to_owned).or_else(owed);
-        let noted = note.map_or(Ok(()), |note| self.git.note(&id, &note));
+        let noted = note.map_or(Ok(()), |note| self.worker.git.note(&id, &note));
         let told =
             noted.err().map(|error| format!("{} was made, but its evidence note could not be written: {error}", id.short()));
         Committed::Commit { id, told }

@@ -1,5 +1,6 @@
-//! A second copy of every loop that holds, sealed, in the user's state folder: outside of the work tree, so that an agent that deletes
-//! or edits the loop's file in the project does not free its session. A copy is there as long as the loop holds, and no longer.
+//! The copy of every loop that holds, sealed, in the user's state folder: outside of the work tree, so that an agent that deletes, edits
+//! or writes a loop's file in the project neither frees its session nor makes an easier loop of it. The copy alone says that a loop goes
+//! on, and it is there as long as the loop holds.
 
 use std::fs;
 use std::io;
@@ -9,14 +10,17 @@ use std::sync::{Arc, OnceLock};
 use verdone_core::id::digest;
 
 use crate::atomic::{replace_for_readers, write_atomically};
-use crate::project::find_git_top;
+use crate::project::{HOME, Project, find_git_top};
 use crate::regular::read_regular;
 use crate::seal::{Seal, state_home};
 
-use super::files::LARGEST;
+use super::StopError;
+use super::files::{LARGEST, file_error, remove};
 
 /// The loop that waits for a session. No session has such a name.
 pub(super) const NEXT: &str = ".next";
+/// Says which project the folder is about: its name is a digest.
+pub(super) const PROJECT: &str = "project";
 const PURPOSE: &str = "loop";
 
 /// The copies of one project.
@@ -36,7 +40,7 @@ pub(super) enum Kept {
     Nothing,
     Copy(Vec<u8>),
     /// Something is there that we did not write, or cannot read.
-    Broken,
+    Broken(PathBuf),
 }
 
 impl Custody {
@@ -44,11 +48,6 @@ impl Custody {
     pub(super) fn of(root: &Path) -> Option<Self> {
         let home = state_home(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
         Some(Self { root: root.to_owned(), home, folder: Arc::default(), seal: Arc::default() })
-    }
-
-    /// Whether copies of this project were ever kept here.
-    pub(super) fn is_used(&self) -> bool {
-        self.dir().is_dir()
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -65,35 +64,39 @@ impl Custody {
     }
 
     pub(super) fn get(&self, name: &str) -> Kept {
-        let bytes = match read_regular(&self.path(name), LARGEST) {
+        let path = self.path(name);
+        let bytes = match read_regular(&path, LARGEST) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Kept::Nothing,
-            Err(_) => return Kept::Broken,
+            Err(_) => return Kept::Broken(path),
         };
         let body = self.seal().and_then(|seal| seal.checked(PURPOSE, &bytes).map(<[u8]>::to_vec));
-        body.map_or(Kept::Broken, Kept::Copy)
+        body.map_or(Kept::Broken(path), Kept::Copy)
     }
 
-    /// Says whether it is kept. One that could not be written is removed: an old one would bring back what is over.
-    pub(super) fn put(&self, name: &str, body: &[u8], durable: bool) -> bool {
-        let written = self.seal().ok_or(io::ErrorKind::NotFound.into()).and_then(|seal| {
-            let (path, text) = (self.path(name), seal.put_on(PURPOSE, body));
-            let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
-            if !is_file {
-                fs::create_dir_all(self.dir())?;
-            }
-            if durable && is_file { write_atomically(&path, &text) } else { replace_for_readers(&path, &text) }
-        });
-        if written.is_err() {
-            self.remove(name);
+    /// Where it cannot be written, what was kept before stays: a loop never goes on by less than its last copy.
+    pub(super) fn put(&self, name: &str, body: &[u8], durable: bool) -> Result<(), StopError> {
+        let text = self.seal().ok_or(StopError::NoSecret)?.put_on(PURPOSE, body);
+        let path = self.path(name);
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+        if !is_file {
+            self.make()?;
         }
-        written.is_ok()
+        let written = if durable && is_file { write_atomically(&path, &text) } else { replace_for_readers(&path, &text) };
+        written.map_err(|source| file_error(&path, source))
     }
 
-    pub(super) fn remove(&self, name: &str) {
-        // What stays holds the session, and says so.
-        let _ = fs::remove_file(self.path(name));
+    fn make(&self) -> Result<(), StopError> {
+        fs::create_dir_all(self.dir()).map_err(|source| file_error(self.dir(), source))?;
+        let (path, root) = (self.dir().join(PROJECT), self.root.as_os_str().as_encoded_bytes());
+        replace_for_readers(&path, root).map_err(|source| file_error(&path, source))
+    }
+
+    pub(super) fn remove(&self, name: &str) -> Result<(), StopError> {
+        remove(&self.path(name))?;
+        // One that stays makes the gate let go sooner, never later.
         let _ = fs::remove_file(self.faults(name));
+        Ok(())
     }
 
     /// A file whose length counts the faults of the gate.
@@ -102,15 +105,16 @@ impl Custody {
     }
 
     /// Gives the waiting loop to a session: in one step, so that of two sessions one gets it.
-    pub(super) fn hand_over(&self, name: &str) -> io::Result<bool> {
-        match fs::rename(self.path(NEXT), self.path(name)) {
+    pub(super) fn hand_over(&self, name: &str) -> Result<bool, StopError> {
+        let next = self.path(NEXT);
+        match fs::rename(&next, self.path(name)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
+            Err(source) => Err(file_error(&next, source)),
         }
     }
 
-    fn dir(&self) -> &Path {
+    pub(super) fn dir(&self) -> &Path {
         let project = || digest(self.root.as_os_str().as_encoded_bytes());
         self.folder.get_or_init(|| self.home.join("verdone/loops").join(&project()[..32]))
     }
@@ -128,9 +132,11 @@ impl Custody {
     }
 }
 
-/// The project that a loop holds a session of although its `.verdone/` is gone: that of a folder, or of one above it.
-pub(crate) fn armed_root(start: &Path, top: &Path) -> Option<PathBuf> {
-    let levels = start.ancestors().take_while(|dir| dir.starts_with(top));
-    let is_armed = |custody: Custody| custody.is_used() && (custody.has(NEXT) || !custody.names().is_empty());
+/// The project that a loop holds a session of although its `.verdone/` is gone: that of a folder, or of one above it, below the next one
+/// that is there.
+pub fn armed_root(project: &Project) -> Option<PathBuf> {
+    let there = Some(project.root.as_path()).filter(|root| root.join(HOME).is_dir());
+    let levels = project.start.ancestors().take_while(|dir| dir.starts_with(&project.git_top) && Some(*dir) != there);
+    let is_armed = |custody: Custody| custody.has(NEXT) || !custody.names().is_empty();
     levels.filter(|dir| Custody::of(dir).is_some_and(is_armed)).map(Path::to_path_buf).next()
 }

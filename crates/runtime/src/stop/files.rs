@@ -1,5 +1,6 @@
-//! The gate's files in a session's folder: `loop.json`, `tasks.jsonl`, `gate-faults`; and beside the folders `next-loop.json` (a loop
-//! that the next session takes), `asked.json` (who ran `verdone loop start`) and `incomplete.json` (what the last session left open).
+//! The sessions of a project, as the gate sees them: their loops, and small files of its own. Beside the sessions' folders those are
+//! `asked.json` (who ran `verdone loop start`) and `incomplete.json` (what the last session left open); in a session's folder
+//! `tasks.jsonl`, `gate-faults` and `agents/`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -17,9 +18,8 @@ use crate::regular::{open_regular, read_regular};
 
 use super::StopError;
 use super::custody::{self, Custody, Kept};
-use super::loop_file::{LOOP, parse_state, read_state, text_of};
+use super::loop_file::{parse_state, text_of};
 
-const NEXT: &str = "next-loop.json";
 const ASKED: &str = "asked.json";
 const INCOMPLETE: &str = "incomplete.json";
 const TASKS: &str = "tasks.jsonl";
@@ -49,77 +49,60 @@ impl Loops {
         self.named(if is_name { id } else { &encoded })
     }
 
-    fn named(&self, name: &str) -> SessionFiles {
+    /// The session with this folder.
+    pub(crate) fn named(&self, name: &str) -> SessionFiles {
         SessionFiles { dir: self.sessions.join(name), custody: self.custody.clone().map(|custody| (custody, name.to_owned())) }
     }
 
-    /// Every loop, by the name of its session's folder.
-    pub fn all(&self) -> Result<Vec<(String, LoopState)>, StopError> {
+    pub fn all(&self) -> Result<Vec<SessionLoop>, StopError> {
         let listed = crate::sessions::sessions(&self.sessions).map_err(|source| file_error(&self.sessions, source))?;
         let mut names: Vec<String> = listed.into_iter().map(|session| session.name).collect();
         // Those whose folder somebody deleted hold all the same.
         let kept = self.custody.as_ref().map(Custody::names).unwrap_or_default();
         names.extend(kept.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
-        let mut found = Vec::new();
-        for name in names {
-            found.extend(self.named(&name).state()?.map(|state| (name, state)));
-        }
-        Ok(found)
+        let one = |session: String| Some(SessionLoop { state: self.named(&session).state().transpose()?, session });
+        Ok(names.into_iter().filter_map(one).collect())
     }
 
-    /// The loop that the next session takes.
+    /// Whether a loop that goes on is about this plan.
+    pub fn are_about(&self, plan: &Path) -> Result<bool, StopError> {
+        let name = plan.display().to_string();
+        let is_meant = |state: &LoopState| state.is_active() && state.plan.as_ref() == Some(&name);
+        let waits = self.next()?.as_ref().is_some_and(is_meant);
+        Ok(waits || self.all()?.iter().any(|found| found.state.as_ref().is_ok_and(is_meant)))
+    }
+
+    /// The loop that the next session takes. It has no file in the project.
     pub fn next(&self) -> Result<Option<LoopState>, StopError> {
-        match self.custody.as_ref().map(|custody| (custody, custody.get(custody::NEXT))) {
-            Some((_, Kept::Copy(body))) => parse_state(&self.sessions.join(NEXT), &body).map(Some),
-            // It was taken or ended.
-            Some((custody, Kept::Nothing)) if custody.is_used() => Ok(None),
-            Some((_, Kept::Nothing | Kept::Broken)) | None => read_state(&self.sessions.join(NEXT)),
+        let Some(custody) = &self.custody else { return Ok(None) };
+        match custody.get(custody::NEXT) {
+            Kept::Copy(body) => parse_state(Path::new(custody::NEXT), &body).map(Some),
+            Kept::Nothing => Ok(None),
+            Kept::Broken(path) => Err(StopError::Copy { path, end: "verdone loop stop".to_owned() }),
         }
     }
 
     pub(super) fn put_next(&self, state: &LoopState) -> Result<(), StopError> {
-        make(&self.sessions)?;
-        let (path, text) = (self.sessions.join(NEXT), text_of(&self.sessions.join(NEXT), state)?);
-        if let Some(custody) = &self.custody {
-            custody.put(custody::NEXT, text.as_bytes(), true);
-        }
-        write_bytes(&path, text.as_bytes())
+        let custody = self.custody.as_ref().ok_or(StopError::NoSecret)?;
+        custody.put(custody::NEXT, text_of(Path::new(custody::NEXT), state)?.as_bytes(), true)
     }
 
     pub fn remove_next(&self) -> Result<(), StopError> {
-        if let Some(custody) = &self.custody {
-            custody.remove(custody::NEXT);
-        }
-        remove(&self.sessions.join(NEXT))
+        self.custody.as_ref().map_or(Ok(()), |custody| custody.remove(custody::NEXT))
     }
 
     /// Gives the waiting loop to a session. A rename is one step: of two sessions that begin at once, one gets it.
     pub(super) fn claim(&self, session: &SessionFiles) -> Result<bool, StopError> {
-        let next = self.sessions.join(NEXT);
-        let kept = session.custody.as_ref().filter(|(custody, _)| custody.is_used());
-        if fs::symlink_metadata(&next).is_err() && !kept.is_some_and(|(custody, _)| custody.has(custody::NEXT)) {
+        let Some((custody, name)) = session.custody.as_ref().filter(|(custody, _)| custody.has(custody::NEXT)) else {
             return Ok(false);
-        }
-        // A file that cannot be understood would break the session that takes it.
+        };
+        // One that cannot be understood would break the session that takes it.
         let Some(waiting) = self.next()? else { return Ok(false) };
-        if session.state()?.is_some_and(|state| state.is_active()) {
+        if session.state()?.is_some_and(|state| state.is_active()) || !custody.hand_over(name)? {
             return Ok(false);
         }
-        make(&self.sessions)?;
-        fs::create_dir_all(&session.dir).map_err(|source| file_error(&session.dir, source))?;
-        if let Some((custody, name)) = kept {
-            let taken = custody.hand_over(name).map_err(|source| file_error(&next, source))?;
-            if taken {
-                session.put(&waiting)?;
-                remove(&next)?;
-            }
-            return Ok(taken);
-        }
-        match fs::rename(&next, session.dir.join(LOOP)) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(file_error(&next, source)),
-        }
+        session.put(&waiting)?;
+        Ok(true)
     }
 
     /// A folder for checks that run before there is a session. No session has such a name.
@@ -158,6 +141,21 @@ impl Loops {
     }
 }
 
+/// The loop of one session, over or not.
+#[derive(Debug)]
+pub struct SessionLoop {
+    /// The name of the session's folder.
+    pub session: String,
+    /// One that cannot be read holds its session.
+    pub state: Result<LoopState, StopError>,
+}
+
+impl SessionLoop {
+    pub fn holds(&self) -> bool {
+        self.state.as_ref().map_or(true, LoopState::is_active)
+    }
+}
+
 /// The folder of one session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionFiles {
@@ -167,11 +165,6 @@ pub(crate) struct SessionFiles {
 }
 
 impl SessionFiles {
-    /// The folder alone.
-    pub(crate) fn at(dir: PathBuf) -> Self {
-        Self { dir, custody: None }
-    }
-
     /// Counts a fault without anything that could be broken; says how many there were in a row.
     pub(crate) fn count_fault(&self, active: bool) -> u32 {
         let count = |path: &Path| {

@@ -131,11 +131,10 @@ impl Looker<'_> {
         };
         let own = self.own_checks(&story.id);
         let has_own = !own.is_empty();
-        let checks: Vec<Check> = own.into_iter().chain(gates(self.gate.config)).collect();
+        let checks = self.with_gates(own);
         if checks.is_empty() {
-            let why = format!("story {} has no check of its own, and there is no gate", sanitise_line(story.id.as_str()));
             self.state.current = Some(current);
-            return Ok(Looked::of(Work::Nothing { why }, tree, None, Some(plan)));
+            return Ok(Looked::of(self.unverifiable(&view, &story), tree, None, Some(plan)));
         }
         // Work for a story with checks of its own may have been done together with an earlier one.
         let changed = if has_own {
@@ -336,10 +335,15 @@ impl Looker<'_> {
         open.stories = others.take(MOST_STORIES).map(|story| (story.id.clone(), story.title.clone())).collect();
     }
 
-    /// As they were when the loop began: what was written into the plan since is not run.
+    /// As they were when the loop began, or the user accepted them: what was written into the plan since is not run.
     pub(super) fn own_checks(&self, story: &StoryId) -> Vec<Check> {
         let frozen = self.state.open.get(story).map(|frozen| frozen.checks.clone()).unwrap_or_default();
         own_checks(frozen, self.gate.config)
+    }
+
+    /// What is verified: checks of stories, then every gate.
+    pub(super) fn with_gates(&self, own: Vec<Check>) -> Vec<Check> {
+        own.into_iter().chain(gates(self.gate.config)).collect()
     }
 
     pub(super) fn ask(&self, tree: &Tree, checks: &[Check], ours: Vec<PathBuf>) -> Ask {

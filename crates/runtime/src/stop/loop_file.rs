@@ -1,4 +1,4 @@
-//! `loop.json` of a session, and how it and its copy outside of the project stand for each other.
+//! `loop.json` of a session: what the copy outside of the project says while the loop holds, and all that is left of it afterwards.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,9 @@ use super::StopError;
 use super::custody::Kept;
 use super::files::{LARGEST, SessionFiles, file_error, make, remove, write_bytes};
 
-pub(super) const LOOP: &str = "loop.json";
+const LOOP: &str = "loop.json";
+/// A file that no copy stands for.
+const ASIDE: &str = "loop-without-copy.json";
 /// Longer than a hook needs between writing one and the other.
 const MOMENT: Duration = Duration::from_millis(30);
 
@@ -28,66 +30,76 @@ pub(crate) struct Found {
 }
 
 impl SessionFiles {
-    fn has_copy(&self) -> bool {
-        self.custody.as_ref().is_some_and(|(custody, name)| custody.has(name))
-    }
-
-    /// Whether a loop was ever started for it, as far as a look tells.
+    /// Whether there was ever a loop, as far as a look tells.
     pub(crate) fn has_loop(&self) -> bool {
-        fs::symlink_metadata(self.dir.join(LOOP)).is_ok() || self.has_copy()
+        fs::symlink_metadata(self.dir.join(LOOP)).is_ok() || self.is_held()
     }
 
-    /// Whether a loop holds the session. What cannot be read does: the agent may have broken it.
+    /// Whether a loop holds the session: a copy is there only while one does. Where nobody can tell, one does.
     pub(crate) fn is_held(&self) -> bool {
-        let holds = || read_state(&self.dir.join(LOOP)).map_or(true, |state| state.is_some_and(|state| state.is_active()));
-        // A copy is there only while the loop holds.
-        self.has_copy() || (self.has_loop() && holds())
-    }
-
-    /// The loop, by its copy where there is one. Changes nothing.
-    pub(crate) fn state(&self) -> Result<Option<LoopState>, StopError> {
-        let path = self.dir.join(LOOP);
-        match self.custody.as_ref().map(|(custody, name)| custody.get(name)) {
-            Some(Kept::Copy(body)) => parse_state(&path, &body).map(Some),
-            Some(Kept::Nothing | Kept::Broken) | None => read_state(&path),
+        match &self.custody {
+            Some((custody, name)) => custody.has(name),
+            None => fs::symlink_metadata(self.dir.join(LOOP)).is_ok(),
         }
     }
 
-    /// The same for who decides about the session: where the file is not what we wrote, the copy counts, and the file is put back.
+    /// The loop: one that goes on by its copy alone, one that is over by its file. Changes nothing.
+    pub(crate) fn state(&self) -> Result<Option<LoopState>, StopError> {
+        match self.kept()? {
+            Some(body) => parse_state(&self.dir.join(LOOP), &body).map(Some),
+            None => Ok(self.ended()),
+        }
+    }
+
+    /// The same at the end of a turn: a file that is not what we wrote is put back, and one that no copy stands for is set aside.
     pub(crate) fn found(&self) -> Result<Found, StopError> {
         let path = self.dir.join(LOOP);
-        let Some((custody, name)) = &self.custody else { return Ok(Found { state: read_state(&path)?, note: None }) };
-        let mut kept = custody.get(name);
-        if let Kept::Copy(_) = kept
-            && !self.is_like(&kept)
-        {
+        let mut kept = self.kept()?;
+        if kept.is_some() && !self.is_like(kept.as_deref()) {
             // Another hook of the session may be writing both.
             thread::sleep(MOMENT);
-            kept = custody.get(name);
+            kept = self.kept()?;
         }
-        let is_broken = match &kept {
-            Kept::Copy(body) if self.is_like(&kept) => {
-                return Ok(Found { state: Some(parse_state(&path, body)?), note: None });
-            }
-            Kept::Copy(body) => return self.by_copy(body),
-            Kept::Nothing => false,
-            Kept::Broken => true,
-        };
-        let state = read_state(&path)?;
-        let Some(active) = state.as_ref().filter(|state| state.is_active()) else {
-            return if is_broken { Err(StopError::Copy) } else { Ok(Found { state, note: None }) };
-        };
-        let again = custody.put(name, text_of(&path, active)?.as_bytes(), true);
-        let what = if is_broken { "is not one that Verdone wrote" } else { "was gone" };
-        let then = if again { "it was made again" } else { "it cannot be made again" };
-        let note = format!(
-            "Verdone's copy of this loop outside of the project {what}; {then}, and the loop's file in the project counts."
-        );
-        Ok(Found { state, note: Some(note) })
+        match kept {
+            Some(body) if self.is_like(Some(&body)) => Ok(Found { state: Some(parse_state(&path, &body)?), note: None }),
+            Some(body) => self.by_copy(&body),
+            None => match self.ended() {
+                None if fs::symlink_metadata(&path).is_ok() => self.without_copy(),
+                state => Ok(Found { state, note: None }),
+            },
+        }
     }
 
-    fn is_like(&self, kept: &Kept) -> bool {
-        matches!(kept, Kept::Copy(body) if read_regular(&self.dir.join(LOOP), LARGEST).is_ok_and(|bytes| bytes == *body))
+    /// The copy of a loop that holds.
+    fn kept(&self) -> Result<Option<Vec<u8>>, StopError> {
+        let Some((custody, name)) = &self.custody else {
+            // No loop can be started without a place for its copy: this one was, by somebody who had one.
+            return if self.has_loop() && self.ended().is_none() { Err(StopError::NoSecret) } else { Ok(None) };
+        };
+        match custody.get(name) {
+            Kept::Copy(body) => Ok(Some(body)),
+            Kept::Nothing => Ok(None),
+            Kept::Broken(path) => Err(StopError::Copy { path, end: format!("verdone loop stop --session {name}") }),
+        }
+    }
+
+    /// What the file says of a loop that is over. Anybody could write that one goes on.
+    fn ended(&self) -> Option<LoopState> {
+        read_state(&self.dir.join(LOOP)).ok().flatten().filter(|state| !state.is_active())
+    }
+
+    fn without_copy(&self) -> Result<Found, StopError> {
+        let path = self.dir.join(LOOP);
+        fs::rename(&path, self.dir.join(ASIDE)).map_err(|source| file_error(&path, source))?;
+        let note = format!(
+            "there was a file of a loop in this session's folder, but Verdone keeps no copy of such a loop, so it holds nothing. It is \
+             called {ASIDE} now; `verdone loop start` starts a loop."
+        );
+        Ok(Found { state: None, note: Some(note) })
+    }
+
+    fn is_like(&self, kept: Option<&[u8]>) -> bool {
+        read_regular(&self.dir.join(LOOP), LARGEST).is_ok_and(|bytes| Some(bytes.as_slice()) == kept)
     }
 
     fn by_copy(&self, body: &[u8]) -> Result<Found, StopError> {
@@ -105,7 +117,7 @@ impl SessionFiles {
     /// Whatever is left of it.
     pub(super) fn forget_loop(&self) -> Result<(), StopError> {
         if let Some((custody, name)) = &self.custody {
-            custody.remove(name);
+            custody.remove(name)?;
         }
         remove(&self.dir.join(LOOP))
     }
@@ -117,30 +129,27 @@ impl SessionFiles {
     }
 
     pub(super) fn put(&self, state: &LoopState) -> Result<(), StopError> {
+        let (custody, name) = self.custody.as_ref().ok_or(StopError::NoSecret)?;
         let text = text_of(&self.dir.join(LOOP), state)?;
-        if let Some((custody, name)) = self.custody.as_ref().filter(|_| state.is_active()) {
-            custody.put(name, text.as_bytes(), true);
+        if state.is_active() {
+            custody.put(name, text.as_bytes(), true)?;
         }
         self.put_back(text.as_bytes())?;
-        if let Some((custody, name)) = self.custody.as_ref().filter(|_| !state.is_active()) {
-            custody.remove(name);
-        }
-        Ok(())
+        if state.is_active() { Ok(()) } else { custody.remove(name) }
     }
 
     /// The same where only counters changed: losing one in a crash holds nobody longer than the limit, and a sync costs more than all
-    /// the rest of an answer.
+    /// the rest of an answer. One that cannot be written is a fault all the same: a loop that cannot count would hold for ever.
     pub(super) fn put_counters(&self, state: &LoopState) -> Result<(), StopError> {
+        let (custody, name) = self.custody.as_ref().ok_or(StopError::NoSecret)?;
         let path = self.dir.join(LOOP);
         let text = text_of(&path, state)?;
-        if let Some((custody, name)) = &self.custody {
-            custody.put(name, text.as_bytes(), false);
-        }
+        custody.put(name, text.as_bytes(), false)?;
         replace_for_readers(&path, text.as_bytes()).map_err(|source| file_error(&path, source))
     }
 }
 
-pub(super) fn read_state(path: &Path) -> Result<Option<LoopState>, StopError> {
+fn read_state(path: &Path) -> Result<Option<LoopState>, StopError> {
     match read_regular(path, LARGEST) {
         Ok(bytes) => parse_state(path, &bytes).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

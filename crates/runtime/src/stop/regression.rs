@@ -9,7 +9,6 @@ use verdone_core::tamper::Response;
 use verdone_core::verdict::StoryVerdict;
 
 use crate::plan_file::PlanFile;
-use crate::site::gates;
 
 use super::StopError;
 use super::commit::red_proofs;
@@ -35,7 +34,7 @@ impl Looker<'_> {
             }
         }
         let own = self.checks_of_marked();
-        let checks: Vec<Check> = own.iter().cloned().chain(gates(self.gate.config)).collect();
+        let checks = self.with_gates(own.clone());
         let mut open = Open { marked: marked.clone(), ..self.open() };
         // What was compared when the last story was marked is not compared again.
         let as_marked = self.state.marked.last().is_some_and(|last| last.tree == tree.key);

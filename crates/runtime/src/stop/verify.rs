@@ -31,7 +31,7 @@ use crate::signal::Signals;
 use crate::site;
 
 use super::alarms::AlarmAsk;
-use super::commit::{self, CommitAsk, Committed, commit};
+use super::commit::{self, CommitAsk, Committed, Worker, commit};
 use super::files::{LARGEST, file_error, write_bytes};
 use super::{StopError, tree};
 
@@ -296,7 +296,7 @@ fn work(dir: &Path) -> Result<(), StopError> {
     let Some((ask, seal)) = requested(dir)? else { return Ok(()) };
     let signals = Signals::install().unwrap_or_else(|_| Signals::none());
     let overdue = deadline(&ask, &signals);
-    let Some(verdict) = run(dir, &ask, &signals, &overdue)? else { return Ok(()) };
+    let Some(verdict) = run(dir, (&ask, &seal), &signals, &overdue)? else { return Ok(()) };
     put(&dir.join(VERDICT), &seal, VERDICT, &verdict)
 }
 
@@ -316,13 +316,19 @@ fn deadline(ask: &Ask, signals: &Signals) -> std::sync::Arc<std::sync::atomic::A
 }
 
 /// Nothing where somebody called it off.
-fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::AtomicBool) -> Result<Option<Verdict>, StopError> {
+fn run(
+    dir: &Path,
+    (ask, seal): (&Ask, &Seal),
+    signals: &Signals,
+    overdue: &std::sync::atomic::AtomicBool,
+) -> Result<Option<Verdict>, StopError> {
     let began = Instant::now();
     let redactor = redactor_from_environment(&[]);
     fs::create_dir_all(dir.join("checks")).map_err(|source| file_error(dir, source))?;
     let guarded = Guarded::begin(ask.grace.duration());
     let git = guarded.git(Git::open(&ask.root)?);
-    commit::pay_owed(dir, &git);
+    let worker = Worker { dir, git: &git, seal };
+    worker.pay_owed();
     let plain = |number: u32| CheckContext {
         cwd: &ask.root,
         run_dir: dir,
@@ -387,8 +393,8 @@ fn run(dir: &Path, ask: &Ask, signals: &Signals, overdue: &std::sync::atomic::At
     if let Some(story) = ask.commit.as_ref().filter(|_| verdict.green && response == Response::Report) {
         let capped = !verdict.own_files.is_empty();
         let env = guarded.env();
-        let seen = commit::Seen { dir, env: &env, key: &verdict.tree, runs: &verdict.runs, alarms: &verdict.alarms, capped };
-        verdict.commit = Some(commit(ask, story, seen, signals));
+        let seen = commit::Seen { env: &env, key: &verdict.tree, runs: &verdict.runs, alarms: &verdict.alarms, capped };
+        verdict.commit = Some(commit(ask, story, worker, seen, signals));
     }
     if verdict.green && response < Response::Refuse && !ask.next.is_empty() {
         let runs = run_checks(&ask.next, &plain(1 + verdict.runs.len() as u32), signals, &mut |_| {});

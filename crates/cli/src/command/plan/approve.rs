@@ -8,6 +8,7 @@ use verdone_report::plural;
 use verdone_runtime::approval::Approvals;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::site::shown;
+use verdone_runtime::stop::Loops;
 
 use super::{Context, Outcome, open};
 use crate::args::PlanApproveArgs;
@@ -19,9 +20,10 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let name = shown(plan.path(), &project.root);
     let fingerprint = plan.document().fingerprint();
     let mut approvals = Approvals::read(&project.root)?;
-    // A plan of the user's own runs without it; conditions may want it all the same.
+    // A plan of the user's own runs without it; conditions may want it all the same, and stories that came into it during a loop.
     let done = context.settings(&project, &Flags::default())?.resolved.config.done;
-    let wanted = done.requires(Condition::PlanApproved.name());
+    let looping = Loops::of(&project.root).are_about(plan.path()).unwrap_or(true);
+    let wanted = looping || done.requires(Condition::PlanApproved.name());
     let approved = approvals.state(&name, || fingerprint.clone()) == Approval::Approved;
     let own = wanted && !approved && approvals.missing(&name, || fingerprint.clone()).is_none();
     if !own && approvals.missing(&name, || fingerprint.clone()).is_none() {
