@@ -38,10 +38,12 @@ use crate::signal::Signals;
 use files::Task;
 use loop_file::Found;
 
+pub(crate) use alarms::tampering;
 pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
 pub(crate) use custody::armed_root;
 pub use files::Loops;
 pub(crate) use files::SessionFiles;
+pub(crate) use tree::{Tree, look as look_at_tree};
 pub use verify::{ARGUMENT, main};
 
 /// While this file is there, nothing is held.

@@ -138,6 +138,9 @@ fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
         let told = output.stdout.lines().find(|line| line.contains("adversarial_passed")).unwrap();
         assert!(told.starts_with("unknown") && told.contains(why), "{told}");
     }
+    // The last question cost next to nothing; what is kept counts all of them.
+    let kept: Value = serde_json::from_str(&world.verdone(&["done", "--session", "s1", "--json"]).stdout).unwrap();
+    assert!(kept["judge"]["usage"]["cost_usd"].as_f64().unwrap() > 1.0, "{}", kept["judge"]);
     world.sandbox.assert_no_survivors(PATIENCE);
 }
 
@@ -146,6 +149,7 @@ fn a_judge_that_wants_to_write_is_denied_changes_nothing_and_is_not_believed() {
     let touch = Turn::write("x", "mine\n").and_call("Bash", json!({ "command": "echo mine > y", "description": "Writes" }));
     let script = Script::new()
         .on("Write the file a", [Turn::write("a", "one\n"), Turn::say("Done.")])
+        .on(ASKED, [touch.clone(), answer(false, &[], &["a"])])
         .on(ASKED, [touch, answer(false, &[], &["a"])]);
     let Some(world) = world("attempts = 1\nturns = 1\n", script) else { return };
     world.verdone(&["run"]).assert_code(4);
@@ -158,7 +162,7 @@ fn a_judge_that_wants_to_write_is_denied_changes_nothing_and_is_not_believed() {
     let verified = of(&world, "verified");
     let reason = verified[0]["reason"].as_str().unwrap();
     assert!(reason.contains("the judge wanted to write (Write), so its word counts for nothing"), "{reason}");
-    assert_eq!(verified[0]["judge"]["denied"], 2);
+    assert_eq!(verified[0]["judge"]["denied"], 4, "in both questions");
     assert!(!world.has("x") && !world.has("y") && world.subjects().len() == 1);
     assert_eq!(world.sandbox.git(["status", "--porcelain"]), "");
 }
