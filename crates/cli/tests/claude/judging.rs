@@ -129,7 +129,7 @@ fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
     begin(&world);
     world.sandbox.write("notes.txt", "changed\n");
     for (settings, answers, why) in rows {
-        let judge = config("").replace("cost_usd = 0.5\n", settings);
+        let judge = config("cost_usd = 1000\n").replace("cost_usd = 0.5\n", settings);
         world.sandbox.write(".verdone/config.toml", judge);
         world.model.extend(answers.into_iter().fold(Script::new(), Script::then));
         let output = world.verdone(&["done", "--session", "s1", "--ask"]);
@@ -138,9 +138,12 @@ fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
         let told = output.stdout.lines().find(|line| line.contains("adversarial_passed")).unwrap();
         assert!(told.starts_with("unknown") && told.contains(why), "{told}");
     }
-    // The last question cost next to nothing; what is kept counts all of them.
+    // The last question cost next to nothing; what is kept counts all of them, and together they have a limit.
     let kept: Value = serde_json::from_str(&world.verdone(&["done", "--session", "s1", "--json"]).stdout).unwrap();
     assert!(kept["judge"]["usage"]["cost_usd"].as_f64().unwrap() > 1.0, "{}", kept["judge"]);
+    world.sandbox.write(".verdone/config.toml", config("cost_usd = 1\n"));
+    let output = world.verdone(&["done", "--session", "s1", "--ask"]);
+    assert!(output.stderr.contains("nothing of limits.cost_usd is left for the judge"), "{}", output.transcript());
     world.sandbox.assert_no_survivors(PATIENCE);
 }
 

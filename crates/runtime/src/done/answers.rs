@@ -45,6 +45,8 @@ impl About {
 #[serde(default)]
 pub(super) struct Answers {
     judge: Vec<(About, JudgeRecord)>,
+    /// What all questions to a judge cost, also those that are forgotten.
+    spent_usd: f64,
     /// The commit that CI was asked about.
     commit: String,
     ci: CiFact,
@@ -78,7 +80,15 @@ impl Answers {
         self.judge.last().map(|(_, record)| record)
     }
 
+    /// What is left of a limit.
+    pub(super) fn left_of(&self, limit_usd: f64) -> f64 {
+        limit_usd - self.spent_usd
+    }
+
+    /// The answer to one more question; what earlier ones about the same took is counted in it.
     pub(super) fn keep(&mut self, about: About, record: JudgeRecord) {
+        self.spent_usd += record.usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0);
+        let record = if let Some(earlier) = self.about(&about) { record.after(earlier) } else { record };
         self.judge.retain(|(seen, _)| *seen != about);
         self.judge.push((about, record));
         self.judge.drain(..self.judge.len().saturating_sub(MOST));

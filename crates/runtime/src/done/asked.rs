@@ -51,14 +51,14 @@ pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
     let seal = Seal::from_environment(ask.root, &top).ok_or(DoneError::NoSecret)?;
     let redactor = process::redactor_from_environment(&[]);
     let limits = limits_of(ask.config);
-    let asking = Asking { ask, git: &git, dir: &dir, redactor: &redactor, limits: &limits, signals };
     let now = || look_at_tree(ask.root, &top, &seen.ours).map_err(|error| broken(&error));
     let before = now()?;
     let about = About::of(&before, seen.story.as_ref());
     let mut answers = Answers::read(ask.root, &top, ask.session);
-    let earlier = answers.about(&about).cloned();
+    let left_usd = ask.config.limits.cost_usd.limit().map(|limit| answers.left_of(limit));
+    let asking = Asking { ask, git: &git, dir: &dir, redactor: &redactor, limits: &limits, left_usd, signals };
     let wanted = done.wants_judge(complexity(done, &seen.facts).value);
-    let judging = match &earlier {
+    let judging = match answers.about(&about) {
         _ if !wanted => Judging::NotNeeded,
         Some(record) if !record.proved_nothing() => Judging::Stands,
         Some(_) | None => Judging::Asked,
@@ -69,7 +69,6 @@ pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
         if now()?.content != before.content {
             record = record.void("files were changed while the judge looked at them, so its word counts for nothing");
         }
-        let record = if let Some(earlier) = &earlier { record.after(earlier) } else { record };
         answers.keep(about, record);
         // What was paid for is not lost while CI is waited for.
         answers.write(ask.root, ask.session, &seal)?;
@@ -89,6 +88,8 @@ struct Asking<'a> {
     dir: &'a Path,
     redactor: &'a Redactor,
     limits: &'a Limits,
+    /// What the judges of one session may still cost together, where there is a limit.
+    left_usd: Option<f64>,
     signals: &'a Signals,
 }
 
@@ -155,8 +156,8 @@ impl Asking<'_> {
         let watchdog = Watchdog::start(self.limits.grace.duration()).and_then(|starting| starting.watch(&run)).ok();
         process::adopt_orphans();
         let place = Place { story: StoryId::from("judge"), attempt: 1, turn: 1 };
-        let left_usd = config.limits.cost_usd.limit();
-        let seat = Seat { run: &run, run_dir: &run_dir, top: self.git.top(), plan: root, place: &place, left_usd };
+        let (top, left_usd) = (self.git.top(), self.left_usd);
+        let seat = Seat { run: &run, run_dir: &run_dir, top, plan: root, place: &place, left_usd };
         let court = Court { dir: &run_dir, ..self.court(Some(seat)) };
         let record = ask_judge(config, prompt, &court, self.signals, &mut |_| {});
         if let Some(watchdog) = watchdog {
