@@ -98,6 +98,16 @@ pub struct Usage {
     pub tokens: Option<u64>,
 }
 
+impl Usage {
+    /// Both together; what only one of them says is all that is known.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let cost_usd = self.cost_usd.into_iter().chain(other.cost_usd).reduce(|one, more| one + more);
+        let tokens = self.tokens.into_iter().chain(other.tokens).reduce(u64::saturating_add);
+        Self { cost_usd, tokens }
+    }
+}
+
 /// Which session a turn went into, for agents that have them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionUse {

@@ -80,7 +80,7 @@ pub enum Rejection {
     CommitRefused,
     /// The story's checks were green before any work and config refuses that.
     AlreadyGreen,
-    /// Tamper alarms that a human has to look at.
+    /// A human has to look at it: tamper alarms, or a judge that gave no clear answer.
     NeedsHuman,
     /// A usage limit was reached and is not waited for; the attempt does not count.
     UsageLimit,

@@ -9,6 +9,7 @@ mod details;
 mod document;
 mod feature_list;
 mod few;
+mod fingerprint;
 mod implementation_plan;
 mod json_story;
 mod label;

@@ -108,7 +108,7 @@ fn rejection(rejection: &Rejection) -> &'static str {
         Rejection::HistoryMoved => "the branch was moved or rewritten",
         Rejection::CommitRefused => "the commit was refused",
         Rejection::AlreadyGreen => "its checks were green before any work",
-        Rejection::NeedsHuman => "a human has to look at what was done to tests or gates",
+        Rejection::NeedsHuman => "a human has to look at it",
         Rejection::UsageLimit => "a usage limit was reached",
         Rejection::ServiceError => "the agent's service failed",
         Rejection::Stopped => "the run was stopped",

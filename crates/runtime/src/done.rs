@@ -1,6 +1,7 @@
 //! The facts that conditions are judged by, collected: of a session that the user started here, of a run in `step/done.rs`. Looks,
 //! and runs nothing but git; provers that have to be asked are asked by [`ask`], and their answers kept for the tree they saw.
 
+mod answers;
 mod asked;
 mod changes;
 mod known;
@@ -13,7 +14,8 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
-    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, judge, open_questions,
+    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, TamperFact, judge,
+    open_questions,
 };
 use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
@@ -28,14 +30,14 @@ use crate::config_file::{self, Environment, Flags, SettingsError};
 use crate::hook::lessons;
 use crate::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::process::program_exists;
-use crate::project::{Project, ProjectError};
+use crate::project::{Project, ProjectError, find_git_top};
 use crate::ralph_state::{self, Projection};
 use crate::sessions::{own_sessions, session_fold};
 use crate::site::{gates, own_checks, shown};
 use crate::stop;
 use crate::store::Store;
 
-pub use asked::ask;
+pub use asked::{Judging, ask};
 use changes::{Changes, Whose};
 use known::Known;
 
@@ -95,8 +97,10 @@ pub struct Seen {
     pub changed: Vec<String>,
     /// Where the session began.
     pub base: Option<String>,
-    /// The last question to a judge, whether it still counts or not.
+    /// What a judge was asked and said: about this, else the last of other questions.
     pub judge: Option<JudgeRecord>,
+    /// Files that Verdone writes itself.
+    ours: Vec<PathBuf>,
 }
 
 /// The report of a session that the user started. Runs no check: gates that nobody ran on this tree are unknown.
@@ -160,7 +164,15 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         (RalphState::Auto | RalphState::Always, Some(home)) => ralph_state::read(home, ask.session),
     };
     let text = lessons(ask.root).unwrap_or_default();
-    let kept = asked::kept(ask.root, ask.session);
+    let ours = in_plan.map(PlanFile::protected_paths).unwrap_or_default();
+    let tamper = match (held_by.filter(|state| state.is_active()), &known, find_git_top(ask.root)) {
+        (Some(state), Some(_), Ok(top)) => {
+            let gate = stop::Gate::of(ask.root, &top, ask.config, None, ask.session);
+            stop::tampering(&gate, state, ours.clone(), story.as_ref().map(|story| &story.id))
+        }
+        (Some(_) | None, _, _) => TamperFact::Nothing,
+    };
+    let said = answers::heard(ask, &git, story.as_ref(), &ours);
     let facts = Facts {
         memory: memory(ask.root, &records, &text),
         plan: plan_fact(ask.root, plan.as_ref(), story.as_ref())?,
@@ -169,12 +181,13 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         own_checks: to_run(checks_fact(&own, checked.filter(|checked| !checked.gates_only)), &command),
         claims: claims::of_session(ask.root, ask.session).map_err(DoneError::Session)?,
         lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&text)),
-        ci: kept.ci,
-        judge: kept.judge,
+        ci: said.ci,
+        judge: said.judge,
+        tamper,
         tasks: records.open_tasks().into_iter().chain(other.tasks).collect(),
         state_files: other.files,
     };
-    Ok(Seen { facts, story, changed, base, judge: kept.record })
+    Ok(Seen { facts, story, changed, base, judge: said.record, ours })
 }
 
 /// Makes what a report tells to do ready to be typed: which command shows that a check is mended, and which session a claim is for where

@@ -318,7 +318,7 @@ impl Ready {
             template: self.template,
             refs: Refs::default(),
             memory: Memory::default(),
-            refuted: Vec::new(),
+            judged: Vec::new(),
             candidate: None,
             green: None,
             before_turn: None,

@@ -65,8 +65,8 @@ pub struct Site {
     pub memory: Memory,
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
-    /// Trees that a judge refuted: who is asked again until the answer suits has proven nothing.
-    pub refuted: Vec<(Oid, JudgeRecord)>,
+    /// Clear answers of a judge about trees of stories: who is asked again until the answer suits has proven nothing.
+    pub judged: Vec<(StoryId, Oid, JudgeRecord)>,
     /// The tree of the last story commit, and the commands that were green on it.
     pub green: Option<(Oid, Vec<CommandSpec>)>,
     /// The tree right before the first turn, where the red check changed tracked files.

@@ -39,11 +39,13 @@ use crate::signal::Signals;
 use files::Task;
 use loop_file::Found;
 
+pub(crate) use alarms::tampering;
 pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
 pub use custody::armed_root;
 pub(crate) use files::SessionFiles;
 pub use files::{Loops, SessionLoop};
 pub use left::{FORGOTTEN_DAYS, LeftLoops};
+pub(crate) use tree::{Tree, look as look_at_tree};
 pub use verify::{ARGUMENT, main};
 
 /// While this file is there, nothing is held.

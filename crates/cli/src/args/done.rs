@@ -37,8 +37,8 @@ pub(crate) struct ClaimArgs {
 /// The exit code is 0 when everything that is asked for holds, 1 when something is missing or nobody can tell, 2 for a session or story
 /// that does not exist.
 ///
-/// --json prints one object: `session`, `story`, `profile`, `complexity`, `standing` (`done`, `unknown` or `open`) and `conditions`, each
-/// with `name`, `required`, `prover`, `outcome` (`held`, `not_needed`, `unknown` or `missing`) and `by`, `why` or `todo`.
+/// --json prints one object: `session`, `story`, `profile`, `complexity`, `standing` (`done`, `unknown` or `open`), `judge` (what a
+/// judge was asked last about this work and said, what that cost in all; else its last other answer, or null) and `conditions`, each with `name`, `required`, `prover`, `outcome` (`held`, `not_needed`, `unknown` or `missing`) and `by`, `why` or `todo`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +53,8 @@ pub(crate) struct DoneArgs {
     /// The story; else the one in work: that of the session's loop, or the next of the plan.
     #[arg(long, value_name = "ID")]
     pub story: Option<String>,
-    /// Ask the judge and CI now, and keep what they say.
+    /// Ask the judge and CI now, and keep what they say. A judge that gave a clear answer about these files and this story is not asked
+    /// again; CI is asked when everything is committed.
     #[arg(long)]
     pub ask: bool,
     /// Print JSON.

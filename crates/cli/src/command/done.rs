@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde_json::json;
-use verdone_core::done::{Standing, complexity, judge};
+use verdone_core::done::{JudgeRecord, Standing, complexity, judge};
 use verdone_core::id::StoryId;
 use verdone_report::{cost, done_page};
 use verdone_runtime::config_file::Flags;
-use verdone_runtime::done::{Ask, DoneError, ask, look, name_commands, project};
+use verdone_runtime::done::{Ask, DoneError, Judging, ask, look, name_commands, project};
 use verdone_runtime::ralph_state;
 use verdone_runtime::sessions::{StoredSession, own_sessions, sessions};
 use verdone_runtime::signal::Signals;
@@ -29,13 +29,10 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     let (root, state_home) = (&found.root, ralph_state::home());
     let story = args.story.as_deref().map(StoryId::from);
     let about = Ask { root, session: &session, config: &config, checked: None, about: None, story: story.as_ref(), state_home };
-    if args.ask {
-        ask(&about, &Signals::install()?)?;
-    }
+    let judging = if args.ask { ask(&about, &Signals::install()?)? } else { Judging::NotNeeded };
     let seen = look(&about)?;
-    if let Some(judge) = seen.judge.as_ref().filter(|_| args.ask) {
-        let spent = judge.usage.cost_usd.map(|usd| format!(" ({})", cost(usd))).unwrap_or_default();
-        say(&printable(&format!("note: the judge, {}, {}{spent}\n", judge.agent, judge.words())));
+    if let Some(judge) = &seen.judge {
+        say(&printable(&told(judging, judge)));
     }
     let mut report = judge(&config.done, &seen.facts);
     let is_here = context.environment.get(SESSION_VARIABLE) == Some(&session);
@@ -62,6 +59,17 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
         print(&printable(&done_page(&report, &session, story, complexity)))?;
     }
     Ok(u8::from(report.standing() != Standing::Done))
+}
+
+/// What came of the wish to ask a judge; nothing where nobody was to be asked.
+fn told(judging: Judging, judge: &JudgeRecord) -> String {
+    let spent = judge.usage.cost_usd.map(|usd| format!(" ({} in all)", cost(usd))).unwrap_or_default();
+    let again = match judging {
+        Judging::NotNeeded => return String::new(),
+        Judging::Asked => "",
+        Judging::Stands => "; it was not asked again, because its first clear answer about these files and this story stands",
+    };
+    format!("note: the judge, {}, {}{spent}{again}\n", judge.agent, judge.words())
 }
 
 /// The one that is named, else the one around us, else the newest.

@@ -1,10 +1,13 @@
 //! Claude Code as the judge: a second session that may only look, asked to refute what the first one did.
 
+use std::io::Write as _;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 use verdone_testkit::Claude;
 use verdone_testkit::model_server::{Answer, ApiError, Request, Script, Stall, Turn, Usage};
 
-use crate::world::{PATIENCE, World};
+use crate::world::{PATIENCE, World, verdone};
 
 /// Begins the prompt of a judge.
 const ASKED: &str = "You are asked to refute";
@@ -28,6 +31,17 @@ fn world(limits: &str, script: Script) -> Option<World> {
         ("notes.txt", "look at me\n"),
     ];
     World::with(&files, script)
+}
+
+/// Lets a hook see the session `s1` begin, as the client would.
+fn begin(world: &World) {
+    let work = world.sandbox.work();
+    let input = json!({ "session_id": "s1", "cwd": work, "hook_event_name": "SessionStart", "source": "startup" });
+    let mut command = world.sandbox.command(verdone());
+    command.arg("hook").env("CLAUDE_PROJECT_DIR", &work).current_dir(&work);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
 fn answer(refuted: bool, reasons: &[&str], checked: &[&str]) -> Turn {
@@ -112,9 +126,10 @@ fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
     let Some(mut world) = world("", Script::new()) else { return };
     Claude::subscribe(&mut world.sandbox);
     world.sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
+    begin(&world);
     world.sandbox.write("notes.txt", "changed\n");
     for (settings, answers, why) in rows {
-        let judge = config("").replace("cost_usd = 0.5\n", settings);
+        let judge = config("cost_usd = 1000\n").replace("cost_usd = 0.5\n", settings);
         world.sandbox.write(".verdone/config.toml", judge);
         world.model.extend(answers.into_iter().fold(Script::new(), Script::then));
         let output = world.verdone(&["done", "--session", "s1", "--ask"]);
@@ -123,6 +138,12 @@ fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
         let told = output.stdout.lines().find(|line| line.contains("adversarial_passed")).unwrap();
         assert!(told.starts_with("unknown") && told.contains(why), "{told}");
     }
+    // The last question cost next to nothing; what is kept counts all of them, and together they have a limit.
+    let kept: Value = serde_json::from_str(&world.verdone(&["done", "--session", "s1", "--json"]).stdout).unwrap();
+    assert!(kept["judge"]["usage"]["cost_usd"].as_f64().unwrap() > 1.0, "{}", kept["judge"]);
+    world.sandbox.write(".verdone/config.toml", config("cost_usd = 1\n"));
+    let output = world.verdone(&["done", "--session", "s1", "--ask"]);
+    assert!(output.stderr.contains("nothing of limits.cost_usd is left for the judge"), "{}", output.transcript());
     world.sandbox.assert_no_survivors(PATIENCE);
 }
 
@@ -131,6 +152,7 @@ fn a_judge_that_wants_to_write_is_denied_changes_nothing_and_is_not_believed() {
     let touch = Turn::write("x", "mine\n").and_call("Bash", json!({ "command": "echo mine > y", "description": "Writes" }));
     let script = Script::new()
         .on("Write the file a", [Turn::write("a", "one\n"), Turn::say("Done.")])
+        .on(ASKED, [touch.clone(), answer(false, &[], &["a"])])
         .on(ASKED, [touch, answer(false, &[], &["a"])]);
     let Some(world) = world("attempts = 1\nturns = 1\n", script) else { return };
     world.verdone(&["run"]).assert_code(4);
@@ -143,7 +165,7 @@ fn a_judge_that_wants_to_write_is_denied_changes_nothing_and_is_not_believed() {
     let verified = of(&world, "verified");
     let reason = verified[0]["reason"].as_str().unwrap();
     assert!(reason.contains("the judge wanted to write (Write), so its word counts for nothing"), "{reason}");
-    assert_eq!(verified[0]["judge"]["denied"], 2);
+    assert_eq!(verified[0]["judge"]["denied"], 4, "in both questions");
     assert!(!world.has("x") && !world.has("y") && world.subjects().len() == 1);
     assert_eq!(world.sandbox.git(["status", "--porcelain"]), "");
 }
@@ -152,6 +174,7 @@ fn a_judge_that_wants_to_write_is_denied_changes_nothing_and_is_not_believed() {
 fn a_session_is_judged_by_another_one_on_request_and_the_answer_cannot_be_forged() {
     let script = Script::new().on(ASKED, [answer(false, &[], &["notes.txt"])]);
     let Some(world) = world("", script) else { return };
+    begin(&world);
     world.sandbox.write("notes.txt", "changed\n");
     let doctor = world.verdone(&["doctor"]).stdout;
     let told = "Claude Code is asked to refute stories of complexity 7 or more, in a session of its own; each answer costs money: at \

@@ -115,10 +115,59 @@ fn the_judge_and_ci_are_asked_on_request_and_their_answers_are_bound_to_what_the
     assert_eq!(outcomes(&["done", "--ask"]), ["held", "held"]);
     assert_eq!(outcomes(&["done"]), ["held", "held"], "and it is kept");
     sandbox.write("new.txt", "x");
-    assert_eq!(outcomes(&["done"]), ["unknown", "held"], "the judge did not see that file");
+    assert_eq!(outcomes(&["done"]), ["unknown", "unknown"], "the judge did not see that file, and it is in no commit");
+    assert_eq!(outcomes(&["done", "--ask"]), ["held", "unknown"], "so CI is not asked");
+    let page = verdone(&sandbox, &["done", "--session", "s1"]).stdout;
+    assert!(page.contains("CI knows commits, and in none is: new.txt; commit it, then run `verdone done --ask`"), "{page}");
     sandbox.git(["add", "new.txt"]);
+    assert_eq!(outcomes(&["done"])[0], "held", "the files are the same");
     sandbox.git(["commit", "--quiet", "--message", "more"]);
-    assert_eq!(outcomes(&["done"]), ["unknown", "unknown"], "nor CI that commit");
+    assert_eq!(outcomes(&["done"]), ["held", "unknown"], "there is a commit that CI was not asked about");
+    assert_eq!(outcomes(&["done", "--ask"]), ["held", "held"]);
+}
+
+#[test]
+fn the_first_clear_answer_of_a_judge_about_files_and_a_story_stands() {
+    let sandbox = project();
+    let config = sandbox.read(".verdone/config.toml");
+    let own = "\n[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\n\
+               command = \"echo x >> $HOME/asked; cat $HOME/answer\"\n";
+    sandbox.write(".verdone/config.toml", config + own);
+    let (answer, counted) = (sandbox.home().join("answer"), sandbox.home().join("asked"));
+    // What the judge would say, how the condition stands after that, and how often it was asked by then.
+    let ask = |would_say: &str, more: &[&str], expected: (&str, usize)| {
+        fs::write(&answer, would_say).unwrap();
+        let output = verdone(&sandbox, &[&["done", "--session", "s1", "--ask"], more].concat());
+        let line = output.stdout.lines().find(|line| line.contains("adversarial_passed")).unwrap().to_owned();
+        let times = fs::read_to_string(&counted).unwrap().lines().count();
+        assert_eq!((line.split(' ').next().unwrap(), times), expected, "{line}");
+        output.stderr
+    };
+    let (holds, refutes) = (r#"{"verdict":"holds"}"#, r#"{"verdict":"refuted","findings":["a lacks two"]}"#);
+    ask("who knows", &[], ("unknown", 1));
+    ask(refutes, &[], ("missing", 2));
+    let said = ask(holds, &[], ("missing", 2));
+    assert!(said.contains("refuted it: a lacks two; it was not asked again, because its first clear answer"), "{said}");
+    sandbox.write("a", "two\n");
+    ask(holds, &[], ("held", 3));
+    ask(refutes, &[], ("held", 3));
+    fs::remove_file(sandbox.path("a")).unwrap();
+    ask(holds, &[], ("missing", 3));
+
+    // Another story, or another text of it, is another question; a tick is none.
+    sandbox.write("a", "two\n");
+    let outcome = |why: &str| {
+        let page = verdone(&sandbox, &["done", "--session", "s1", "--story", "US-001"]).stdout;
+        let line = page.lines().find(|line| line.contains("adversarial_passed")).unwrap().to_owned();
+        assert!(line.contains(why), "{line}");
+    };
+    ask(refutes, &["--story", "US-002"], ("missing", 4));
+    outcome("a second agent found nothing against it");
+    let plan = sandbox.read("PLAN.md");
+    sandbox.write("PLAN.md", plan.replace("- [ ] US-001", "- [x] US-001"));
+    outcome("a second agent found nothing against it");
+    sandbox.write("PLAN.md", plan.replace("it says hello", "it says hello to everybody"));
+    outcome("the judge was asked about another story, or another text of this one: run `verdone done --ask`");
 }
 
 #[test]

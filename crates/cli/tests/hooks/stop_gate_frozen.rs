@@ -248,11 +248,25 @@ fn tampering_holds_a_loop_and_what_a_human_should_see_leaves_the_story_unproven(
     let reason = stop(&world).blocked("The checks pass, but this looks like tampering: test deleted: ");
     assert!(reason.contains("tests/test_a.py") && reason.contains("the user names it in the plan"), "{reason}");
     assert!(!world.read("PLAN.md").contains("[x]"));
+    // Whoever asks how the session stands hears the same, also where `verdone verify` ran the checks.
+    let done = |part: &str| {
+        let output = world.command(&["-C", &world.path("."), "done"]).output().unwrap();
+        let page = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.code() == Some(1) && page.starts_with("Not done: 1 condition does not hold"), "{page}");
+        let told = page.lines().find(|line| line.contains("untampered")).unwrap_or_else(|| panic!("{page}"));
+        assert!(told.contains(part), "{told}");
+    };
+    done("this looks like tampering: test deleted: ");
+    world.write("one", "one more\n");
+    verdone(&world, &["verify", "US-001"]);
+    done("this looks like tampering: test deleted: ");
     world.write("tests/test_a.py", test);
     stop(&world).blocked("story US-001 is verified");
     // What a gate runs may change for good reasons: a machine cannot tell.
     world.write("two", "two\n");
     world.write("check.sh", &world.read("check.sh").replace("broken", "bad"));
+    verdone(&world, &["verify", "US-002"]);
+    done("unproven: a human has to look at this");
     let Said::Told(told) = stop(&world) else { panic!("not let go") };
     assert!(told.contains("1 of them unproven") && told.contains("a human has to look at this"), "{told}");
     let shown = String::from_utf8(verdone(&world, &["loop", "status"]).stdout).unwrap();

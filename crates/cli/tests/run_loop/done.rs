@@ -17,6 +17,11 @@ fn claim(what: &str) -> String {
     format!("{{ run = \"{VERDONE} claim {what}\" }}")
 }
 
+/// Settings with this command as the judge.
+fn judged_by(command: &str) -> String {
+    format!("[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\ncommand = '''{command}'''\n")
+}
+
 #[test]
 fn the_orchestrator_profile_commits_only_when_all_nine_hold_and_says_what_to_do_until_then() {
     let lesson = claim("retrospective_done --note 'write the file first'");
@@ -75,12 +80,9 @@ fn an_agent_raises_the_complexity_and_cannot_claim_what_others_prove() {
 
 #[test]
 fn a_judge_that_refutes_is_heard_and_one_that_touches_files_counts_for_nothing() {
-    let tables = |command: &str| {
-        format!("[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\ncommand = '''{command}'''\n")
-    };
     let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n[[turn]]\nsteps = [{ append = \"a\", text = \"two\\n\" }]\n";
     let honest = "grep -q 'Write a' && grep -q two a && echo '{\"verdict\":\"holds\"}' || echo '{\"verdict\":\"refuted\",\"findings\":[\"a lacks two\"]}'";
-    let world = World::with(&complex(), script, &Settings { tables: &tables(honest), ..Settings::default() });
+    let world = World::with(&complex(), script, &Settings { tables: &judged_by(honest), ..Settings::default() });
     world.run(0);
     let seen = world.all("verified");
     assert!(text(&seen[0]["reason"]).contains("a second agent refuted it: a lacks two"), "{}", seen[0]);
@@ -89,7 +91,7 @@ fn a_judge_that_refutes_is_heard_and_one_that_touches_files_counts_for_nothing()
 
     let careless = "touch stray; echo x >> a; echo '{\"verdict\":\"holds\"}'";
     let limits = "attempts = 1\nturns = 1\n";
-    let world = World::with(&complex(), script, &Settings { limits, tables: &tables(careless), ..Settings::default() });
+    let world = World::with(&complex(), script, &Settings { limits, tables: &judged_by(careless), ..Settings::default() });
     world.run(4);
     let reason = text(&world.last("verified")["reason"]);
     assert!(reason.contains("the judge changed files"), "{reason}");
@@ -98,7 +100,7 @@ fn a_judge_that_refutes_is_heard_and_one_that_touches_files_counts_for_nothing()
 }
 
 #[test]
-fn a_judge_is_asked_last_and_once_about_a_tree_that_it_refuted() {
+fn a_judge_is_asked_last_and_its_first_clear_answer_about_a_tree_stands() {
     // It refutes, and would agree when it is asked again.
     let judge = "echo x >> \"$HOME/asked\"; test $(wc -l < \"$HOME/asked\") -ge 2 && echo '{\"verdict\":\"holds\"}' || echo \
                  '{\"refuted\":true,\"reasons\":[\"too short\"],\"checked\":[]}'";
@@ -121,10 +123,35 @@ fn a_judge_is_asked_last_and_once_about_a_tree_that_it_refuted() {
     );
     assert_eq!((seen.len(), fs::read_to_string(world.sandbox.home().join("asked")).unwrap().as_str()), (3, "x\n"));
 
+    // A commit that is refused is no reason to ask again about the same tree.
+    let judge = "echo x >> \"$HOME/asked\"; echo '{\"verdict\":\"holds\"}'";
+    let world = World::with(&complex(), HONEST, &Settings { tables: &judged_by(judge), ..Settings::default() });
+    world.hook("commit-msg", "test -e \"$HOME/refused\" || { : > \"$HOME/refused\"; exit 1; }");
+    world.run(0);
+    assert_eq!((world.all("verified").len(), world.all("commit_refused").len()), (2, 1));
+    assert_eq!(fs::read_to_string(world.sandbox.home().join("asked")).unwrap(), "x\n");
+
     let nobody = "[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\n";
     let world = World::with(&complex(), HONEST, &Settings { tables: nobody, ..Settings::default() });
     let refused = world.run(2).stderr;
     assert!(refused.contains("the agent \"scripted\" cannot judge here: set `agent` or `command` in [done.judge]"), "{refused}");
+}
+
+#[test]
+fn a_judge_that_gives_no_clear_answer_is_asked_once_more_and_then_a_human_is() {
+    let judge = "echo x >> \"$HOME/asked\"; echo 'who knows'";
+    let world = World::with(&complex(), HONEST, &Settings { tables: &judged_by(judge), ..Settings::default() });
+    let output = world.run(4);
+    let told = format!("{}{}", output.stdout, output.stderr);
+    assert!(told.contains("the judge's answer cannot be understood; it is asked once more"), "{told}");
+    let rejected = world.all("attempt_rejected");
+    assert_eq!(
+        (rejected.len(), text(&rejected[0]["rejection"]).as_str(), world.all("turn_started").len()),
+        (1, "needs_human", 1)
+    );
+    assert_eq!(fs::read_to_string(world.sandbox.home().join("asked")).unwrap(), "x\nx\n");
+    let kept = text(&world.last("rolled_back")["kept"]);
+    assert_eq!(world.sandbox.git(["ls-tree", "--name-only", &kept, "a"]), "a", "the work is kept");
 }
 
 #[test]

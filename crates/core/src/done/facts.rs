@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::tamper::{Alarm, Response, TamperSettings};
+
 /// Everything that the conditions are judged by. The default knows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -19,6 +21,7 @@ pub struct Facts {
     pub lessons: Lessons,
     pub ci: CiFact,
     pub judge: JudgeFact,
+    pub tamper: TamperFact,
     /// Tasks of the session that are not finished, by their subjects.
     pub tasks: Vec<String>,
     /// What other tools wrote about the session.
@@ -87,6 +90,16 @@ pub enum GitFact {
         /// Changes that are in no commit.
         uncommitted: Vec<String>,
     },
+}
+
+impl GitFact {
+    /// Changes that are in no commit, as far as anybody knows.
+    pub fn uncommitted(&self) -> &[String] {
+        match self {
+            Self::Seen { uncommitted, .. } => uncommitted,
+            Self::Unknown { .. } => &[],
+        }
+    }
 }
 
 impl Default for GitFact {
@@ -176,6 +189,33 @@ pub enum CiFact {
         commit: String,
         said: String,
     },
+}
+
+/// What was done to tests, gates and their settings since the session's loop last verified something.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum TamperFact {
+    /// Nothing that is worth more than a report, or nobody compared.
+    #[default]
+    Nothing,
+    /// A human has to look at it.
+    Doubted {
+        why: String,
+    },
+    Refused {
+        why: String,
+    },
+}
+
+impl TamperFact {
+    /// What alarms mean by the settings.
+    pub fn of(settings: TamperSettings, alarms: &[Alarm]) -> Self {
+        let why = settings.refusal(alarms).unwrap_or_default();
+        match settings.gravest(alarms).0 {
+            Response::Report => Self::Nothing,
+            Response::Ask => Self::Doubted { why },
+            Response::Refuse => Self::Refused { why },
+        }
+    }
 }
 
 /// What a second agent said that was asked to refute the work.

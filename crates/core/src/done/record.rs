@@ -18,7 +18,7 @@ pub struct JudgeRecord {
     /// Its session, for agents that have them; never that of the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What the question cost, where the agent says so.
+    /// What the question cost, where the agent says so, together with earlier ones about the same work that proved nothing.
     #[serde(default)]
     pub usage: Usage,
     pub duration_ms: u64,
@@ -49,6 +49,23 @@ impl JudgeRecord {
     #[must_use]
     pub fn void(mut self, why: impl Into<String>) -> Self {
         self.said = JudgeFact::Unknown { why: why.into() };
+        self
+    }
+
+    /// Whether there is no clear answer: it may be asked again. One that is clear stands.
+    pub fn proved_nothing(&self) -> bool {
+        match self.said {
+            JudgeFact::Off | JudgeFact::Unknown { .. } => true,
+            JudgeFact::Holds | JudgeFact::Refuted { .. } => false,
+        }
+    }
+
+    /// The answer to a question that had to be asked again: what the earlier ones took is counted here.
+    #[must_use]
+    pub fn after(mut self, earlier: &Self) -> Self {
+        self.usage = self.usage.and(earlier.usage);
+        self.duration_ms = self.duration_ms.saturating_add(earlier.duration_ms);
+        self.denied = self.denied.saturating_add(earlier.denied);
         self
     }
 

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::fingerprint::fingerprint;
 use super::marker::{Draft, Marker, MarkerKind, Parsed};
 use super::position::{Fault, Lines, quote};
 use super::{
     Format, Plan, PlanError, Problem, Status, Story, checklist, feature_list, implementation_plan, json, markdown, plan_md,
     prd_json,
 };
-use crate::check::CommandSpec;
-use crate::id::{StoryId, hex};
+use crate::id::StoryId;
 
 /// A plan's text, its stories and where their markers are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,29 +166,7 @@ impl Document {
 
     /// A digest of what the stories ask for: ids, titles, bodies, criteria, dependencies and checks, whatever is ticked.
     pub fn fingerprint(&self) -> String {
-        use sha2::Digest as _;
-        let mut hasher = sha2::Sha256::new();
-        let mut add = |part: &str| {
-            hasher.update((part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        };
-        for story in &self.plan.stories {
-            add(story.id.as_str());
-            add(&story.title);
-            add(&without_ticks(&story.body));
-            add(&story.criteria.len().to_string());
-            story.criteria.iter().for_each(|criterion| add(&criterion.text));
-            add(&story.depends_on.len().to_string());
-            story.depends_on.iter().for_each(|id| add(id.as_str()));
-            add(&story.checks.len().to_string());
-            story.checks.iter().for_each(|check| match check {
-                CommandSpec::Shell(text) => add(text),
-                CommandSpec::Argv(words) => words.iter().for_each(|word| add(word)),
-            });
-            add(&story.maybe_checks.len().to_string());
-            story.maybe_checks.iter().for_each(|line| add(line));
-        }
-        hex(&hasher.finalize())
+        fingerprint(&self.plan.stories)
     }
 
     /// What is odd, in the order of the file: the parser's warnings and stories that nothing of their own can prove.
@@ -489,15 +467,4 @@ fn cycle_fault(drafts: &[Draft], cycle: &[usize]) -> Fault {
 
 fn count_lines(text: &str) -> u32 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u32
-}
-
-/// A body with every box open, so that a tick does not look like an edit.
-fn without_ticks(body: &str) -> String {
-    let mut out = body.as_bytes().to_vec();
-    for at in 0..out.len().saturating_sub(2) {
-        if out[at] == b'[' && matches!(out[at + 1], b'x' | b'X' | b'~' | b'/') && out[at + 2] == b']' {
-            out[at + 1] = b' ';
-        }
-    }
-    String::from_utf8(out).unwrap_or_else(|_| body.to_owned())
 }

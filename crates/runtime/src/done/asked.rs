@@ -1,106 +1,83 @@
-//! What the judge and CI said about a session's work, kept for the files and the commit that they saw: another tree, another question.
+//! Asks the judge and CI about a session's work, and keeps what they say.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use verdone_core::config::Limits;
-use verdone_core::done::{CiFact, GateFact, Judge, JudgeFact, JudgeRecord, complexity};
+use verdone_core::done::{GateFact, Judge, JudgeRecord, complexity};
 use verdone_core::event::Place;
-use verdone_core::id::{Oid, StoryId, digest, encode_component};
+use verdone_core::id::{Oid, StoryId, encode_component};
 use verdone_core::prompt::{self, Refute};
 use verdone_core::redact::Redactor;
 
+use super::answers::{About, Answers, make_folder};
 use super::{Ask, DoneError, Seen, look};
-use crate::atomic::replace_for_readers;
 use crate::git::{Git, GitError, RepoPath};
-use crate::hook::make_sessions;
 use crate::judge::{Court, Seat, ask_ci, ask_judge, limits_of};
 use crate::known_files::KnownFiles;
 use crate::process::{self, EnvPlan};
-use crate::regular::read_regular;
+use crate::project::find_git_top;
 use crate::run::refuse_nested;
 use crate::seal::Seal;
-use crate::sessions::own_sessions;
 use crate::signal::Signals;
+use crate::stop::look_at_tree;
 use crate::store::{RunLock, Store};
 use crate::template::read_template;
 use crate::watchdog::Watchdog;
 
-const FILE: &str = "asked.json";
-const LARGEST: u64 = 256 * 1024;
-/// A larger file is known by its size and time.
+/// A larger file is not shown to the judge.
 const LARGEST_READ: u64 = 16 * 1024 * 1024;
 
-/// What was said, and about what.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Kept {
-    /// The files that the judge saw.
-    files: String,
-    pub(super) judge: JudgeFact,
-    /// The question behind it.
-    pub(super) record: Option<JudgeRecord>,
-    /// The commit that CI was asked about.
-    commit: String,
-    pub(super) ci: CiFact,
-}
-
-/// What still counts of the last answers. Nothing of what we did not write: the file lies where an agent can write.
-pub(super) fn kept(root: &Path, session: &str) -> Kept {
-    let path = own_sessions(root).join(encode_component(session)).join(FILE);
-    let Ok(bytes) = read_regular(&path, LARGEST) else { return Kept::default() };
-    let Ok(git) = Git::open(root) else { return Kept::default() };
-    let ours = Seal::from_environment(root, git.top())
-        .and_then(|seal| serde_json::from_slice::<Kept>(seal.checked(&purpose(session), &bytes)?).ok());
-    let Some(mut kept) = ours else { return Kept::default() };
-    let same = |was: &str, is: Option<&str>| is.is_some_and(|is| is == was);
-    let (now_files, head) = files(&git).map_or((None, None), |(files, head)| (Some(files), head));
-    if !same(&kept.files, now_files.as_deref()) && kept.judge != JudgeFact::Off {
-        kept.judge =
-            JudgeFact::Unknown { why: "the files were changed since the judge saw them: run `verdone done --ask`".to_owned() };
-    }
-    if !same(&kept.commit, head.as_ref().map(Oid::as_str)) && kept.ci != CiFact::Off {
-        kept.ci = CiFact::Unknown { why: "there is a commit that CI was not asked about: run `verdone done --ask`".to_owned() };
-    }
-    kept
-}
-
-/// What is said about one session counts for no other.
-fn purpose(session: &str) -> String {
-    format!("asked about {session}")
+/// What came of the wish to ask a judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judging {
+    /// The conditions need none.
+    NotNeeded,
+    Asked,
+    /// It gave a clear answer about this very work before: who is asked again until the answer suits has proven nothing.
+    Stands,
 }
 
 /// Asks those provers that the conditions of a session need, and keeps what they say.
-pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<(), DoneError> {
+pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
     let seen = look(ask)?;
     let done = &ask.config.done;
-    let dir = own_sessions(ask.root).join(encode_component(ask.session));
-    make_sessions(&own_sessions(ask.root)).and_then(|()| fs::create_dir_all(&dir)).map_err(DoneError::Session)?;
-    let broken = |error: GitError| DoneError::Session(io::Error::other(error.to_string()));
-    let git = Git::open(ask.root).map_err(broken)?;
-    let seal = Seal::from_environment(ask.root, git.top()).ok_or(DoneError::NoSecret)?;
+    let dir = make_folder(ask.root, ask.session).map_err(DoneError::Session)?;
+    let broken = |error: &dyn std::error::Error| DoneError::Session(io::Error::other(error.to_string()));
+    let git = Git::open(ask.root).map_err(|error| broken(&error))?;
+    let top = find_git_top(ask.root)?;
+    let seal = Seal::from_environment(ask.root, &top).ok_or(DoneError::NoSecret)?;
     let redactor = process::redactor_from_environment(&[]);
     let limits = limits_of(ask.config);
-    let asking = Asking { ask, git: &git, dir: &dir, redactor: &redactor, limits: &limits, signals };
-    let (before, head) = files(&git).map_err(broken)?;
-    let mut kept = Kept { files: before.clone(), ..Kept::default() };
-    if done.wants_judge(complexity(done, &seen.facts).value) {
+    let now = || look_at_tree(ask.root, &top, &seen.ours).map_err(|error| broken(&error));
+    let before = now()?;
+    let about = About::of(&before, seen.story.as_ref());
+    let mut answers = Answers::read(ask.root, &top, ask.session);
+    let left_usd = ask.config.limits.cost_usd.limit().map(|limit| answers.left_of(limit));
+    let asking = Asking { ask, git: &git, dir: &dir, redactor: &redactor, limits: &limits, left_usd, signals };
+    let wanted = done.wants_judge(complexity(done, &seen.facts).value);
+    let judging = match answers.about(&about) {
+        _ if !wanted => Judging::NotNeeded,
+        Some(record) if !record.proved_nothing() => Judging::Stands,
+        Some(_) | None => Judging::Asked,
+    };
+    if judging == Judging::Asked {
         let mut record = asking.refute(&seen).map_err(DoneError::Session)?;
         // Nothing is put back: whoever works in this session may have changed them as well.
-        if files(&git).map_err(broken)?.0 != before {
+        if now()?.content != before.content {
             record = record.void("files were changed while the judge looked at them, so its word counts for nothing");
         }
-        (kept.judge, kept.record) = (record.said.clone(), Some(record));
+        answers.keep(about, record);
+        // What was paid for is not lost while CI is waited for.
+        answers.write(ask.root, ask.session, &seal)?;
     }
-    if let (true, Some(head)) = (done.wants_ci(), head) {
-        kept.ci = ask_ci(&done.ci, &head, &asking.court(None), signals);
-        kept.commit = head.0;
+    if let (true, Some(head)) = (done.wants_ci() && seen.facts.git.uncommitted().is_empty(), &before.head) {
+        answers.keep_ci(head, ask_ci(&done.ci, head, &asking.court(None), signals));
+        answers.write(ask.root, ask.session, &seal)?;
     }
-    let text = serde_json::to_vec(&kept).map_err(|error| DoneError::Session(error.into()))?;
-    replace_for_readers(&dir.join(FILE), &seal.put_on(&purpose(ask.session), &text)).map_err(DoneError::Session)
+    Ok(judging)
 }
 
 /// What the questions about one session share.
@@ -111,6 +88,8 @@ struct Asking<'a> {
     dir: &'a Path,
     redactor: &'a Redactor,
     limits: &'a Limits,
+    /// What the judges of one session may still cost together, where there is a limit.
+    left_usd: Option<f64>,
     signals: &'a Signals,
 }
 
@@ -177,8 +156,8 @@ impl Asking<'_> {
         let watchdog = Watchdog::start(self.limits.grace.duration()).and_then(|starting| starting.watch(&run)).ok();
         process::adopt_orphans();
         let place = Place { story: StoryId::from("judge"), attempt: 1, turn: 1 };
-        let left_usd = config.limits.cost_usd.limit();
-        let seat = Seat { run: &run, run_dir: &run_dir, top: self.git.top(), plan: root, place: &place, left_usd };
+        let (top, left_usd) = (self.git.top(), self.left_usd);
+        let seat = Seat { run: &run, run_dir: &run_dir, top, plan: root, place: &place, left_usd };
         let court = Court { dir: &run_dir, ..self.court(Some(seat)) };
         let record = ask_judge(config, prompt, &court, self.signals, &mut |_| {});
         if let Some(watchdog) = watchdog {
@@ -200,25 +179,4 @@ fn told(what: &str, fact: &GateFact) -> Option<String> {
         GateFact::Unknown { why } => Some(format!("{what}: unknown: {why}")),
         GateFact::Red { failed } => Some(format!("{what}: red: {}", failed.join("; "))),
     }
-}
-
-/// Something that changes when HEAD or a file does that HEAD does not have as it is.
-fn files(git: &Git) -> Result<(String, Option<Oid>), GitError> {
-    let status = git.status()?;
-    let mut text = status.head.as_ref().map(|head| head.0.clone()).unwrap_or_default();
-    for entry in &status.entries {
-        let path = entry.path.to_string();
-        // What hooks and commands of ours write is no work.
-        if path.split('/').any(|part| part == ".verdone") {
-            continue;
-        }
-        let file = git.top().join(entry.path.as_path());
-        let content = match read_regular(&file, LARGEST_READ) {
-            Ok(bytes) => digest(&bytes),
-            Err(_) => fs::symlink_metadata(&file)
-                .map_or_else(|_| "gone".to_owned(), |meta| format!("{} {:?}", meta.len(), meta.modified().ok())),
-        };
-        text.push_str(&format!("\n{:?} {path} {content}", entry.kind));
-    }
-    Ok((digest(text.as_bytes()), status.head))
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use verdone_core::agent::Usage;
-use verdone_core::done::{CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Lessons, Memory, complexity, judge};
+use verdone_core::done::{CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Lessons, Memory, TamperFact, complexity, judge};
 use verdone_core::event::VerifyOutcome;
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, State, Verification};
@@ -51,13 +51,17 @@ pub(super) fn hold_to_conditions(
         open = judge(&settings, &facts).open();
         if open.is_empty() {
             let record = refute(site, state, attempt, &story, verification, reporter)?;
+            // Nobody waits for an answer any more, and that is no fault of the judge's.
+            if record.proved_nothing() && site.signals.requested().is_some() {
+                verification.outcome = VerifyOutcome::Interrupted;
+            }
             facts.judge = record.said.clone();
             verification.judge = Some(Box::new(record));
             report = judge(&settings, &facts);
             open = report.open();
         }
     }
-    if asks && passed && !open.is_empty() {
+    if asks && verification.outcome == VerifyOutcome::Passed && !open.is_empty() {
         verification.outcome = VerifyOutcome::Refused;
         verification.reason = Some(format!("not done yet. {}", open.join(" ")));
     }
@@ -102,6 +106,8 @@ fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verificat
         lessons: Lessons::Same,
         ci: CiFact::NotYet,
         judge: JudgeFact::Off,
+        // The verification has its own word for it.
+        tamper: TamperFact::Nothing,
         tasks: Vec::new(),
         state_files: Vec::new(),
     }
@@ -114,7 +120,7 @@ fn changed(site: &Site) -> Vec<RepoPath> {
     changes.filter(|change| !ours.contains(&change.path)).map(|change| change.path.clone()).collect()
 }
 
-/// The judge may look: what it changed is kept, put back, and makes its word worthless. A tree that was refuted stays refuted.
+/// The first clear answer about a tree stands. Without one the judge is asked once more, and then a human is.
 fn refute(
     site: &mut Site,
     state: &State,
@@ -126,33 +132,75 @@ fn refute(
     let judge = Judge::of(&site.config.done.judge, &site.config.agent).name();
     let files = changed(site);
     let Some(candidate) = site.candidate.take() else { return Ok(JudgeRecord::of(judge)) };
-    if let Some((_, record)) = site.refuted.iter().find(|(tree, _)| *tree == candidate.tree) {
+    if let Some((.., record)) = site.judged.iter().find(|(about, tree, _)| *about == story.id && *tree == candidate.tree) {
         let record = JudgeRecord { usage: Usage::default(), duration_ms: 0, ..record.clone() };
         site.candidate = Some(candidate);
         return Ok(record);
     }
     reporter.report(Update::Notice { text: &format!("a second agent ({judge}) is asked to refute the work") });
-    let before = site.checkpoint("before the judge")?;
-    let answer = prompt_of(site, attempt, story, verification, &candidate, &files)
-        .and_then(|prompt| asked(site, state, attempt, &prompt, reporter));
-    site.mend_home().map_err(io_error("putting .verdone/ back"))?;
-    let restored = put_back(site, attempt, "judge")?;
-    let drift = site.git.unchanged_since(&candidate)?;
-    let touched =
-        !restored.is_empty() || !drift.is_none() || drift.new_untracked.iter().any(|path| !site.debris.contains_key(path));
-    if touched {
-        site.keep().checkpoint_before_restore("what the judge changed", &[])?;
-        site.keep().restore(&before)?;
+    let prompt = prompt_of(site, attempt, story, verification, &candidate, &files)?;
+    let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
+    let mut record = asking.ask(site, None, reporter)?;
+    if record.proved_nothing() && site.signals.requested().is_none() {
+        reporter.report(Update::Notice { text: &format!("the judge {}; it is asked once more", record.words()) });
+        record = asking.ask(site, Some(&record), reporter)?.after(&record);
     }
-    let mut record = answer?;
-    if touched {
-        record = record.void("the judge changed files, so its word counts for nothing");
-    }
-    if let JudgeFact::Refuted { .. } = record.said {
-        site.refuted.push((candidate.tree.clone(), record.clone()));
+    if !record.proved_nothing() {
+        site.judged.push((story.id.clone(), candidate.tree.clone(), record.clone()));
     }
     site.candidate = Some(candidate);
     Ok(record)
+}
+
+/// One question, with what it is about.
+struct Asking<'a> {
+    state: &'a State,
+    attempt: &'a Attempt,
+    prompt: &'a str,
+    candidate: &'a Candidate,
+}
+
+impl Asking<'_> {
+    /// The judge may look: what it changed is kept, put back, and makes its word worthless.
+    fn ask(&self, site: &mut Site, earlier: Option<&JudgeRecord>, reporter: &mut dyn Reporter) -> Result<JudgeRecord, StepError> {
+        let Self { attempt, candidate, .. } = *self;
+        let before = site.checkpoint("before the judge")?;
+        let answer = self.answer(site, earlier, reporter);
+        site.mend_home().map_err(io_error("putting .verdone/ back"))?;
+        let restored = put_back(site, attempt, "judge")?;
+        let drift = site.git.unchanged_since(candidate)?;
+        let touched =
+            !restored.is_empty() || !drift.is_none() || drift.new_untracked.iter().any(|path| !site.debris.contains_key(path));
+        if touched {
+            site.keep().checkpoint_before_restore("what the judge changed", &[])?;
+            site.keep().restore(&before)?;
+        }
+        let record = answer?;
+        Ok(if touched { record.void("the judge changed files, so its word counts for nothing") } else { record })
+    }
+
+    fn answer(&self, site: &Site, earlier: Option<&JudgeRecord>, reporter: &mut dyn Reporter) -> Result<JudgeRecord, StepError> {
+        let again = if earlier.is_some() { "-again" } else { "" };
+        let dir = site.run_dir.join("judge").join(format!("{}{again}", site.checks_run));
+        let spent = self.state.cost_usd + earlier.and_then(|earlier| earlier.usage.cost_usd).unwrap_or(0.0);
+        let limits = within_the_run(&limits_of(&site.config), site.clock);
+        let seat = Seat {
+            run: &site.run,
+            run_dir: &site.run_dir,
+            top: site.git.top(),
+            plan: site.plan.path(),
+            place: &self.attempt.place,
+            left_usd: site.config.limits.cost_usd.limit().map(|limit| limit - spent),
+        };
+        let env = EnvPlan::default().with(RUN_VARIABLE, site.run.as_str());
+        let court = Court { root: &site.root, dir: &dir, env, redactor: &site.redactor, limits: &limits, seat: Some(seat) };
+        let clock = site.clock;
+        let mut on = |moment: Moment<'_>| match moment {
+            Moment::Tick => reporter.report(clock.tick()),
+            Moment::Line { .. } => {}
+        };
+        ask_judge(&site.config, self.prompt, &court, &site.signals, &mut on).map_err(io_error("keeping what the judge said"))
+    }
 }
 
 fn prompt_of(
@@ -181,31 +229,4 @@ fn prompt_of(
         diff: &diff,
     };
     Ok(refute.render(&name, &template)?)
-}
-
-fn asked(
-    site: &Site,
-    state: &State,
-    attempt: &Attempt,
-    prompt: &str,
-    reporter: &mut dyn Reporter,
-) -> Result<JudgeRecord, StepError> {
-    let dir = site.run_dir.join("judge").join(format!("{}", site.checks_run));
-    let limits = within_the_run(&limits_of(&site.config), site.clock);
-    let seat = Seat {
-        run: &site.run,
-        run_dir: &site.run_dir,
-        top: site.git.top(),
-        plan: site.plan.path(),
-        place: &attempt.place,
-        left_usd: site.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd),
-    };
-    let env = EnvPlan::default().with(RUN_VARIABLE, site.run.as_str());
-    let court = Court { root: &site.root, dir: &dir, env, redactor: &site.redactor, limits: &limits, seat: Some(seat) };
-    let clock = site.clock;
-    let mut on = |moment: Moment<'_>| match moment {
-        Moment::Tick => reporter.report(clock.tick()),
-        Moment::Line { .. } => {}
-    };
-    ask_judge(&site.config, prompt, &court, &site.signals, &mut on).map_err(io_error("keeping what the judge said"))
 }

@@ -1,19 +1,25 @@
 //! Tamper alarms of a loop: what was green is compared with the tree that the story began with. Done by the worker: it writes a tree
 //! of git, and an answer from a known verdict must not pay for it.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckOrigin};
+use verdone_core::done::TamperFact;
 use verdone_core::id::{Oid, StoryId};
-use verdone_core::stop::{BlockCause, Open};
+use verdone_core::stop::{BlockCause, LoopState, Open};
 use verdone_core::tamper::{Alarm, AlarmKind, Response, Severity, TamperSettings};
 
 use crate::git::{Git, GitError};
 use crate::known_files::KnownFiles;
+use crate::signal::Signals;
+use crate::site::gates;
 use crate::tamper::{Between, between, own_files};
 
 use super::look::Looker;
 use super::tree::not_work;
 use super::verify::Ask;
+use super::{Gate, StopError, tree};
 
 /// What a story's work is compared with, and what the story says about it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -69,6 +75,26 @@ impl AlarmAsk {
         let alarms = between(&asked)?;
         let own_files = own_files(&asked, &alarms)?;
         Ok(Compared { alarms, work: Some(now), own_files })
+    }
+}
+
+/// What the gate of an active loop would say now about the work since it last verified something. What cannot be looked at is in doubt.
+pub(crate) fn tampering(gate: &Gate<'_>, state: &LoopState, ours: Vec<PathBuf>, story: Option<&StoryId>) -> TamperFact {
+    let config = state.settings.as_ref().map_or(gate.config, |frozen| &frozen.config);
+    let gate = Gate::of(gate.root, gate.top, config, None, gate.session);
+    let (state, signals) = (&mut state.clone(), &Signals::none());
+    let (other, notes, alarms) = (Vec::new(), Vec::new(), Vec::new());
+    let looker = Looker { gate: &gate, state, other, notes, alarms, renew: false, signals };
+    let Some(asked) = looker.alarm_ask(story) else { return TamperFact::Nothing };
+    let own = story.map(|story| looker.own_checks(story)).unwrap_or_default();
+    let checks: Vec<Check> = own.into_iter().chain(gates(config)).collect();
+    let look = || -> Result<Vec<Alarm>, StopError> {
+        let tree = tree::look(gate.root, gate.top, &ours)?;
+        Ok(asked.look(&looker.ask(&tree, &checks, ours), &tree::git(gate.top)?).alarms)
+    };
+    match look() {
+        Ok(alarms) => TamperFact::of(config.tamper, &alarms),
+        Err(error) => TamperFact::Doubted { why: format!("what changed since the loop began cannot be compared: {error}") },
     }
 }
 

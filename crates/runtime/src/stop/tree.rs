@@ -19,13 +19,13 @@ const GIT_DEADLINE: Duration = Duration::from_secs(30);
 const CLIENTS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
 #[derive(Debug, Clone)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     pub(super) key: String,
-    pub(super) head: Option<Oid>,
+    pub(crate) head: Option<Oid>,
     /// Nothing differs from HEAD but what is ours.
     pub(super) clean: bool,
     /// Of all files but ours, whatever is committed of them.
-    content: String,
+    pub(crate) content: String,
 }
 
 pub(super) fn git(top: &Path) -> Result<Git, StopError> {
@@ -34,7 +34,7 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
 }
 
 /// `ours` are the plan and its progress files: Verdone writes them itself.
-pub(super) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
+pub(crate) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
     let own = not_work(&git, root, top, ours);
     let (status, looked) = git.look(&mut KnownFiles::of(root, top), &own, &|_| true)?;

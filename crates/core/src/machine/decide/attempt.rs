@@ -183,22 +183,27 @@ fn again_or(
     rejection: Rejection,
     reason: String,
 ) -> Decision {
-    if let Some(signal) = state.stop {
-        return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
-    }
-    if state.progress.failed.contains_key(&attempt.place.story) {
-        return reject(events, &attempt.place, Rejection::Stopped, "skipped by the user");
-    }
-    if out_of_time(rules, now) {
-        return reject(events, &attempt.place, Rejection::Stopped, format!("the run may take {}", rules.limits.total_time));
-    }
-    if let Some(reason) = over_budget(state, rules, spent(state, &events)) {
+    if let Some(reason) = called_off(state, rules, now, attempt, &events) {
         return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
     if rules.limits.turns > 0 && attempt.place.turn >= rules.limits.turns {
         return reject(events, &attempt.place, rejection, reason);
     }
     next_turn(state, rules, attempt, events)
+}
+
+/// Why the run does not go on with this attempt, whatever came of it.
+fn called_off(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, events: &[Event]) -> Option<String> {
+    if let Some(signal) = state.stop {
+        return Some(stopped_by(signal));
+    }
+    if state.progress.failed.contains_key(&attempt.place.story) {
+        return Some("skipped by the user".to_owned());
+    }
+    if out_of_time(rules, now) {
+        return Some(format!("the run may take {}", rules.limits.total_time));
+    }
+    over_budget(state, rules, spent(state, events))
 }
 
 pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection, reason: impl Into<String>) -> Decision {
@@ -245,6 +250,13 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         }
         (VerifyOutcome::Refused, _) if rules.tamper.gravest(&verification.alarms).0 == Response::Ask => {
             reject(events, &attempt.place, Rejection::NeedsHuman, reason())
+        }
+        // The work is not at fault, and another turn would not make the judge answer.
+        (VerifyOutcome::Refused, _) if verification.judge.as_ref().is_some_and(|judge| judge.proved_nothing()) => {
+            match called_off(state, rules, now, attempt, &events) {
+                Some(stopped) => reject(events, &attempt.place, Rejection::Stopped, stopped),
+                None => reject(events, &attempt.place, Rejection::NeedsHuman, reason()),
+            }
         }
         (VerifyOutcome::HistoryMoved, _) => reject(events, &attempt.place, Rejection::HistoryMoved, reason()),
         (failure, _) => {

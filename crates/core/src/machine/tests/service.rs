@@ -98,7 +98,12 @@ impl Bench {
     fn verify_with(&mut self, outcome: CheckOutcome, judge: Option<JudgeRecord>) {
         assert_eq!(self.effect, Some(Effect::Verify));
         let passed = outcome == CheckOutcome::Passed;
-        let said = if passed { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
+        let refused = judge.as_ref().is_some_and(|judge| judge.said != JudgeFact::Holds);
+        let said = match (passed, refused) {
+            (false, _) => VerifyOutcome::Failed,
+            (true, true) => VerifyOutcome::Refused,
+            (true, false) => VerifyOutcome::Passed,
+        };
         self.give(Input::Verified(Verification {
             tree: Some(Oid(format!("tree {}", self.journal.len()))),
             judge: judge.map(Box::new),
@@ -396,6 +401,28 @@ fn what_a_judge_costs_is_spent_by_the_run_and_by_the_attempt() {
     let evidence = Evidence::of(&bench.state, bench.attempt(), StoryVerdict::Verified, &Oid::from("t"), &[]);
     let judge = evidence.judge.unwrap();
     assert_eq!((judge.session.as_deref(), evidence.cost_usd), (Some("s2"), Some(0.3)), "what is no number costs nothing");
+}
+
+#[test]
+fn a_judge_that_gives_no_clear_answer_spends_no_turn_and_leaves_the_story_to_a_human() {
+    let after = |said: JudgeFact, change: fn(&mut Limits)| {
+        let mut bench = Bench::with(change);
+        bench.turn(TurnOutcome::Ended, 0.3);
+        let usage = Usage { cost_usd: Some(0.3), tokens: None };
+        bench.verify_with(CheckOutcome::Passed, Some(JudgeRecord { said, usage, ..JudgeRecord::of("claude") }));
+        let rejection = bench.journal.iter().find_map(|recorded| match &recorded.event {
+            Event::AttemptRejected { rejection, .. } => Some(rejection.clone()),
+            _ => None,
+        });
+        (bench.effect.clone(), rejection)
+    };
+    let unknown = || JudgeFact::Unknown { why: "the judge reached a usage limit".to_owned() };
+    let refuted = JudgeFact::Refuted { findings: vec!["a:1: wrong".to_owned()] };
+    let short = |limits: &mut Limits| limits.cost_usd = Usd::try_from(0.5).unwrap();
+    assert_eq!(after(unknown(), |_| {}), (Some(Effect::RollBack), Some(Rejection::NeedsHuman)));
+    assert_eq!(after(unknown(), short), (Some(Effect::RollBack), Some(Rejection::Stopped)), "money that is spent comes first");
+    assert_eq!(after(refuted, |_| {}), (Some(Effect::Turn), None), "what was found is fed back");
+    assert_eq!(after(JudgeFact::Holds, |_| {}), (Some(Effect::Commit), None));
 }
 
 #[test]
