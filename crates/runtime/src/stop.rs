@@ -3,6 +3,7 @@
 
 mod alarms;
 mod arm;
+mod at_work;
 mod commit;
 mod custody;
 mod files;
@@ -16,6 +17,7 @@ mod transcript;
 mod tree;
 mod turn;
 mod verify;
+mod worker;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,7 +44,7 @@ pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
 pub(crate) use custody::armed_root;
 pub use files::Loops;
 pub(crate) use files::SessionFiles;
-pub use verify::{ARGUMENT, main};
+pub use worker::{ARGUMENT, main};
 
 /// While this file is there, nothing is held.
 pub const PAUSE: &str = "pause";
