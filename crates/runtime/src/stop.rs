@@ -13,6 +13,7 @@ mod marks;
 mod others;
 mod ralph;
 mod regression;
+mod same;
 mod transcript;
 mod tree;
 mod turn;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use verdone_core::check::{Check, CheckOrigin, CheckRun};
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Progress, Selection, Status, Story, select};
+use verdone_core::proof::AsBefore;
 use verdone_core::sanitise::sanitise_line;
 use verdone_core::stop::{BlockCause, Current, Marked, Open, Work, survey};
 use verdone_core::tamper::Response;
@@ -15,7 +16,7 @@ use crate::site::gates;
 use crate::step::red_of;
 
 use super::commit::{CommitAsk, Committed, red_proofs};
-use super::look::{Looked, Looker, gone, source};
+use super::look::{Looked, Looker, add_failures, gone, source};
 use super::tree::Tree;
 use super::verify::{Ask, Seen, Verdict};
 use super::{StopError, tree};
@@ -121,9 +122,13 @@ impl Looker<'_> {
         open: &mut Open,
     ) -> Result<Judged, StopError> {
         let AtWork { story, current, .. } = at_work;
+        // What was not worth more before does not become it by being opened again.
+        let was_red = current.was_red && self.state.at_most(&story.id) == StoryVerdict::Verified;
+        let current = &Current { was_red, ..current.clone() };
         let about = Some((plan.path(), &story.id));
         let next = at_work.next.as_ref().map(|next| self.own_checks(next)).unwrap_or_default();
-        let whole = Ask { alarms: self.alarm_ask(Some(&story.id)), next, ..self.ask(tree, &at_work.checks, ours) };
+        let (alarms, same) = (self.alarm_ask(Some(&story.id)), self.same_asks(&story.id));
+        let whole = Ask { alarms, same, next, ..self.ask(tree, &at_work.checks, ours) };
         let commit = at_work.changed.then(|| CommitAsk::of(self.gate, self.state, story, current, plan.path())).flatten();
         if !self.asks_more() {
             return Ok(Judged { seen: self.verify(&Ask { commit, ..whole })?, holds: true });
@@ -160,15 +165,11 @@ impl Looker<'_> {
 
     /// What a story that passed is worth.
     fn worth(&mut self, at_work: &AtWork, verdict: &Verdict, response: Response) -> StoryVerdict {
-        if at_work.has_own && !verdict.own_files.is_empty() {
-            let files = verdict.own_files.join(", ");
-            self.notes.push(format!(
-                "the work changed what the checks of story {} run ({files}): it is unproven at best.",
-                at_work.story.id
-            ));
-        }
-        let proven = at_work.has_own && at_work.current.was_red && response < Response::Ask && verdict.own_files.is_empty();
-        if proven { StoryVerdict::Verified } else { StoryVerdict::Unproven }
+        let id = &at_work.story.id;
+        let doubt = verdict.as_before(id).and_then(AsBefore::doubt);
+        self.notes.extend(doubt.iter().map(|doubt| format!("story {id} is unproven at best: {doubt}.")));
+        let proven = at_work.has_own && at_work.current.was_red && response < Response::Ask && doubt.is_none();
+        if proven { self.state.at_most(id) } else { StoryVerdict::Unproven }
     }
 
     /// Why the story is not done.
@@ -180,7 +181,7 @@ impl Looker<'_> {
                 current.was_red = true;
                 self.state.red.insert(story.id.clone(), red_proofs(&own));
             }
-            self.add_failures(open, verdict);
+            add_failures(open, verdict, self.gate.config.stop.verify_deadline);
         } else if !at_work.changed {
             let since = if at_work.has_own { "the loop was started" } else { "it became the story at work" };
             let why =
@@ -243,6 +244,7 @@ impl Looker<'_> {
             story: story.clone(),
             verdict: worth,
             tree: verdict.tree.clone(),
+            work: verdict.work.clone(),
             at: jiff::Timestamp::now().to_string(),
             commit,
             told: told.clone(),

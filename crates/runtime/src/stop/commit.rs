@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckRun, Where, all_green};
 use verdone_core::event::Checkpoint;
-use verdone_core::evidence::{Evidence, NotedAlarm, Proof, SessionStory, note_digest};
+use verdone_core::evidence::{Evidence, NotedAlarm, NotedAsBefore, Proof, SessionStory, note_digest};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::plan::{Status, Story};
-use verdone_core::proof::criteria;
+use verdone_core::proof::{AsBefore, criteria};
 use verdone_core::span::Span;
 use verdone_core::stop::{Current, LoopState};
 use verdone_core::tamper::Alarm;
@@ -78,8 +78,8 @@ pub(super) struct Seen<'a> {
     pub(super) runs: &'a [CheckRun],
     /// What looked like tampering.
     pub(super) alarms: &'a [Alarm],
-    /// The work changed what the story's own checks run.
-    pub(super) capped: bool,
+    /// The story's own checks as they were, where the work changed what they run.
+    pub(super) as_before: Option<&'a AsBefore>,
 }
 
 impl CommitAsk {
@@ -274,7 +274,7 @@ impl Making<'_> {
             before: about.before.clone(),
             criteria: story.map(|story| criteria(story, runs, None)).unwrap_or_default(),
             alarms: self.seen.alarms.iter().map(NotedAlarm::from).collect(),
-            capped: self.seen.capped,
+            as_before: self.seen.as_before.map(NotedAsBefore::from),
             gates: about.gates.clone(),
             previous: self.git.last_evidence()?,
         };

@@ -8,6 +8,7 @@ use verdone_core::event::VerifyOutcome;
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Story};
 use verdone_core::sanitise::sanitise_line;
+use verdone_core::span::Span;
 use verdone_core::stop::{BlockCause, LoopState, Open, StoryToDo, Survey, Work, remaining};
 use verdone_core::tamper::Response;
 
@@ -88,7 +89,8 @@ impl Looker<'_> {
                 self.add_conditions(&mut open, None, None, &verdict.runs)?;
             }
             if changed && open.missing.is_empty() && open.tasks.is_empty() {
-                return Ok(looked(Work::Complete { verified: 0, unproven: 0 }, Some(source)));
+                let unproven = usize::from(response == Response::Ask);
+                return Ok(looked(Work::Complete { verified: 0, unproven }, Some(source)));
             }
             if !changed {
                 let why =
@@ -98,7 +100,7 @@ impl Looker<'_> {
         } else {
             self.state.gates_were_red = true;
             self.follow(tree, &verdict);
-            self.add_failures(&mut open, &verdict);
+            add_failures(&mut open, &verdict, self.gate.config.stop.verify_deadline);
         }
         Ok(looked(Work::Open(open), Some(source)))
     }
@@ -189,21 +191,21 @@ impl Looker<'_> {
             self.state.base.key.clone_from(&verdict.tree);
         }
     }
-
-    pub(super) fn add_failures(&self, open: &mut Open, verdict: &Verdict) {
-        open.failed = verdict.runs.iter().filter(|run| run.blocks()).cloned().collect();
-        if verdict.timed_out {
-            let limit = self.gate.config.stop.verify_deadline;
-            open.missing.insert(0, (BlockCause::CheckFailed, format!("The verification did not end within {limit}.")));
-        } else if open.failed.is_empty() && !verdict.settled {
-            let why = "The checks do not settle: they change files each time they run.".to_owned();
-            open.missing.insert(0, (BlockCause::CheckFailed, why));
-        }
-    }
 }
 
 pub(super) fn source(cached: bool) -> &'static str {
     if cached { "cached" } else { "ran" }
+}
+
+/// `limit` is how long the verification could take.
+pub(super) fn add_failures(open: &mut Open, verdict: &Verdict, limit: Span) {
+    open.failed = verdict.runs.iter().filter(|run| run.blocks()).cloned().collect();
+    if verdict.timed_out {
+        open.missing.insert(0, (BlockCause::CheckFailed, format!("The verification did not end within {limit}.")));
+    } else if open.failed.is_empty() && !verdict.settled {
+        let why = "The checks do not settle: they change files each time they run.".to_owned();
+        open.missing.insert(0, (BlockCause::CheckFailed, why));
+    }
 }
 
 pub(super) fn gone(story: &StoryId) -> (BlockCause, String) {

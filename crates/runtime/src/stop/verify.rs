@@ -1,8 +1,8 @@
 //! One verification for the gate: started as a process of its own that outlives the hook, waited for as long as the client has
 //! patience, answered from its verdict where the tree and the checks are the same.
 //!
-//! The folder holds `request.json`, `verdict.json` and `verifying.lock`, which the worker has locked as long as it lives. Both files
-//! carry a seal: one without it counts as not there.
+//! The folder holds `request.json`, the verdict (`verdict.json`, or `committed.json` where a commit was asked for) and `verifying.lock`,
+//! which the worker has locked as long as it lives. Requests and verdicts carry a seal: one without it counts as not there.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -15,7 +15,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckRun, GateSettings};
 use verdone_core::config::Config;
-use verdone_core::id::{Oid, digest};
+use verdone_core::id::{Oid, StoryId, digest};
+use verdone_core::proof::AsBefore;
 use verdone_core::span::Span;
 use verdone_core::tamper::Alarm;
 
@@ -28,11 +29,14 @@ use crate::signal::Signals;
 use super::alarms::AlarmAsk;
 use super::commit::{CommitAsk, Committed};
 use super::files::{LARGEST, file_error, write_bytes};
+use super::same::SameAsk;
 use super::worker::ARGUMENT;
 use super::{StopError, tree};
 
 const REQUEST: &str = "request.json";
-pub(super) const VERDICT: &str = "verdict.json";
+/// Two questions can be asked about one tree in turn, and neither takes the answer of the other away.
+const VERDICT: &str = "verdict.json";
+const COMMITTED: &str = "committed.json";
 pub(super) const LOCK: &str = "verifying.lock";
 /// How long a worker whose tree is out of date gets to end its checks.
 pub(super) const PATIENCE: Duration = Duration::from_secs(8);
@@ -59,13 +63,16 @@ pub(super) struct Ask {
     /// What the work is compared with, when it is green.
     #[serde(default)]
     pub(super) alarms: Option<AlarmAsk>,
+    /// Own checks of stories, to be asked once more as they were.
+    #[serde(default)]
+    pub(super) same: Vec<SameAsk>,
     /// The checks of the story that comes next, to be seen red before anybody works on it.
     #[serde(default)]
     pub(super) next: Vec<Check>,
 }
 
 /// What was seen.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Verdict {
     /// The request that it answers.
     pub(super) asked: String,
@@ -85,12 +92,12 @@ pub(super) struct Verdict {
     pub(super) alarms: Vec<Alarm>,
     /// What the work was compared with, and the tree of git that it was.
     #[serde(default)]
-    pub(super) compared: Option<Oid>,
+    pub(super) compared: Vec<String>,
     #[serde(default)]
     pub(super) work: Option<Oid>,
-    /// Files that the story's own checks run and that the work changed.
+    /// Own checks of stories as they were, where a file that decides them changed.
     #[serde(default)]
-    pub(super) own_files: Vec<String>,
+    pub(super) as_before: Vec<(StoryId, AsBefore)>,
     /// What the checks of the next story said.
     #[serde(default)]
     pub(super) next: Vec<CheckRun>,
@@ -106,12 +113,12 @@ pub(super) enum Seen {
 pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signals: &Signals) -> Result<Seen, StopError> {
     let id = ask.id();
     let seal = Seal::from_environment(&ask.root, &ask.top).ok_or(StopError::NoSecret)?;
-    let answered = |dir: &Path| Ok::<_, StopError>(answered(dir, &seal, &id)?.filter(|verdict| verdict.compares_like(ask)));
+    let answered = |dir: &Path| Ok::<_, StopError>(answered(dir, &seal, ask.slot(), &id)?.filter(|it| it.compares_like(ask)));
     if let Some(verdict) = answered(dir)? {
         if (verdict.green && !matches!(verdict.commit, Some(Committed::Refused(_)))) || !renew {
             return Ok(Seen::Ended { verdict: Box::new(verdict), cached: true });
         }
-        let old = dir.join(VERDICT);
+        let old = dir.join(ask.slot());
         fs::remove_file(&old).map_err(|source| file_error(&old, source))?;
     }
     fs::create_dir_all(dir).map_err(|source| file_error(dir, source))?;
@@ -140,8 +147,8 @@ pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signal
 
 impl Verdict {
     /// What is green was compared with what this request wants it compared with.
-    fn compares_like(&self, ask: &Ask) -> bool {
-        !self.green || ask.alarms.as_ref().is_none_or(|alarms| self.compared.as_ref() == Some(&alarms.base))
+    pub(super) fn compares_like(&self, ask: &Ask) -> bool {
+        !self.green || ask.comparisons().iter().all(|wanted| self.compared.contains(wanted))
     }
 }
 
@@ -167,13 +174,25 @@ impl Ask {
             largest_file: config.limits.snapshot_file_bytes,
             commit: None,
             alarms: None,
+            same: Vec::new(),
             next: Vec::new(),
         }
+    }
+
+    /// What the work is to be compared with.
+    pub(super) fn comparisons(&self) -> Vec<String> {
+        let alarms = self.alarms.iter().map(|alarms| alarms.base.to_string());
+        alarms.chain(self.same.iter().map(|same| format!("{} {}", same.story, same.base))).collect()
     }
 
     /// The same for the same checks on the same tree.
     pub(super) fn id(&self) -> String {
         self.id_on(&self.tree)
+    }
+
+    /// Where the answer is kept.
+    pub(super) fn slot(&self) -> &'static str {
+        if self.commit.is_some() { COMMITTED } else { VERDICT }
     }
 
     pub(super) fn id_on(&self, tree: &str) -> String {
@@ -189,14 +208,14 @@ fn question(tree: &str, checks: &[Check], commits: &str) -> String {
 
 /// What the gate saw of these checks on this very tree, if that was the last thing it saw. Runs nothing.
 pub(super) fn seen_before(dir: &Path, seal: &Seal, tree: &str, checks: &[Check], story: &str) -> Option<Verdict> {
-    let verdict = answered(dir, seal, &question(tree, checks, "")).ok()?;
-    let verdict = verdict.or_else(|| answered(dir, seal, &question(tree, checks, story)).ok()?)?;
+    let verdict = answered(dir, seal, VERDICT, &question(tree, checks, "")).ok()?;
+    let verdict = verdict.or_else(|| answered(dir, seal, COMMITTED, &question(tree, checks, story)).ok()?)?;
     (verdict.tree == tree && verdict.settled && !verdict.timed_out).then_some(verdict)
 }
 
-fn answered(dir: &Path, seal: &Seal, id: &str) -> Result<Option<Verdict>, StopError> {
+pub(super) fn answered(dir: &Path, seal: &Seal, slot: &str, id: &str) -> Result<Option<Verdict>, StopError> {
     let found: Option<Verdict> =
-        sealed(&dir.join(VERDICT))?.and_then(|bytes| serde_json::from_slice(seal.checked(VERDICT, &bytes)?).ok());
+        sealed(&dir.join(slot))?.and_then(|bytes| serde_json::from_slice(seal.checked(slot, &bytes)?).ok());
     Ok(found.filter(|verdict| verdict.asked == id || (verdict.id == id && verdict.settled)))
 }
 
