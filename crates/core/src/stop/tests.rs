@@ -284,3 +284,16 @@ fn conditions_that_do_not_hold_are_told_after_failing_checks_and_nothing_twice()
     tired.holder = Holder::Loop(Held { same: 3, ..held() });
     assert_eq!(name(&tired, &StopSettings::default()), "same");
 }
+
+#[test]
+fn work_that_a_human_should_look_at_is_never_told_as_if_it_were_verified() {
+    for (verified, unproven, told) in [
+        (0, 0, "COMPLETE: every gate is green"),
+        (0, 1, "COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look"),
+        (2, 0, "COMPLETE: all 2 stories of the loop were verified"),
+        (2, 1, "COMPLETE: all 2 stories of the loop passed, 1 of them unproven"),
+    ] {
+        let words = Yield::Complete { verified, unproven }.words();
+        assert!(words.starts_with(told), "{words}");
+    }
+}
