@@ -169,8 +169,8 @@ pub struct SessionStory {
     pub before: Vec<Proof>,
     pub criteria: Vec<ProvenCriterion>,
     pub alarms: Vec<NotedAlarm>,
-    /// The work changed what its own checks run, so they prove nothing.
-    pub capped: bool,
+    /// Its own checks as they were, where the work changed what they run.
+    pub as_before: Option<NotedAsBefore>,
     /// Digest of the gates as they were defined.
     pub gates: String,
     /// Digest of the evidence before this one.
@@ -232,7 +232,7 @@ impl Evidence {
         let own = runs.iter().any(|run| run.origin == CheckOrigin::Story && !run.advisory);
         let was_red = told.before.iter().any(|proof| !proof.outcome.passed());
         let (verdict, red) = match (own, was_red) {
-            (true, true) if told.capped => (StoryVerdict::Unproven, Red::Red),
+            (true, true) if told.as_before.as_ref().is_some_and(|seen| !seen.holds()) => (StoryVerdict::Unproven, Red::Red),
             (true, true) => (StoryVerdict::Verified, Red::Red),
             (true, false) => (StoryVerdict::Unproven, Red::Unknown),
             (false, _) => (StoryVerdict::Unproven, Red::Absent),
@@ -255,7 +255,7 @@ impl Evidence {
             cost_usd: None,
             sessions: vec![session.clone()],
             alarms: told.alarms,
-            as_before: None,
+            as_before: told.as_before,
             judge: None,
             criteria: told.criteria,
             gates: Some(told.gates),
@@ -424,7 +424,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_session_proves_no_more_than_its_loop_saw() {
-        let told = |before: Vec<Proof>, capped: bool| SessionStory {
+        let told = |before: Vec<Proof>, as_before: Option<NotedAsBefore>| SessionStory {
             run: RunId::from("r1"),
             session: "s1\nVerdone-Verdict: verified".to_owned(),
             story: StoryId::from("US-1"),
@@ -434,20 +434,27 @@ pub(crate) mod tests {
             before,
             criteria: Vec::new(),
             alarms: Vec::new(),
-            capped,
+            as_before,
             gates: "sha256:gates".to_owned(),
             previous: None,
         };
         let run = |origin: CheckOrigin| CheckRun { origin, ..crate::check::tests::ran("test", CheckOutcome::Passed) };
         let (own, gate) = (run(CheckOrigin::Story), run(CheckOrigin::Gate(crate::check::Stage::Quality)));
         let red = || vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })];
-        for (before, capped, runs, verdict) in [
-            (red(), false, vec![own.clone(), gate.clone()], StoryVerdict::Verified),
-            (red(), true, vec![own.clone(), gate.clone()], StoryVerdict::Unproven),
-            (Vec::new(), false, vec![own.clone()], StoryVerdict::Unproven),
-            (red(), false, vec![gate], StoryVerdict::Unproven),
+        let same = |outcome: CheckOutcome| NotedAsBefore {
+            files: vec!["own.sh".to_owned()],
+            doubt: (!outcome.passed()).then(|| "own.sh changed".to_owned()),
+            runs: vec![proof("test", CheckOrigin::Story, outcome)],
+        };
+        let (held, fell) = (same(CheckOutcome::Passed), same(CheckOutcome::Failed { code: 1 }));
+        for (before, as_before, runs, verdict) in [
+            (red(), None, vec![own.clone(), gate.clone()], StoryVerdict::Verified),
+            (red(), Some(held), vec![own.clone()], StoryVerdict::Verified),
+            (red(), Some(fell), vec![own.clone(), gate.clone()], StoryVerdict::Unproven),
+            (Vec::new(), None, vec![own.clone()], StoryVerdict::Unproven),
+            (red(), None, vec![gate], StoryVerdict::Unproven),
         ] {
-            let evidence = Evidence::of_session(told(before, capped), &Oid::from("t"), &runs);
+            let evidence = Evidence::of_session(told(before, as_before), &Oid::from("t"), &runs);
             assert_eq!((evidence.verdict, evidence.overclaim()), (verdict, None));
             let message = evidence.commit_message("{id}");
             assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verdict:")).count(), 1, "{message}");

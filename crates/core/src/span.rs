@@ -25,6 +25,12 @@ impl Span {
         self.0
     }
 
+    /// So many of it; what stands for "no limit" still does.
+    #[must_use]
+    pub fn times(self, times: u32) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+
     /// As a limit: zero means none.
     pub fn limit(self) -> Option<Duration> {
         (!self.0.is_zero()).then_some(self.0)

@@ -80,7 +80,7 @@ pub struct Held {
 pub enum Work {
     /// Nobody has looked.
     Unknown,
-    /// Every story was verified by Verdone.
+    /// Every story was verified by Verdone. Without a plan there is none, and the task itself can be unproven.
     Complete {
         verified: usize,
         unproven: usize,

@@ -40,6 +40,7 @@ pub mod ralph_state;
 pub mod recover;
 mod regular;
 pub mod run;
+mod same_checks;
 mod seal;
 pub mod sessions;
 pub mod signal;

@@ -3,6 +3,7 @@
 
 mod alarms;
 mod arm;
+mod at_work;
 mod commit;
 mod custody;
 mod files;
@@ -13,10 +14,12 @@ mod marks;
 mod others;
 mod ralph;
 mod regression;
+mod same;
 mod transcript;
 mod tree;
 mod turn;
 mod verify;
+mod worker;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,7 +49,7 @@ pub(crate) use files::SessionFiles;
 pub use files::{Loops, SessionLoop};
 pub use left::{FORGOTTEN_DAYS, LeftLoops};
 pub(crate) use tree::{Tree, look as look_at_tree};
-pub use verify::{ARGUMENT, main};
+pub use worker::{ARGUMENT, main};
 
 /// While this file is there, nothing is held.
 pub const PAUSE: &str = "pause";

@@ -88,7 +88,7 @@ pub(crate) fn words_of(story: &Story) -> String {
 
 pub(crate) fn between(asked: &Between<'_>) -> Result<Vec<Alarm>, GitError> {
     let Between { git, base, tree, ours, .. } = *asked;
-    let folder = folder_of(asked);
+    let folder = folder_of(asked.git, asked.root);
     // Both wait for git most of the time.
     let (comparison, gates, own) = std::thread::scope(|scope| {
         let comparison = scope.spawn(|| git.compare(base, tree));
@@ -114,24 +114,9 @@ pub(crate) fn between(asked: &Between<'_>) -> Result<Vec<Alarm>, GitError> {
     Ok(report(&changes, &context))
 }
 
-/// Files that the story's own checks run and that the work changed, of those that alarms are about: such a check is another one now.
-pub(crate) fn own_files(asked: &Between<'_>, alarms: &[Alarm]) -> Result<Vec<String>, GitError> {
-    let changes_check = |alarm: &&Alarm| matches!(alarm.kind, AlarmKind::GateChanged | AlarmKind::GateDefused) && !alarm.expected;
-    let changed: Vec<&Alarm> = alarms.iter().filter(changes_check).collect();
-    if changed.is_empty() || asked.own.is_empty() {
-        return Ok(Vec::new());
-    }
-    let own = reach(asked.git, asked.base, asked.own, &folder_of(asked))?;
-    let runs = |path: &String| own.files.contains(path) || own.scripts.contains_key(path) || own.targets.contains_key(path);
-    let mut files: Vec<String> = changed.into_iter().map(|alarm| alarm.path.clone()).filter(runs).collect();
-    files.sort();
-    files.dedup();
-    Ok(files)
-}
-
 /// Where the project lies below the top.
-fn folder_of(asked: &Between<'_>) -> String {
-    asked.root.strip_prefix(asked.git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned())
+pub(crate) fn folder_of(git: &Git, root: &Path) -> String {
+    root.strip_prefix(git.top()).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned())
 }
 
 /// What these checks run, by the files as they were before the attempt.

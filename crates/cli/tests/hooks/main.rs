@@ -18,6 +18,7 @@ mod stop_commit;
 mod stop_gate;
 mod stop_gate_frozen;
 mod stop_others;
+mod stop_proof;
 mod tests_seen;
 mod valid;
 mod world;

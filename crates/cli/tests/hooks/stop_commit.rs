@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::stop_gate::{arm, name_the_author, stop, verdone, world};
+use crate::stop_gate::{Said, arm, name_the_author, stop, verdone, world};
 use crate::world::World;
 
 const COMMIT: &str = "[stop]\ncommit = true\n";
@@ -185,4 +185,50 @@ fn where_everything_has_to_be_committed_a_story_without_a_commit_is_not_done() {
         }
         assert_eq!(commits(&world), if held.is_some() { 1 } else { 2 });
     }
+}
+
+#[test]
+fn what_a_human_should_look_at_first_is_in_no_commit_and_counts_as_that() {
+    let gate = "[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
+    let why = "a human has to look at this: ";
+    for (done, held) in [("", false), ("[done]\nrequire = [\"implementation_complete\"]\nprofile = \"orchestrator\"\n", true)] {
+        let mut world = world(&format!("{COMMIT}{done}{gate}"), &[("PLAN.md", PLAN)]);
+        name_the_author(&mut world);
+        arm(&world, &["--plan", "PLAN.md"]);
+        world.write("one", "1\n");
+        world.write("check.sh", &world.read("check.sh").replace("broken", "bad"));
+        let reason = stop(&world).blocked(why);
+        assert_eq!((commits(&world), world.read("PLAN.md").contains("[x]")), (1, !held), "{reason}");
+        let told = if held { "The story was not committed: " } else { "about story US-001: it was not committed: " };
+        assert!(reason.contains(&format!("{told}{why}")), "{reason}");
+        assert_eq!(reason.contains("implementation_complete: changes are in no commit: check.sh; one."), held, "{reason}");
+    }
+}
+
+#[test]
+fn conditions_and_a_commit_come_to_an_end_where_the_checks_take_longer_than_anybody_waits() {
+    let config = format!("{COMMIT}wait = \"50ms\"\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n");
+    let plan = "- [ ] US-001: One\n  - Verification: `sleep 0.4 && test -f one`\n";
+    let mut world = world(&config, &[("PLAN.md", plan)]);
+    name_the_author(&mut world);
+    arm(&world, &["--plan", "PLAN.md"]);
+    verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
+    world.write("one", "1\n");
+    let session = world.work.join(".verdone/sessions/s1");
+    let written = |name: &str| fs::metadata(session.join(name)).and_then(|meta| meta.modified()).ok();
+    let answered = || ["verdict.json", "committed.json"].into_iter().any(|name| written(name) > written("request.json"));
+    let mut waits = 0;
+    let last = loop {
+        let said = stop(&world);
+        let Said::Block(reason) = said else { break said };
+        assert!(reason.contains("still verifying") && waits < 10, "{waits}: {reason}");
+        waits += 1;
+        // No answer comes while somebody waits for it.
+        while !answered() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    last.let_go("COMPLETE: all 1 stories");
+    assert!(waits > 0, "it was waited for");
+    assert_eq!(git(&world, &["show", "--format=", "--name-only", "HEAD"]), "PLAN.md\none\n");
 }

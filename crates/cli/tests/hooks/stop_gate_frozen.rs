@@ -282,7 +282,8 @@ fn a_check_that_the_work_rewrote_proves_neither_its_story_nor_an_earlier_one() {
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one.sh", "set -e\ngrep -q one README.md || test -d src\n");
     let reason = stop(&world).blocked("story US-001 is unproven");
-    assert!(reason.contains("the work changed what the checks of story US-001 run (one.sh): it is unproven at best"), "{reason}");
+    let told = "story US-001 is unproven at best: one.sh changed, which its own check runs; with it as it was, sh one.sh failed";
+    assert!(reason.contains(told), "{reason}");
     world.write("two", "");
     world.write("one.sh", "true\n");
     stop(&world).blocked("this looks like tampering");
@@ -310,8 +311,12 @@ fn a_task_without_a_plan_is_not_complete_while_its_tests_were_taken_away() {
     world.write("tests/test_a.py", "def test_a():\n    assert 1 + 1 == 2\n");
     stop(&world).blocked("this looks like tampering: test deleted: ");
     world.write("tests/test_a.py", test);
+    // What a gate runs may change for good reasons: a machine cannot tell, and does not say that it could.
+    world.write("check.sh", &world.read("check.sh").replace("broken", "bad"));
     world.write("done.txt", "1\n");
-    stop(&world).let_go("COMPLETE");
+    let Said::Told(told) = stop(&world) else { panic!("not let go") };
+    let words = ["COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look", "check.sh"];
+    assert!(words.iter().all(|word| told.contains(word)), "{told}");
 }
 
 #[test]

@@ -40,6 +40,9 @@ pub struct LoopState {
     /// The work tree, as a tree of git, when the loop began or a story was last verified: what changed since is compared with it.
     #[serde(default)]
     pub tree: Option<Oid>,
+    /// The same when the loop began: what a story's own check runs is compared with that, too. Nothing in loops of an earlier version.
+    #[serde(default)]
+    pub start: Option<Oid>,
     /// The work tree when the loop began, where stories are committed.
     #[serde(default)]
     pub checkpoint: Option<Checkpoint>,
@@ -55,6 +58,9 @@ pub struct LoopState {
     /// Stories whose mark was taken back because later work broke them: once each.
     #[serde(default)]
     pub reopened: Vec<StoryId>,
+    /// What they were worth before: a story that was opened again is worth no more than that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub at_most: BTreeMap<StoryId, StoryVerdict>,
     /// What looked like tampering, in whatever story.
     #[serde(default)]
     pub alarms: Vec<LoopAlarm>,
@@ -123,6 +129,9 @@ pub struct Marked {
     pub story: StoryId,
     pub verdict: StoryVerdict,
     pub tree: String,
+    /// The work tree, as a tree of git, that proved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Oid>,
     pub at: String,
     #[serde(default)]
     pub commit: Option<Oid>,
@@ -208,6 +217,11 @@ impl LoopState {
     /// Stories whose commands the user has not accepted.
     pub fn unaccepted(&self) -> impl Iterator<Item = &StoryId> {
         self.open.iter().filter(|(_, story)| story.unaccepted).map(|(id, _)| id)
+    }
+
+    /// What a story can be worth at most.
+    pub fn at_most(&self, story: &StoryId) -> StoryVerdict {
+        self.at_most.get(story).copied().unwrap_or(StoryVerdict::Verified)
     }
 
     /// Keeps alarms, each once.

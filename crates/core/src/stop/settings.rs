@@ -23,7 +23,8 @@ pub struct StopSettings {
     pub context_percent: u32,
     /// Tokens at which it counts as full, whatever the window; 0 means no such limit.
     pub context_tokens: u64,
-    /// How long one verification may take in all. It goes on while the agent is told to wait.
+    /// How long one verification may take in all; the last one, of all stories, has that long for each. It goes on while the agent is told
+    /// to wait.
     pub verify_deadline: Span,
     /// How long one Stop waits for it; the client's patience with our hooks is 120 seconds.
     pub wait: Span,

@@ -178,11 +178,13 @@ fn state(text: &str) -> LoopState {
         base: Base::default(),
         settings: None,
         tree: None,
+        start: None,
         checkpoint: None,
         open: frozen.collect(),
         done_before: None,
         marked: Vec::new(),
         reopened: Vec::new(),
+        at_most: std::collections::BTreeMap::new(),
         alarms: Vec::new(),
         current: None,
         gates_were_red: false,
@@ -212,6 +214,7 @@ fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
         story: id.into(),
         verdict: StoryVerdict::Verified,
         tree: String::new(),
+        work: None,
         at: String::new(),
         commit: None,
         told: None,
@@ -268,4 +271,17 @@ fn conditions_that_do_not_hold_are_told_after_failing_checks_and_nothing_twice()
     assert_eq!(name(&tired, &StopSettings::default()), "reached_limit");
     tired.holder = Holder::Loop(Held { same: 3, ..held() });
     assert_eq!(name(&tired, &StopSettings::default()), "same");
+}
+
+#[test]
+fn work_that_a_human_should_look_at_is_never_told_as_if_it_were_verified() {
+    for (verified, unproven, told) in [
+        (0, 0, "COMPLETE: every gate is green"),
+        (0, 1, "COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look"),
+        (2, 0, "COMPLETE: all 2 stories of the loop were verified"),
+        (2, 1, "COMPLETE: all 2 stories of the loop passed, 1 of them unproven"),
+    ] {
+        let words = Yield::Complete { verified, unproven }.words();
+        assert!(words.starts_with(told), "{words}");
+    }
 }

@@ -172,7 +172,10 @@ pub(super) fn yields(why: &Yield) -> String {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("REACHED_LIMIT: {blocks} iterations were used; {} remain: {}{more}", remaining.len(), list.join(", "))
         }
-        Yield::Complete { verified: 0, .. } => "COMPLETE: every gate is green".to_owned(),
+        Yield::Complete { verified: 0, unproven: 0 } => "COMPLETE: every gate is green".to_owned(),
+        Yield::Complete { verified: 0, .. } => {
+            "COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look at what was changed with the work".to_owned()
+        }
         Yield::Complete { verified, unproven: 0 } => format!("COMPLETE: all {verified} stories of the loop were verified"),
         Yield::Complete { verified, unproven } => {
             format!(

@@ -144,33 +144,32 @@ fn find(site: &Site, base: Option<&Oid>, tree: &Oid, changes: &[ChangedPath]) ->
         };
         // A name that is no text cannot be a word of a kept command.
         let Some(name) = path.strip_prefix(&inside).ok().and_then(Path::to_str) else { continue };
-        match role(name, text) {
+        let names = match role(name, text) {
             Role::Test(runner) => {
                 wanted.insert(change.path.clone());
                 files.push(TestFile { path: name.to_owned(), runner, text: text().unwrap_or_default(), names: Vec::new() });
+                continue;
             }
             Role::Support => {
                 wanted.insert(change.path.clone());
+                continue;
             }
-            role @ (Role::Mixed | Role::Module) => {
-                let (old, new) = (old_text(site, base, &change.path)?, text().unwrap_or_default());
-                let names = match (role, &old) {
-                    (Role::Module, old) => changed_tests(old.as_deref().unwrap_or_default(), &new),
-                    // Without its work there is no such file at all.
-                    (_, None) => Vec::new(),
-                    (_, Some(old)) => splice(old, &new).map_or_else(Vec::new, |parts| {
-                        spliced.insert(change.path.clone(), parts.text);
-                        parts.names
-                    }),
-                };
-                if names.is_empty() || !by_name {
-                    mixed = mixed.or_else(|| Some(name.to_owned()));
-                } else {
-                    wanted.insert(change.path.clone());
-                    files.push(TestFile { path: name.to_owned(), runner: Runner::CargoInline, text: new, names });
-                }
-            }
-            Role::Work => {}
+            Role::Work => continue,
+            Role::Module => changed_tests(&old_text(site, base, &change.path)?.unwrap_or_default(), &text().unwrap_or_default()),
+            // Without its work there is no such file at all.
+            Role::Mixed => old_text(site, base, &change.path)?.map_or_else(Vec::new, |old| {
+                splice(&old, &text().unwrap_or_default()).map_or_else(Vec::new, |parts| {
+                    spliced.insert(change.path.clone(), parts.text);
+                    parts.names
+                })
+            }),
+        };
+        if names.is_empty() || !by_name {
+            mixed = mixed.or_else(|| Some(name.to_owned()));
+        } else {
+            wanted.insert(change.path.clone());
+            let text = text().unwrap_or_default();
+            files.push(TestFile { path: name.to_owned(), runner: Runner::CargoInline, text, names });
         }
     }
     let overlay = if files.is_empty() { Vec::new() } else { site.git.files_of(tree)? };

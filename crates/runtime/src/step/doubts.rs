@@ -12,11 +12,12 @@ use verdone_core::update::Reporter;
 use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
-use super::as_before::{has_deciders, same_checks};
 use super::changers::{Changers, all_expect};
 use super::regression::within;
 use crate::git::ChangedPath;
+use crate::same_checks::{has_deciders, same_checks};
 use crate::site::Site;
+use crate::tamper::folder_of;
 
 /// What is left of the time for all of it.
 type Left<'a> = &'a dyn Fn(&Site) -> Option<Duration>;
@@ -55,7 +56,8 @@ impl<'a> Doubts<'a> {
         left: Left<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<(), StepError> {
-        if !has_deciders(site, check) {
+        let folder = folder_of(&site.git, &site.root);
+        if !has_deciders(&folder, check) {
             return Ok(());
         }
         for story in stories {
@@ -72,12 +74,14 @@ impl<'a> Doubts<'a> {
                 self.since.insert(base.clone(), theirs);
             }
             let (one, changes) = (std::slice::from_ref(check), &self.since[&base]);
-            if same_checks(site, &base, self.tree, changes, one, &|_| false)?.is_none() {
+            if same_checks((&site.git, &folder), (&base, self.tree), changes, one, &|_| false)?.is_none() {
                 continue;
             }
             self.changers.read(site, from)?;
             let expected = |path: &str| all_expect(site, &self.changers.by(from, path), path);
-            let Some(mut same) = same_checks(site, &base, self.tree, changes, one, &expected)? else { continue };
+            let Some(mut same) = same_checks((&site.git, &folder), (&base, self.tree), changes, one, &expected)? else {
+                continue;
+            };
             let by = self.changers.by_any(from, &same.files);
             let time = left(site);
             if time == Some(Duration::ZERO) {

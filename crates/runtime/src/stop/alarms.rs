@@ -13,8 +13,7 @@ use verdone_core::tamper::{Alarm, AlarmKind, Response, Severity, TamperSettings}
 use crate::git::{Git, GitError};
 use crate::known_files::KnownFiles;
 use crate::signal::Signals;
-use crate::site::gates;
-use crate::tamper::{Between, between, own_files};
+use crate::tamper::{Between, between};
 
 use super::look::Looker;
 use super::tree::not_work;
@@ -32,26 +31,10 @@ pub(super) struct AlarmAsk {
     pub(super) settings: TamperSettings,
 }
 
-/// What came of it.
-#[derive(Debug, Default)]
-pub(super) struct Compared {
-    pub(super) alarms: Vec<Alarm>,
-    /// The tree that was looked at.
-    pub(super) work: Option<Oid>,
-    /// Files that the story's own checks run and that the work changed.
-    pub(super) own_files: Vec<String>,
-}
-
 impl AlarmAsk {
-    /// What cannot be looked at is an alarm, too.
-    pub(super) fn look(&self, ask: &Ask, git: &Git) -> Compared {
-        self.try_to(ask, git).unwrap_or_else(|error| Compared { alarms: vec![unread(&error)], ..Compared::default() })
-    }
-
-    fn try_to(&self, ask: &Ask, git: &Git) -> Result<Compared, GitError> {
-        let now = git.tree_now(ask.largest_file, &mut KnownFiles::of(&ask.root, &ask.top))?.tree;
-        if now == self.base {
-            return Ok(Compared { work: Some(now), ..Compared::default() });
+    pub(super) fn look(&self, ask: &Ask, git: &Git, now: &Oid) -> Result<Vec<Alarm>, GitError> {
+        if *now == self.base {
+            return Ok(Vec::new());
         }
         let (own, mut gates): (Vec<Check>, Vec<Check>) = ask
             .checks
@@ -60,21 +43,17 @@ impl AlarmAsk {
             .cloned()
             .partition(|check| check.origin == CheckOrigin::Story);
         gates.extend(self.earlier.iter().cloned());
-        let ours = not_work(git, &ask.root, &ask.top, &ask.ours);
-        let asked = Between {
+        between(&Between {
             git,
             root: &ask.root,
             base: &self.base,
-            tree: &now,
+            tree: now,
             gates: &gates,
             own: &own,
-            ours: &ours,
+            ours: &not_work(git, &ask.root, &ask.top, &ask.ours),
             scope: &self.scope,
             words: &self.words,
-        };
-        let alarms = between(&asked)?;
-        let own_files = own_files(&asked, &alarms)?;
-        Ok(Compared { alarms, work: Some(now), own_files })
+        })
     }
 }
 
@@ -86,11 +65,12 @@ pub(crate) fn tampering(gate: &Gate<'_>, state: &LoopState, ours: Vec<PathBuf>, 
     let (other, notes, alarms) = (Vec::new(), Vec::new(), Vec::new());
     let looker = Looker { gate: &gate, state, other, notes, alarms, renew: false, signals };
     let Some(asked) = looker.alarm_ask(story) else { return TamperFact::Nothing };
-    let own = story.map(|story| looker.own_checks(story)).unwrap_or_default();
-    let checks: Vec<Check> = own.into_iter().chain(gates(config)).collect();
+    let checks = looker.with_gates(story.map(|story| looker.own_checks(story)).unwrap_or_default());
     let look = || -> Result<Vec<Alarm>, StopError> {
-        let tree = tree::look(gate.root, gate.top, &ours)?;
-        Ok(asked.look(&looker.ask(&tree, &checks, ours), &tree::git(gate.top)?).alarms)
+        let (tree, git) = (tree::look(gate.root, gate.top, &ours)?, tree::git(gate.top)?);
+        let ask = looker.ask(&tree, &checks, ours);
+        let now = git.tree_now(ask.largest_file, &mut KnownFiles::of(&ask.root, &ask.top))?.tree;
+        Ok(asked.look(&ask, &git, &now)?)
     };
     match look() {
         Ok(alarms) => TamperFact::of(config.tamper, &alarms),
@@ -130,7 +110,8 @@ impl Looker<'_> {
     }
 }
 
-fn unread(error: &GitError) -> Alarm {
+/// What cannot be looked at is an alarm, too.
+pub(super) fn unread(error: &GitError) -> Alarm {
     Alarm {
         kind: AlarmKind::Unread,
         severity: Severity::Medium,

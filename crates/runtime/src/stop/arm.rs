@@ -108,11 +108,13 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         base: Base::default(),
         settings: None,
         tree: None,
+        start: None,
         checkpoint: None,
         open: std::collections::BTreeMap::new(),
         done_before: None,
         marked: Vec::new(),
         reopened: Vec::new(),
+        at_most: std::collections::BTreeMap::new(),
         alarms: Vec::new(),
         current: None,
         gates_were_red: false,
@@ -145,6 +147,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     let seen = tree::look(root, top, &ours)?;
     state.base = seen.base();
     state.tree = Some(Git::open(root)?.tree_now(config.limits.snapshot_file_bytes, &mut KnownFiles::of(root, top))?.tree);
+    state.start.clone_from(&state.tree);
     if let Some(current) = &mut state.current {
         (current.base, current.was_red) = (state.base.clone(), red == Red::Red);
         state.red.insert(current.story.clone(), failed);

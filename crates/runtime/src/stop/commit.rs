@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckRun, Where, all_green};
 use verdone_core::event::Checkpoint;
-use verdone_core::evidence::{Evidence, NotedAlarm, Proof, SessionStory, note_digest};
+use verdone_core::evidence::{Evidence, NotedAlarm, NotedAsBefore, Proof, SessionStory, note_digest};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::plan::{Status, Story};
-use verdone_core::proof::criteria;
+use verdone_core::proof::{AsBefore, criteria};
 use verdone_core::span::Span;
 use verdone_core::stop::{Current, LoopState};
 use verdone_core::tamper::Alarm;
@@ -71,7 +71,7 @@ pub(super) enum Committed {
 
 /// What a worker has at hand: its session's folder, git as its guard knows it, and the seal of its project.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Worker<'a> {
+pub(super) struct Tools<'a> {
     /// The folder of the session.
     pub(super) dir: &'a Path,
     pub(super) git: &'a Git,
@@ -86,8 +86,8 @@ pub(super) struct Seen<'a> {
     pub(super) runs: &'a [CheckRun],
     /// What looked like tampering.
     pub(super) alarms: &'a [Alarm],
-    /// The work changed what the story's own checks run.
-    pub(super) capped: bool,
+    /// The story's own checks as they were, where the work changed what they run.
+    pub(super) as_before: Option<&'a AsBefore>,
 }
 
 impl CommitAsk {
@@ -115,21 +115,21 @@ pub(super) fn red_proofs(runs: &[CheckRun]) -> Vec<Proof> {
 }
 
 /// Commits the story.
-pub(super) fn commit(ask: &Ask, story: &CommitAsk, worker: Worker<'_>, seen: Seen<'_>, signals: &Signals) -> Committed {
-    try_to(ask, story, worker, seen, signals).unwrap_or_else(|error| Committed::Refused(error.to_string()))
+pub(super) fn commit(ask: &Ask, story: &CommitAsk, tools: Tools<'_>, seen: Seen<'_>, signals: &Signals) -> Committed {
+    try_to(ask, story, tools, seen, signals).unwrap_or_else(|error| Committed::Refused(error.to_string()))
 }
 
-fn try_to(ask: &Ask, story: &CommitAsk, worker: Worker<'_>, seen: Seen<'_>, signals: &Signals) -> Result<Committed, StopError> {
+fn try_to(ask: &Ask, story: &CommitAsk, tools: Tools<'_>, seen: Seen<'_>, signals: &Signals) -> Result<Committed, StopError> {
     let mut plan = PlanFile::open(PlanLocation::of(story.plan.clone()))?;
     plan.mark(&story.story, Status::Done)?;
-    let made = Making { ask, story, worker, seen, signals, plan: &plan }.commit();
+    let made = Making { ask, story, tools, seen, signals, plan: &plan }.commit();
     if !matches!(made, Ok(Committed::Commit { .. })) {
         plan.unmark()?;
     }
     made
 }
 
-impl Worker<'_> {
+impl Tools<'_> {
     /// Writes the evidence that an earlier worker could not, where its commit is the last one.
     pub(super) fn pay_owed(&self) {
         let Some((note, commit)) = self.owed() else { return };
@@ -155,7 +155,7 @@ impl Worker<'_> {
 struct Making<'a> {
     ask: &'a Ask,
     story: &'a CommitAsk,
-    worker: Worker<'a>,
+    tools: Tools<'a>,
     seen: Seen<'a>,
     signals: &'a Signals,
     plan: &'a PlanFile,
@@ -167,7 +167,7 @@ impl Making<'_> {
             return Ok(Committed::Without(why));
         }
         let ours = self.ours();
-        let earlier = self.worker.git.earlier_changes(&self.story.checkpoint, &ours)?;
+        let earlier = self.tools.git.earlier_changes(&self.story.checkpoint, &ours)?;
         if !earlier.staged.is_empty() {
             let why = format!("you had staged changes when the loop began: {}", named(&earlier.staged));
             return Ok(Committed::Without(why));
@@ -187,7 +187,7 @@ impl Making<'_> {
         if tree::look(&self.ask.root, &self.ask.top, &self.ask.ours)?.key != self.seen.key {
             return Ok(Committed::Refused("files were changed after they were verified".to_owned()));
         }
-        let theirs = self.worker.git.changed_untracked(&self.story.checkpoint)?.into_iter().filter(|path| !ours.contains(path));
+        let theirs = self.tools.git.changed_untracked(&self.story.checkpoint)?.into_iter().filter(|path| !ours.contains(path));
         let apart: Vec<RepoPath> = earlier.same.into_iter().chain(theirs).collect();
         let runs = if apart.is_empty() { self.seen.runs.to_vec() } else { self.run_on(&candidate.tree)? };
         if let Some(why) = self.falls_short(&runs, &apart) {
@@ -198,13 +198,13 @@ impl Making<'_> {
             return Ok(self.noted(id, None));
         }
         let note = evidence.to_note();
-        self.worker.owe(&note)?;
+        self.tools.owe(&note)?;
         let message = evidence.commit_message(&self.story.subject);
         let called_off = || self.signals.requested().is_some();
-        match self.worker.git.commit_unless(&candidate, &message, self.story.timeout.duration(), &called_off) {
+        match self.tools.git.commit_unless(&candidate, &message, self.story.timeout.duration(), &called_off) {
             Ok(Commit { id, tree, .. }) if tree == candidate.tree => Ok(self.noted(id, Some(&note))),
             Ok(Commit { id, .. }) => {
-                self.worker.git.uncommit(&id, candidate.head.as_ref())?;
+                self.tools.git.uncommit(&id, candidate.head.as_ref())?;
                 Ok(Committed::Refused("a git hook changed files, so the commit was not what was verified".to_owned()))
             }
             Err(CommitError::Refused { message, .. }) => Ok(Committed::Refused(message)),
@@ -214,7 +214,7 @@ impl Making<'_> {
 
     fn stands_in_the_way(&self) -> Option<String> {
         let detached = self.story.checkpoint.branch.is_none();
-        let operation = self.worker.git.operation_in_progress();
+        let operation = self.tools.git.operation_in_progress();
         let begun = |what| format!("a {what} was begun and is not finished");
         detached.then(|| "the loop was started on a detached HEAD".to_owned()).or_else(|| operation.map(begun))
     }
@@ -225,14 +225,14 @@ impl Making<'_> {
         let home = [self.ask.root.join(HOME)];
         let paths =
             plan.chain(self.ask.ours.iter().cloned()).chain(home).chain(tree::of_the_client(&self.ask.root, &self.ask.top));
-        paths.filter_map(|path| self.worker.git.repo_path(&path)).collect()
+        paths.filter_map(|path| self.tools.git.repo_path(&path)).collect()
     }
 
     fn candidate(&self, apart: &[RepoPath]) -> Result<Candidate, StopError> {
         let not_judged = tree::of_the_client(&self.ask.root, &self.ask.top).chain([self.ask.root.join(HOME)]);
-        let excluded = not_judged.filter_map(|path| self.worker.git.repo_path(&path)).chain(apart.iter().cloned()).collect();
+        let excluded = not_judged.filter_map(|path| self.tools.git.repo_path(&path)).chain(apart.iter().cloned()).collect();
         let rules = CandidateRules { excluded, largest_file: self.ask.largest_file };
-        Ok(self.worker.git.candidate(&self.story.checkpoint, &rules)?)
+        Ok(self.tools.git.candidate(&self.story.checkpoint, &rules)?)
     }
 
     /// Every check once more, on the files that would be committed and no others.
@@ -247,12 +247,12 @@ impl Making<'_> {
             check
         };
         let checks: Vec<Check> = ask.checks.iter().map(clean).collect();
-        let places = CleanPlaces::of(self.worker.git, tree, &ask.root, &ask.clean, self.signals);
+        let places = CleanPlaces::of(self.tools.git, tree, &ask.root, &ask.clean, self.signals);
         let place_of = |check: &Check| places.place_of(check);
         let redactor = redactor_from_environment(&[]);
         let context = CheckContext {
             cwd: &ask.root,
-            run_dir: self.worker.dir,
+            run_dir: self.tools.dir,
             number: 2,
             env: self.seen.env.clone(),
             cap: ask.output_bytes,
@@ -260,7 +260,7 @@ impl Making<'_> {
             redactor: &redactor,
             ways: Ways { place_of: Some(&place_of), ..site::ways(&ask.gates) },
         };
-        run_checks(&checks, &context, self.signals, &mut |_| {}).map_err(|source| file_error(self.worker.dir, source))
+        run_checks(&checks, &context, self.signals, &mut |_| {}).map_err(|source| file_error(self.tools.dir, source))
     }
 
     /// Why what would be committed is not proven without what is set apart.
@@ -277,7 +277,7 @@ impl Making<'_> {
     fn evidence(&self, tree: &Oid, runs: &[CheckRun]) -> Result<Evidence, StopError> {
         let about = self.story;
         let story = self.plan.plan().story(&about.story);
-        let chain = self.worker.git.chain_of(&about.checkpoint.id)?;
+        let chain = self.tools.git.chain_of(&about.checkpoint.id)?;
         let told = SessionStory {
             run: chain.unwrap_or_else(|| RunId(format!("loop-{}", about.checkpoint.id.short()))),
             session: about.session.clone(),
@@ -288,16 +288,16 @@ impl Making<'_> {
             before: about.before.clone(),
             criteria: story.map(|story| criteria(story, runs, None)).unwrap_or_default(),
             alarms: self.seen.alarms.iter().map(NotedAlarm::from).collect(),
-            capped: self.seen.capped,
+            as_before: self.seen.as_before.map(NotedAsBefore::from),
             gates: about.gates.clone(),
-            previous: self.worker.git.last_evidence()?,
+            previous: self.tools.git.last_evidence()?,
         };
         Ok(Evidence::of_session(told, tree, runs))
     }
 
     /// The commit of a worker that was killed before it could say so.
     fn made_before(&self, evidence: &Evidence) -> Option<Oid> {
-        let (note, commit) = self.worker.owed()?;
+        let (note, commit) = self.tools.owed()?;
         let before = Evidence::from_note(note.as_bytes()).ok()?;
         let same = before.story == evidence.story && before.session == evidence.session && before.tree == evidence.tree;
         same.then_some(commit)
@@ -305,9 +305,9 @@ impl Making<'_> {
 
     fn noted(&self, id: Oid, note: Option<&str>) -> Committed {
         // The one of a worker that was killed lies in the folder.
-        let owed = || self.worker.owed().map(|(note, _)| note);
+        let owed = || self.tools.owed().map(|(note, _)| note);
         let note = note.map(str::to_owned).or_else(owed);
-        let noted = note.map_or(Ok(()), |note| self.worker.git.note(&id, &note));
+        let noted = note.map_or(Ok(()), |note| self.tools.git.note(&id, &note));
         let told =
             noted.err().map(|error| format!("{} was made, but its evidence note could not be written: {error}", id.short()));
         Committed::Commit { id, told }

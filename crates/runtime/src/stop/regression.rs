@@ -1,18 +1,21 @@
 //! The end of a loop: before it is called complete, every story that it marked is verified once more on the tree as it is now. One
-//! that later work broke is opened again, once; one that is broken a second time only holds.
+//! that later work broke is opened again, once; one that is broken a second time only holds. A check that nobody can tell anything from
+//! (it did not end, or could not start) holds too, and takes no mark back.
 
 use verdone_core::check::{Check, CheckRun};
 use verdone_core::id::StoryId;
 use verdone_core::plan::Status;
+use verdone_core::span::Span;
 use verdone_core::stop::{BlockCause, Current, Open, Survey, Work, survey};
 use verdone_core::tamper::Response;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verdict::{Red, StoryVerdict};
 
 use crate::plan_file::PlanFile;
+use crate::step::red_of;
 
 use super::StopError;
 use super::commit::red_proofs;
-use super::look::{Looked, Looker, source};
+use super::look::{Looked, Looker, add_failures, source};
 use super::tree::Tree;
 use super::verify::{Ask, Seen, Verdict};
 
@@ -39,7 +42,10 @@ impl Looker<'_> {
         // What was compared when the last story was marked is not compared again.
         let as_marked = self.state.marked.last().is_some_and(|last| last.tree == tree.key);
         let alarms = if as_marked { None } else { self.alarm_ask(None) };
-        let (verdict, source) = match self.verify(&Ask { alarms, ..self.ask(&tree, &checks, plan.protected_paths()) })? {
+        let same = self.same_asks_of_marked();
+        let deadline = self.deadline_of_all();
+        let ask = Ask { deadline, alarms, same, ..self.ask(&tree, &checks, plan.protected_paths()) };
+        let (verdict, source) = match self.verify(&ask)? {
             Seen::Running { seconds } => {
                 return Ok(Looked::of(self.verifying(&checks, seconds), tree, Some("running"), Some(plan)));
             }
@@ -49,9 +55,8 @@ impl Looker<'_> {
         if !verdict.green {
             return self.broken(plan, tree, &own, &verdict, open, source);
         }
-        if !as_marked {
-            self.after_the_last(&mut open, &verdict);
-        }
+        self.doubt_marked(&verdict);
+        self.after_the_last(&mut open, &verdict);
         if marked.is_none() && open.missing.is_empty() && self.asks_more() {
             let last = self.state.marked.last().map(|marked| marked.story.clone());
             let about = last.as_ref().map(|story| (plan.path(), story));
@@ -60,6 +65,12 @@ impl Looker<'_> {
         let (verified, unproven) = self.state.counted();
         let work = if open.missing.is_empty() { Work::Complete { verified, unproven } } else { Work::Open(open) };
         Ok(Looked::of(work, tree, Some(source), Some(plan)))
+    }
+
+    /// As long as all of the stories may take one by one.
+    fn deadline_of_all(&self) -> Span {
+        let stories = u32::try_from(self.state.marked.len()).unwrap_or(u32::MAX).max(1);
+        self.gate.config.stop.verify_deadline.times(stories)
     }
 
     /// Something changed after the last story was marked.
@@ -92,10 +103,10 @@ impl Looker<'_> {
         mut open: Open,
         source: &'static str,
     ) -> Result<Looked, StopError> {
-        self.add_failures(&mut open, verdict);
+        add_failures(&mut open, verdict, self.deadline_of_all());
         // A story's own checks come first, and all of them run.
-        let failing: Vec<&Check> =
-            own.iter().zip(&verdict.runs).filter(|(_, run): &(_, &CheckRun)| run.blocks()).map(|(check, _)| check).collect();
+        let is_red = |run: &CheckRun| !verdict.timed_out && red_of(std::slice::from_ref(run)) == Red::Red;
+        let failing: Vec<&Check> = own.iter().zip(&verdict.runs).filter(|(_, run)| is_red(run)).map(|(check, _)| check).collect();
         let is_broken = |story: &StoryId| self.own_checks(story).iter().any(|check| failing.contains(&check));
         let broken: Vec<StoryId> =
             self.state.marked.iter().map(|marked| marked.story.clone()).filter(|story| is_broken(story)).collect();
@@ -109,6 +120,8 @@ impl Looker<'_> {
                 continue;
             }
             self.open_again(&mut plan, story)?;
+            let worth = self.state.marked.iter().find(|marked| marked.story == *story).map(|marked| marked.verdict);
+            self.state.at_most.extend(worth.map(|worth| (story.clone(), worth)));
             self.state.marked.retain(|marked| marked.story != *story);
             self.state.reopened.push(story.clone());
             let why = format!("Story {story} was verified before, and later work broke it; Verdone took its mark back.");

@@ -131,12 +131,48 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
 
 /// What the run has cost, with events that are not in the state yet.
 pub(super) fn spent(state: &State, events: &[Event]) -> f64 {
-    let cost = |event: &Event| match event {
+    state.cost_usd + events.iter().map(cost_of).sum::<f64>()
+}
+
+fn cost_of(event: &Event) -> f64 {
+    match event {
         Event::TurnEnded { usage, .. } => usage.cost_usd.unwrap_or(0.0),
         Event::Verified { judge: Some(judge), .. } => judge.usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0),
-        _ => 0.0,
-    };
-    state.cost_usd + events.iter().map(cost).sum::<f64>()
+        Event::Verified { judge: None, .. }
+        | Event::RunStarted { .. }
+        | Event::ChangesSetAside { .. }
+        | Event::PutBackStarted { .. }
+        | Event::ChangesPutBack { .. }
+        | Event::ChangesKept { .. }
+        | Event::BaselineChecked { .. }
+        | Event::StorySelected { .. }
+        | Event::Checkpointed { .. }
+        | Event::RedChecked { .. }
+        | Event::TurnStarted { .. }
+        | Event::WaitStarted { .. }
+        | Event::WaitEnded { .. }
+        | Event::CommitStarted { .. }
+        | Event::Committed { .. }
+        | Event::CommitRefused { .. }
+        | Event::AttemptRejected { .. }
+        | Event::RolledBack { .. }
+        | Event::AttemptLeft { .. }
+        | Event::StoryFailed { .. }
+        | Event::ScriptRan { .. }
+        | Event::GuardFailed { .. }
+        | Event::RegressionStarted { .. }
+        | Event::RegressionChecked { .. }
+        | Event::Regressed { .. }
+        | Event::Reopened { .. }
+        | Event::IterationSkipped { .. }
+        | Event::StopRequested { .. }
+        | Event::Asked { .. }
+        | Event::RunStopping { .. }
+        | Event::RunStopped { .. }
+        | Event::UndoStarted { .. }
+        | Event::UndoTakenBack { .. }
+        | Event::Undone { .. } => 0.0,
+    }
 }
 
 fn at_crash_limit(state: &State, rules: &Rules) -> bool {
