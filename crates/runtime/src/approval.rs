@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::write_atomically;
+use crate::project::find_git_top;
 use crate::regular::read_linked;
+use crate::seal::Seal;
 
 /// Some hundred bytes for each plan.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -23,7 +25,7 @@ pub enum ApprovalError {
 }
 
 /// What is known about one plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     /// The agent that wrote it; empty for a plan of the user's own.
     #[serde(default)]
@@ -31,11 +33,15 @@ pub struct Approval {
     /// The content that the user accepted, by fingerprint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
+    /// That the user said so on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<String>,
 }
 
 /// The plans that agents wrote, by path from the project's root.
 #[derive(Debug, Default)]
 pub struct Approvals {
+    root: PathBuf,
     path: PathBuf,
     plans: BTreeMap<String, Approval>,
 }
@@ -48,7 +54,25 @@ impl Approvals {
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(source) => return Err(ApprovalError::Io { path, source }),
         };
-        Ok(Self { path, plans })
+        Ok(Self { root: root.to_owned(), path, plans })
+    }
+
+    /// Without what the user did not approve on this machine. The file lies where an agent can write: a run puts it back, nobody does
+    /// that for a session.
+    #[must_use]
+    pub fn made_here(mut self) -> Self {
+        let seal = self.seal();
+        for (plan, approval) in &mut self.plans {
+            let mark = |approved: &String| seal.as_ref().map(|seal| mark_of(seal, plan, approved));
+            if approval.mark.is_none() || approval.approved.as_ref().and_then(mark) != approval.mark {
+                approval.approved = None;
+            }
+        }
+        self
+    }
+
+    fn seal(&self) -> Option<Seal> {
+        Seal::from_environment(&self.root, &find_git_top(&self.root).unwrap_or_else(|_| self.root.clone()))
     }
 
     /// The agent whose plan this is, where the user has not accepted its present content.
@@ -59,7 +83,7 @@ impl Approvals {
 
     /// From the file's text as a run holds it; one that cannot be read approves nothing.
     pub(crate) fn of_text(text: &str) -> Self {
-        Self { path: PathBuf::new(), plans: serde_json::from_str(text).unwrap_or_default() }
+        Self { plans: serde_json::from_str(text).unwrap_or_default(), ..Self::default() }
     }
 
     /// What the user said about a plan.
@@ -78,21 +102,21 @@ impl Approvals {
 
     /// Remembers that the user accepts a plan of their own as it is.
     pub fn approve_own(&mut self, plan: &str, fingerprint: &str) -> Result<(), ApprovalError> {
-        let approval = self.plans.entry(plan.to_owned()).or_insert(Approval { written_by: String::new(), approved: None });
-        approval.approved = Some(fingerprint.to_owned());
-        self.write()
+        self.plans.entry(plan.to_owned()).or_default();
+        self.approve(plan, fingerprint).map(|_| ())
     }
 
     /// Remembers that an agent wrote a plan.
     pub fn written(&mut self, plan: &str, agent: &str) -> Result<(), ApprovalError> {
-        self.plans.insert(plan.to_owned(), Approval { written_by: agent.to_owned(), approved: None });
+        self.plans.insert(plan.to_owned(), Approval { written_by: agent.to_owned(), ..Approval::default() });
         self.write()
     }
 
     /// Remembers that the user accepts a plan as it is. Answers whether it needed that.
     pub fn approve(&mut self, plan: &str, fingerprint: &str) -> Result<bool, ApprovalError> {
+        let mark = self.seal().map(|seal| mark_of(&seal, plan, fingerprint));
         let Some(approval) = self.plans.get_mut(plan) else { return Ok(false) };
-        approval.approved = Some(fingerprint.to_owned());
+        (approval.approved, approval.mark) = (Some(fingerprint.to_owned()), mark);
         self.write().map(|()| true)
     }
 
@@ -105,6 +129,10 @@ impl Approvals {
         text.push('\n');
         write_atomically(&self.path, text.as_bytes()).map_err(failed)
     }
+}
+
+fn mark_of(seal: &Seal, plan: &str, fingerprint: &str) -> String {
+    seal.mark("approval", format!("{plan}\0{fingerprint}").as_bytes())
 }
 
 #[cfg(test)]

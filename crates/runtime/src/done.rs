@@ -328,7 +328,7 @@ fn current(plan: &Plan) -> Option<&Story> {
 
 fn plan_fact(root: &Path, plan: Result<&PlanFile, &Option<String>>, story: Option<&Story>) -> Result<PlanFact, DoneError> {
     match plan {
-        Ok(plan) => Ok(plan_found(plan, story, &shown(plan.path(), root), &Approvals::read(root)?)),
+        Ok(plan) => Ok(plan_found(plan, story, &shown(plan.path(), root), &Approvals::read(root)?.made_here())),
         Err(None) => Ok(PlanFact::Absent),
         Err(Some(why)) => Ok(PlanFact::Unreadable { why: why.clone() }),
     }

@@ -52,7 +52,7 @@ impl Seal {
     }
 
     /// HMAC-SHA256 over the project's place, the purpose and the text.
-    fn mark(&self, purpose: &str, body: &[u8]) -> String {
+    pub(crate) fn mark(&self, purpose: &str, body: &[u8]) -> String {
         let padded = |with: u8| -> [u8; 64] { std::array::from_fn(|at| self.secret.get(at).copied().unwrap_or(0) ^ with) };
         let mut inner = Sha256::new().chain_update(padded(0x36));
         for part in [self.root.as_os_str().as_encoded_bytes(), purpose.as_bytes()] {

@@ -216,6 +216,14 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     world.write("PLAN.md", &world.read("PLAN.md").replace("grep -q three three", "true"));
     stop(&world).blocked("Nothing verifies story US-003");
     world.write("PLAN.md", &world.read("PLAN.md").replace("`true`", "`grep -q three three`"));
+    // An approval that the user did not give is none.
+    let approved = world.read(".verdone/approvals.json");
+    let mut forged: Value = serde_json::from_str(&approved).unwrap();
+    assert!(forged["PLAN.md"].as_object_mut().unwrap().remove("mark").is_some());
+    world.write(".verdone/approvals.json", &forged.to_string());
+    world.write("notes", "another tree");
+    stop(&world).blocked("Nothing verifies story US-003");
+    world.write(".verdone/approvals.json", &approved);
     stop(&world).blocked("The check `grep -q three three` failed");
     world.write("three", "three");
     stop(&world).let_go("COMPLETE: all 3 stories of the loop were verified");

@@ -45,7 +45,7 @@ impl Looker<'_> {
     fn is_accepted(&self, plan: &PlanFile) -> bool {
         let name = shown(plan.path(), self.gate.root);
         let state = |approvals: Approvals| approvals.state(&name, || plan.document().fingerprint());
-        Approvals::read(self.gate.root).is_ok_and(|approvals| state(approvals) == Approval::Approved)
+        Approvals::read(self.gate.root).is_ok_and(|approvals| state(approvals.made_here()) == Approval::Approved)
     }
 
     fn approve(&self) -> String {

@@ -24,7 +24,8 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let done = context.settings(&project, &Flags::default())?.resolved.config.done;
     let looping = Loops::of(&project.root).are_about(plan.path()).unwrap_or(true);
     let wanted = looping || done.requires(Condition::PlanApproved.name());
-    let approved = approvals.state(&name, || fingerprint.clone()) == Approval::Approved;
+    let here = Approvals::read(&project.root)?.made_here();
+    let approved = here.state(&name, || fingerprint.clone()) == Approval::Approved;
     let own = wanted && !approved && approvals.missing(&name, || fingerprint.clone()).is_none();
     if !own && approvals.missing(&name, || fingerprint.clone()).is_none() {
         print(&printable(&format!("{name} needs no approval: it is your own, or approved as it is.\n")))?;
