@@ -232,3 +232,18 @@ fn conditions_and_a_commit_come_to_an_end_where_the_checks_take_longer_than_anyb
     assert!(waits > 0, "it was waited for");
     assert_eq!(git(&world, &["show", "--format=", "--name-only", "HEAD"]), "PLAN.md\none\n");
 }
+
+#[test]
+fn a_commit_that_the_user_took_back_is_made_again_for_the_same_work() {
+    let world = committing("- [ ] US-001: One\n  - Verification: `test -f one`\n");
+    let plan = world.read("PLAN.md");
+    for _ in 0..2 {
+        arm(&world, &["--plan", "PLAN.md"]);
+        world.write("one", "1\n");
+        stop(&world).let_go("COMPLETE: all 1 stories of the loop were verified");
+        assert_eq!(commits(&world), 2);
+        git(&world, &["reset", "--quiet", "HEAD~1"]);
+        fs::remove_file(world.work.join("one")).unwrap();
+        world.write("PLAN.md", &plan);
+    }
+}

@@ -87,7 +87,7 @@ impl Git {
     }
 
     /// HEAD's commit and tree; None before the first commit.
-    pub(super) fn head_commit(&self) -> Result<Option<(Oid, Oid)>, GitError> {
+    pub(crate) fn head_commit(&self) -> Result<Option<(Oid, Oid)>, GitError> {
         let answer = self.plumbing("rev-parse").args(["HEAD", "HEAD^{tree}"]).answer()?;
         let text = String::from_utf8_lossy(&answer.stdout);
         let mut lines = text.lines();

@@ -113,7 +113,10 @@ pub(super) enum Seen {
 pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signals: &Signals) -> Result<Seen, StopError> {
     let id = ask.id();
     let seal = Seal::from_environment(&ask.root, &ask.top).ok_or(StopError::NoSecret)?;
-    let answered = |dir: &Path| Ok::<_, StopError>(answered(dir, &seal, ask.slot(), &id)?.filter(|it| it.compares_like(ask)));
+    let answered = |dir: &Path| match answered(dir, &seal, ask.slot(), &id)?.filter(|it| it.compares_like(ask)) {
+        Some(verdict) if verdict.has_its_commit(&ask.top)? => Ok(Some(verdict)),
+        Some(_) | None => Ok::<_, StopError>(None),
+    };
     if let Some(verdict) = answered(dir)? {
         if (verdict.green && !matches!(verdict.commit, Some(Committed::Refused(_)))) || !renew {
             return Ok(Seen::Ended { verdict: Box::new(verdict), cached: true });
@@ -149,6 +152,12 @@ impl Verdict {
     /// What is green was compared with what this request wants it compared with.
     pub(super) fn compares_like(&self, ask: &Ask) -> bool {
         !self.green || ask.comparisons().iter().all(|wanted| self.compared.contains(wanted))
+    }
+
+    /// A commit moves HEAD, so the tree before it comes back only where somebody took the commit back.
+    fn has_its_commit(&self, top: &Path) -> Result<bool, StopError> {
+        let Some(Committed::Commit { id, .. }) = &self.commit else { return Ok(true) };
+        Ok(tree::git(top)?.head_commit()?.is_some_and(|(head, _)| head == *id))
     }
 }
 
