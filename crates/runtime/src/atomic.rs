@@ -32,12 +32,22 @@ pub fn write_atomically_with(path: &Path, write: impl FnOnce(&mut File) -> io::R
 }
 
 /// Replaces a file that others read while they run and nobody needs after a crash: whole for every reader, not synced. A link is
-/// replaced, not followed.
+/// replaced, not followed; nobody else may read it.
 pub(crate) fn replace_for_readers(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = draft_in(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())
+}
+
+/// The same, synced: it survives a crash.
+pub(crate) fn replace_for_good(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let mut file = draft_in(parent)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(parent)?.sync_all()
 }
 
 /// A temporary file of ours, gone when dropped. Its name tells [`sweep_drafts`] that it is one.

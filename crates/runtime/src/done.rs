@@ -14,8 +14,7 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
-    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, TamperFact, judge,
-    open_questions,
+    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, TamperFact, open_questions,
 };
 use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
@@ -26,11 +25,10 @@ use verdone_core::stop::LoopState;
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::claims;
-use crate::config_file::{self, Environment, Flags, SettingsError};
 use crate::hook::lessons;
 use crate::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::process::program_exists;
-use crate::project::{Project, ProjectError, find_git_top};
+use crate::project::{ProjectError, find_git_top};
 use crate::ralph_state::{self, Projection};
 use crate::sessions::{own_sessions, session_fold};
 use crate::site::{gates, own_checks, shown};
@@ -48,8 +46,6 @@ const MOST_NAMED: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DoneError {
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
     #[error(transparent)]
     Project(#[from] ProjectError),
     #[error(transparent)]
@@ -103,28 +99,12 @@ pub struct Seen {
     ours: Vec<PathBuf>,
 }
 
-/// The report of a session that the user started. Runs no check: gates that nobody ran on this tree are unknown.
-pub fn report_for_session(root: &Path, session: &str) -> Result<DoneReport, DoneError> {
-    let config = settings(root)?;
-    let ask = Ask { root, session, config: &config, checked: None, about: None, story: None, state_home: ralph_state::home() };
-    Ok(judge(&config.done, &facts(&ask)?))
-}
-
 /// Tells other loops how a session stands, where they keep their state. Answers with the files that are theirs and stay as they are.
 pub fn project(ask: &Ask<'_>, task: &str, report: &DoneReport) -> io::Result<Vec<String>> {
     let Some(home) = &ask.state_home else { return Ok(Vec::new()) };
     let now = Timestamp::now();
     let projection = Projection { session: ask.session, task, report, iteration: 0, max_iterations: 0, now };
     ralph_state::write(home, ask.config.done.ralph_state, &projection)
-}
-
-/// The settings of a project, by the environment of this process.
-pub fn settings(root: &Path) -> Result<Config, DoneError> {
-    let project = Project::around(root)?;
-    let variables =
-        std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
-    let environment: Environment = variables.collect();
-    Ok(config_file::load(&project, &environment, &Flags::default())?.resolved.config)
 }
 
 pub fn facts(ask: &Ask<'_>) -> Result<Facts, DoneError> {

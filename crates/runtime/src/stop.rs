@@ -48,6 +48,7 @@ pub use custody::armed_root;
 pub(crate) use files::SessionFiles;
 pub use files::{Loops, SessionLoop};
 pub use left::{FORGOTTEN_DAYS, LeftLoops};
+pub(crate) use regression::checks_of_marked;
 pub(crate) use tree::{Tree, look as look_at_tree};
 pub use worker::{ARGUMENT, main};
 

@@ -106,7 +106,6 @@ fn unknown_session(id: &str, known: &[StoredSession]) -> CliError {
 impl From<DoneError> for CliError {
     fn from(error: DoneError) -> Self {
         match error {
-            DoneError::Settings(error) => error.into(),
             DoneError::Project(error) => error.into(),
             DoneError::Approval(error) => error.into(),
             DoneError::NoStory { ref known, .. } => {

@@ -79,6 +79,31 @@ fn a_story_that_was_unproven_is_not_verified_by_being_broken_and_mended() {
 }
 
 #[test]
+fn a_check_that_passed_before_anybody_worked_proves_nothing_by_failing_in_between() {
+    let checks = plan(&["test ! -f broken", "test ! -f other", "test -f three"]);
+    let world = world("", &[("PLAN.md", &checks)]);
+    let broken = |name: &str| {
+        world.write(name, "");
+        stop(&world).blocked(&format!("The check `test ! -f {name}` failed"));
+        std::fs::remove_file(world.work.join(name)).unwrap();
+    };
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    broken("broken");
+    stop(&world).blocked("story US-001 is unproven");
+    broken("other");
+    stop(&world).blocked("story US-002 is unproven");
+    // Nor does it where the agent opened the story again.
+    world.write("PLAN.md", &checks);
+    world.write("three", "3\n");
+    world.write("broken", "");
+    stop(&world).blocked("story US-003 is verified");
+    std::fs::remove_file(world.work.join("broken")).unwrap();
+    stop(&world).blocked("story US-001 is unproven");
+    stop(&world).let_go("COMPLETE: all 3 stories of the loop passed, 2 of them unproven");
+}
+
+#[test]
 fn a_last_look_that_can_tell_nothing_holds_and_takes_no_mark_back() {
     let config = "[stop]\nverify_deadline = \"3s\"\n[limits]\ngrace = \"10ms\"\n";
     let first = "case \"$(cat mood)\" in odd) exit 127;; slow) sleep 600;; esac; test -f one";

@@ -10,7 +10,7 @@ use crate::event::Checkpoint;
 use crate::evidence::Proof;
 use crate::id::{Oid, StoryId};
 use crate::tamper::Alarm;
-use crate::verdict::StoryVerdict;
+use crate::verdict::{Red, StoryVerdict};
 
 use super::FrozenSettings;
 
@@ -219,9 +219,17 @@ impl LoopState {
         self.open.iter().filter(|(_, story)| story.unaccepted).map(|(id, _)| id)
     }
 
-    /// What a story can be worth at most.
+    /// What a story can be worth at most: never more than before, whoever opened it again.
     pub fn at_most(&self, story: &StoryId) -> StoryVerdict {
-        self.at_most.get(story).copied().unwrap_or(StoryVerdict::Verified)
+        let marked = self.marked.iter().find(|marked| marked.story == *story).map(|marked| marked.verdict);
+        [self.at_most.get(story).copied(), marked].into_iter().flatten().min().unwrap_or(StoryVerdict::Verified)
+    }
+
+    /// Its checks before anybody worked on it: what passed then proves nothing later, although it may fail in between.
+    pub fn saw_before(&mut self, story: &StoryId, red: Red) {
+        if red == Red::Green {
+            self.at_most.insert(story.clone(), StoryVerdict::Unproven);
+        }
     }
 
     /// Keeps alarms, each once.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use verdone_core::check::{Check, CheckRun};
-use verdone_core::config::Config;
 use verdone_core::event::VerifyOutcome;
 use verdone_core::plan::Story;
 use verdone_core::stop::LoopState;
@@ -11,7 +10,6 @@ use verdone_core::stop::LoopState;
 use super::{Ask, Checked};
 use crate::plan_file::PlanFile;
 use crate::project::find_git_top;
-use crate::site::own_checks;
 use crate::stop;
 use crate::verify_now;
 
@@ -49,24 +47,11 @@ pub(super) fn find(
     by_gate(&whole)
         .or_else(|| {
             // A loop that has not come to this story yet says nothing about it.
-            let all = at_the_end(held_by?, ask.config, gates);
+            let all: Vec<Check> = stop::checks_of_marked(held_by?, ask.config).into_iter().chain(gates.iter().cloned()).collect();
             if whole.iter().all(|check| all.contains(check)) { by_gate(&all) } else { None }
         })
         .or_else(|| by_cache(story))
         .or_else(|| if own.is_empty() { None } else { by_gate(gates).or_else(|| by_cache(None)).map(gates_only) })
-}
-
-/// What a loop runs once more before it is complete: each check of the stories that it marked, then the gates.
-fn at_the_end(state: &LoopState, config: &Config, gates: &[Check]) -> Vec<Check> {
-    let mut checks: Vec<Check> = Vec::new();
-    let frozen = state.marked.iter().filter_map(|marked| state.open.get(&marked.story));
-    for check in frozen.flat_map(|frozen| own_checks(frozen.checks.clone(), config)) {
-        if !checks.contains(&check) {
-            checks.push(check);
-        }
-    }
-    checks.extend(gates.iter().cloned());
-    checks
 }
 
 fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check], story: Option<&Story>) -> Option<Known> {

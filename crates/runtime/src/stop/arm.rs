@@ -152,6 +152,9 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         (current.base, current.was_red) = (state.base.clone(), red == Red::Red);
         state.red.insert(current.story.clone(), failed);
     }
+    if let Some(first) = state.current.as_ref().map(|current| current.story.clone()) {
+        state.saw_before(&first, red);
+    }
     if config.stop.commit && plan.is_some() {
         state.checkpoint = Some(checkpoint(root, config, &ours)?);
     }

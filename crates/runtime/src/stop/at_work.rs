@@ -55,6 +55,9 @@ impl Looker<'_> {
         let Some(index) = found.current else { return self.completion(plan, tree, &found, None) };
         let mut at_work = self.at_work(&mut view, index, &tree);
         if at_work.checks.is_empty() {
+            if found.claimed.contains(&at_work.story.id) {
+                self.open_again(&mut plan, &at_work.story.id)?;
+            }
             self.state.current = Some(at_work.current);
             return Ok(Looked::of(self.unverifiable(&view, &at_work.story), tree, None, Some(plan)));
         }
@@ -122,7 +125,7 @@ impl Looker<'_> {
         let was_red = current.was_red && self.state.at_most(&story.id) == StoryVerdict::Verified;
         let current = &Current { was_red, ..current.clone() };
         let about = Some((plan.path(), &story.id));
-        let next = at_work.next.as_ref().map(|next| self.own_checks(next)).unwrap_or_default();
+        let next = at_work.next.as_ref().map(|next| (next.clone(), self.own_checks(next)));
         let (alarms, same) = (self.alarm_ask(Some(&story.id)), self.same_asks(&story.id));
         let whole = Ask { alarms, same, next, ..self.ask(tree, &at_work.checks, ours) };
         let commit = at_work.changed.then(|| CommitAsk::of(self.gate, self.state, story, current, plan.path())).flatten();
@@ -199,7 +202,7 @@ impl Looker<'_> {
         passed: Passed,
     ) -> Result<Looked, StopError> {
         let Passed { worth, verdict, source } = passed;
-        let AtWork { story, next, .. } = at_work;
+        let story = at_work.story;
         self.mark(&mut plan, &story.id, worth, &verdict)?;
         let mut view = plan.plan().clone();
         let found = survey(&mut view, self.state);
@@ -209,10 +212,13 @@ impl Looker<'_> {
             return self.completion(plan, after, &found, Some((story.id, worth)));
         };
         let at_work = view.stories[index].clone();
-        let was_red = red_of(&verdict.next) == Red::Red && next.as_ref() == Some(&at_work.id);
+        let tried = verdict.next.filter(|(next, _)| *next == at_work.id).map(|(_, runs)| runs).unwrap_or_default();
+        let red = red_of(&tried);
+        let was_red = red == Red::Red;
         if was_red {
-            self.state.red.insert(at_work.id.clone(), red_proofs(&verdict.next));
+            self.state.red.insert(at_work.id.clone(), red_proofs(&tried));
         }
+        self.state.saw_before(&at_work.id, red);
         self.state.current = Some(Current { story: at_work.id.clone(), base: after.base(), was_red });
         open.marked = Some((story.id, worth));
         self.name_work(&mut open, &view, Some(&at_work));

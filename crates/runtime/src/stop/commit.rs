@@ -190,6 +190,9 @@ impl Making<'_> {
         let theirs = self.tools.git.changed_untracked(&self.story.checkpoint)?.into_iter().filter(|path| !ours.contains(path));
         let apart: Vec<RepoPath> = earlier.same.into_iter().chain(theirs).collect();
         let runs = if apart.is_empty() { self.seen.runs.to_vec() } else { self.run_on(&candidate.tree)? };
+        if self.signals.requested().is_some() {
+            return Ok(Committed::Refused("the verification of what would be committed did not end".to_owned()));
+        }
         if let Some(why) = self.falls_short(&runs, &apart) {
             return Ok(Committed::Without(why));
         }

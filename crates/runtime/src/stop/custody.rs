@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use verdone_core::id::digest;
 
-use crate::atomic::{replace_for_readers, write_atomically};
+use crate::atomic::{replace_for_good, replace_for_readers};
 use crate::project::{HOME, Project, find_git_top};
 use crate::regular::read_regular;
 use crate::seal::{Seal, state_home};
@@ -51,7 +51,9 @@ impl Custody {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        fs::symlink_metadata(self.path(name)).is_ok()
+        // What cannot be looked at may be there.
+        fs::symlink_metadata(self.path(name))
+            .map_or_else(|error| !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory), |_| true)
     }
 
     /// Every session with a copy.
@@ -78,11 +80,10 @@ impl Custody {
     pub(super) fn put(&self, name: &str, body: &[u8], durable: bool) -> Result<(), StopError> {
         let text = self.seal().ok_or(StopError::NoSecret)?.put_on(PURPOSE, body);
         let path = self.path(name);
-        let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
-        if !is_file {
+        if fs::symlink_metadata(&path).is_err() {
             self.make()?;
         }
-        let written = if durable && is_file { write_atomically(&path, &text) } else { replace_for_readers(&path, &text) };
+        let written = if durable { replace_for_good(&path, &text) } else { replace_for_readers(&path, &text) };
         written.map_err(|source| file_error(&path, source))
     }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use verdone_core::id::encode_component;
 use verdone_core::stop::{Incomplete, LoopState, MOST_FAULTS};
 
-use crate::atomic::{replace_for_readers, write_atomically};
+use crate::atomic::replace_for_good;
 use crate::regular::{open_regular, read_regular};
 
 use super::StopError;
@@ -269,9 +269,7 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
 }
 
 pub(super) fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-    let written = if is_file { write_atomically(path, text) } else { replace_for_readers(path, text) };
-    written.map_err(|source| file_error(path, source))
+    replace_for_good(path, text).map_err(|source| file_error(path, source))
 }
 
 pub(super) fn remove(path: &Path) -> Result<(), StopError> {

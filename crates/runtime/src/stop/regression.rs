@@ -3,14 +3,16 @@
 //! (it did not end, or could not start) holds too, and takes no mark back.
 
 use verdone_core::check::{Check, CheckRun};
+use verdone_core::config::Config;
 use verdone_core::id::StoryId;
 use verdone_core::plan::Status;
 use verdone_core::span::Span;
-use verdone_core::stop::{BlockCause, Current, Open, Survey, Work, survey};
+use verdone_core::stop::{BlockCause, Current, LoopState, Open, Survey, Work, survey};
 use verdone_core::tamper::Response;
 use verdone_core::verdict::{Red, StoryVerdict};
 
 use crate::plan_file::PlanFile;
+use crate::site::own_checks;
 use crate::step::red_of;
 
 use super::StopError;
@@ -42,7 +44,7 @@ impl Looker<'_> {
         // What was compared when the last story was marked is not compared again.
         let as_marked = self.state.marked.last().is_some_and(|last| last.tree == tree.key);
         let alarms = if as_marked { None } else { self.alarm_ask(None) };
-        let same = self.same_asks_of_marked();
+        let same = self.same_asks_of_marked(as_marked);
         let deadline = self.deadline_of_all();
         let ask = Ask { deadline, alarms, same, ..self.ask(&tree, &checks, plan.protected_paths()) };
         let (verdict, source) = match self.verify(&ask)? {
@@ -56,7 +58,9 @@ impl Looker<'_> {
             return self.broken(plan, tree, &own, &verdict, open, source);
         }
         self.doubt_marked(&verdict);
-        self.after_the_last(&mut open, &verdict);
+        if !as_marked {
+            self.after_the_last(&mut open, &verdict);
+        }
         if marked.is_none() && open.missing.is_empty() && self.asks_more() {
             let last = self.state.marked.last().map(|marked| marked.story.clone());
             let about = last.as_ref().map(|story| (plan.path(), story));
@@ -83,15 +87,8 @@ impl Looker<'_> {
         }
     }
 
-    /// Each command once, however many stories have it.
     pub(super) fn checks_of_marked(&self) -> Vec<Check> {
-        let mut checks: Vec<Check> = Vec::new();
-        for check in self.state.marked.iter().flat_map(|marked| self.own_checks(&marked.story)) {
-            if !checks.contains(&check) {
-                checks.push(check);
-            }
-        }
-        checks
+        checks_of_marked(self.state, self.gate.config)
     }
 
     fn broken(
@@ -142,4 +139,16 @@ impl Looker<'_> {
         self.name_work(&mut open, &view, named.as_ref());
         Ok(Looked::of(Work::Open(open), tree, Some(source), Some(plan)))
     }
+}
+
+/// The checks of the stories that a loop marked, each command once, however many stories have it.
+pub(crate) fn checks_of_marked(state: &LoopState, config: &Config) -> Vec<Check> {
+    let mut checks: Vec<Check> = Vec::new();
+    let frozen = state.marked.iter().filter_map(|marked| state.open.get(&marked.story));
+    for check in frozen.flat_map(|frozen| own_checks(frozen.checks.clone(), config)) {
+        if !checks.contains(&check) {
+            checks.push(check);
+        }
+    }
+    checks
 }

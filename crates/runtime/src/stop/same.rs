@@ -70,12 +70,16 @@ impl Looker<'_> {
         last.into_iter().chain(start.filter(|_| self.state.start != self.state.tree)).collect()
     }
 
-    /// For the stories that were verified: as their checks were when they proved them.
-    pub(super) fn same_asks_of_marked(&self) -> Vec<SameAsk> {
+    /// For the stories that were verified: as their checks were when they proved them. Nothing is left to compare with the tree that was
+    /// marked last where it is still that one.
+    pub(super) fn same_asks_of_marked(&self, as_marked: bool) -> Vec<SameAsk> {
         let marked = &self.state.marked;
         let ask = |(at, it): (usize, &Marked)| {
             let scope = self.scope_of(marked[at + 1..].iter().map(|later| &later.story));
             let base = it.work.clone().filter(|_| it.verdict == StoryVerdict::Verified)?;
+            if as_marked && self.state.tree.as_ref() == Some(&base) {
+                return None;
+            }
             Some(SameAsk { story: it.story.clone(), checks: self.own_checks(&it.story), base, until: None, scope })
         };
         marked.iter().enumerate().filter_map(ask).collect()

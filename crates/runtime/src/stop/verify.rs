@@ -68,7 +68,7 @@ pub(super) struct Ask {
     pub(super) same: Vec<SameAsk>,
     /// The checks of the story that comes next, to be seen red before anybody works on it.
     #[serde(default)]
-    pub(super) next: Vec<Check>,
+    pub(super) next: Option<(StoryId, Vec<Check>)>,
 }
 
 /// What was seen.
@@ -100,7 +100,7 @@ pub(super) struct Verdict {
     pub(super) as_before: Vec<(StoryId, AsBefore)>,
     /// What the checks of the next story said.
     #[serde(default)]
-    pub(super) next: Vec<CheckRun>,
+    pub(super) next: Option<(StoryId, Vec<CheckRun>)>,
 }
 
 #[derive(Debug)]
@@ -184,7 +184,7 @@ impl Ask {
             commit: None,
             alarms: None,
             same: Vec::new(),
-            next: Vec::new(),
+            next: None,
         }
     }
 

@@ -129,11 +129,24 @@ impl Worker<'_> {
         if verdict.green {
             verdict.commit = self.committed(&verdict, response);
         }
-        if verdict.green && response < Response::Refuse && verdict.next.is_empty() && !self.ask.next.is_empty() {
-            verdict.next = self.run(&self.ask.next, &self.context(1 + verdict.runs.len()))?;
+        if verdict.green && response < Response::Refuse {
+            verdict.next = self.next(verdict.next, 1 + verdict.runs.len())?;
         }
         verdict.ms = began.elapsed().as_millis() as u64;
         Ok(Some(verdict))
+    }
+
+    /// What the checks of the next story say; known where they were tried for that very one.
+    fn next(
+        &self,
+        known: Option<(StoryId, Vec<CheckRun>)>,
+        number: usize,
+    ) -> Result<Option<(StoryId, Vec<CheckRun>)>, StopError> {
+        match &self.ask.next {
+            Some((story, _)) if known.as_ref().is_some_and(|(known, _)| known == story) => Ok(known),
+            Some((story, checks)) => Ok(Some((story.clone(), self.run(checks, &self.context(number))?))),
+            None => Ok(None),
+        }
     }
 
     /// What was seen green of this very tree is not run again for its commit.
@@ -190,10 +203,11 @@ impl Worker<'_> {
     fn compared(&self, ran: usize) -> Result<Compared, GitError> {
         let now = self.work_tree()?;
         let alarms = self.ask.alarms.as_ref().map(|alarms| alarms.look(self.ask, &self.git, &now)).transpose()?;
+        let next = self.ask.next.as_ref().map_or(0, |(_, checks)| checks.len());
         let mut seen = Vec::new();
         for same in &self.ask.same {
             if let Some(changed) = same.changed(self.ask, &self.git, &now)? {
-                seen.push((same.story.clone(), self.as_before(changed, 1 + ran + self.ask.next.len())));
+                seen.push((same.story.clone(), self.as_before(changed, 1 + ran + next)));
             }
         }
         Ok(Compared { work: now, alarms: alarms.unwrap_or_default(), as_before: seen })
