@@ -38,7 +38,8 @@ pub(crate) struct ClaimArgs {
 /// that does not exist.
 ///
 /// --json prints one object: `session`, `story`, `profile`, `complexity`, `standing` (`done`, `unknown` or `open`), `judge` (what a
-/// judge was asked last about this work and said, what that cost in all; else its last other answer, or null) and `conditions`, each with `name`, `required`, `prover`, `outcome` (`held`, `not_needed`, `unknown` or `missing`) and `by`, `why` or `todo`.
+/// judge was asked last about this work and said, what that cost in all; else its last other answer, or null) and `conditions`, each
+/// with `name`, `required`, `prover`, `outcome` (`held`, `not_needed`, `unknown` or `missing`) and `by`, `why` or `todo`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -3,6 +3,7 @@ use crate::check::tests::ran;
 use crate::check::{CheckOutcome, CheckRun};
 use crate::done::Outcome;
 use crate::plan::Document;
+use crate::verdict::Red;
 
 fn run(name: &str, tail: &str) -> CheckRun {
     CheckRun { name: name.to_owned(), tail: tail.to_owned(), ..ran("make test", CheckOutcome::Failed { code: 2 }) }
@@ -210,7 +211,26 @@ fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
     let ticked = "- [x] US-001: a\n- [x] US-002: b\n- [x] US-003: c\n";
     assert_eq!(look(ticked, &state), (Some("US-002".to_owned()), 2, 0));
     assert_eq!(look("- [x] US-001: a\n- [x] US-002: b\n", &state), (Some("US-002".to_owned()), 1, 1));
-    let marked = |id: &str| Marked {
+    state.marked.push(marked("US-002"));
+    assert_eq!(look(ticked, &state), (Some("US-003".to_owned()), 1, 0));
+    state.current = Some(Current { story: "US-003".into(), base: Base::default(), was_red: false });
+    assert_eq!(look("- [ ] US-000: new\n- [x] US-002: b\n- [ ] US-003: c\n", &state).0.as_deref(), Some("US-003"));
+    state.marked.push(marked("US-003"));
+    assert_eq!(look(ticked, &state), (None, 0, 0));
+}
+
+#[test]
+fn a_story_is_worth_no_more_than_it_was_whoever_opens_it_again() {
+    let mut state = state("- [ ] US-001: a\n- [ ] US-002: b\n- [ ] US-003: c\n");
+    let verdicts = |state: &LoopState| ["US-001", "US-002", "US-003"].map(|id| state.at_most(&id.into()));
+    state.marked = vec![Marked { verdict: StoryVerdict::Unproven, ..marked("US-001") }, marked("US-002")];
+    state.saw_before(&"US-002".into(), Red::Red);
+    state.saw_before(&"US-003".into(), Red::Green);
+    assert_eq!(verdicts(&state), [StoryVerdict::Unproven, StoryVerdict::Verified, StoryVerdict::Unproven]);
+}
+
+fn marked(id: &str) -> Marked {
+    Marked {
         story: id.into(),
         verdict: StoryVerdict::Verified,
         tree: String::new(),
@@ -218,13 +238,7 @@ fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
         at: String::new(),
         commit: None,
         told: None,
-    };
-    state.marked.push(marked("US-002"));
-    assert_eq!(look(ticked, &state), (Some("US-003".to_owned()), 1, 0));
-    state.current = Some(Current { story: "US-003".into(), base: Base::default(), was_red: false });
-    assert_eq!(look("- [ ] US-000: new\n- [x] US-002: b\n- [ ] US-003: c\n", &state).0.as_deref(), Some("US-003"));
-    state.marked.push(marked("US-003"));
-    assert_eq!(look(ticked, &state), (None, 0, 0));
+    }
 }
 
 #[test]

@@ -64,11 +64,15 @@ pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
         Some(_) | None => Judging::Asked,
     };
     if judging == Judging::Asked {
+        // Nobody pays for an answer that cannot be kept.
+        answers.write(ask.root, ask.session, &seal)?;
         let mut record = asking.refute(&seen).map_err(DoneError::Session)?;
         // Nothing is put back: whoever works in this session may have changed them as well.
         if now()?.content != before.content {
             record = record.void("files were changed while the judge looked at them, so its word counts for nothing");
         }
+        // Another process may have asked meanwhile.
+        answers = Answers::read(ask.root, &top, ask.session);
         answers.keep(about, record);
         // What was paid for is not lost while CI is waited for.
         answers.write(ask.root, ask.session, &seal)?;
@@ -151,6 +155,8 @@ impl Asking<'_> {
             Ok(lock) => lock,
             Err(error) => return nobody(error.to_string()),
         };
+        let aside = self.dir.join("judge");
+        fs::create_dir_all(&aside)?;
         let (run, run_dir) = Store::of(root).create(self.git.common_dir(), Timestamp::now())?;
         // One that cannot be started is no reason not to ask: a client whose pipe is closed ends by itself.
         let watchdog = Watchdog::start(self.limits.grace.duration()).and_then(|starting| starting.watch(&run)).ok();
@@ -163,9 +169,8 @@ impl Asking<'_> {
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }
-        let aside = self.dir.join("judge");
-        fs::create_dir_all(&aside)?;
-        fs::rename(&run_dir, aside.join(encode_component(run.as_str())))?;
+        // Where it cannot be moved it stays among the runs: what was paid for counts all the same.
+        let _ = fs::rename(&run_dir, aside.join(encode_component(run.as_str())));
         record
     }
 }
