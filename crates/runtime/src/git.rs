@@ -38,6 +38,7 @@ mod put_back;
 mod refs;
 mod restore;
 mod rules;
+mod sight;
 mod snapshot;
 mod stale_lock;
 mod status;

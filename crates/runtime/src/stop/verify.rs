@@ -18,7 +18,7 @@ use verdone_core::config::Config;
 use verdone_core::id::{Oid, StoryId, digest};
 use verdone_core::proof::AsBefore;
 use verdone_core::span::Span;
-use verdone_core::tamper::Alarm;
+use verdone_core::tamper::{Alarm, AlarmKind};
 
 use crate::clean_tree::CleanSettings;
 use crate::process::start_detached;
@@ -26,7 +26,7 @@ use crate::regular::{open_regular, read_regular};
 use crate::seal::Seal;
 use crate::signal::Signals;
 
-use super::alarms::AlarmAsk;
+use super::alarms::{AlarmAsk, sight_of};
 use super::commit::{CommitAsk, Committed};
 use super::files::{LARGEST, file_error, write_bytes};
 use super::same::SameAsk;
@@ -95,6 +95,9 @@ pub(super) struct Verdict {
     pub(super) compared: Vec<String>,
     #[serde(default)]
     pub(super) work: Option<Oid>,
+    /// How git saw the files then, as a digest.
+    #[serde(default)]
+    pub(super) sight: Option<String>,
     /// Own checks of stories as they were, where a file that decides them changed.
     #[serde(default)]
     pub(super) as_before: Vec<(StoryId, AsBefore)>,
@@ -115,7 +118,8 @@ pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signal
     let seal = Seal::from_environment(&ask.root, &ask.top).ok_or(StopError::NoSecret)?;
     let answered = |dir: &Path| Ok::<_, StopError>(answered(dir, &seal, ask.slot(), &id)?.filter(|it| it.compares_like(ask)));
     if let Some(verdict) = answered(dir)? {
-        if (verdict.green && !matches!(verdict.commit, Some(Committed::Refused(_)))) || !renew {
+        let holds = verdict.green && !matches!(verdict.commit, Some(Committed::Refused(_)));
+        if (holds || !renew) && !verdict.is_out_of_date(ask) {
             return Ok(Seen::Ended { verdict: Box::new(verdict), cached: true });
         }
         let old = dir.join(ask.slot());
@@ -150,6 +154,12 @@ impl Verdict {
     pub(super) fn compares_like(&self, ask: &Ask) -> bool {
         !self.green || ask.comparisons().iter().all(|wanted| self.compared.contains(wanted))
     }
+
+    /// An alarm about how git sees the files stands only as long as it sees them so: that can change on the very same tree.
+    fn is_out_of_date(&self, ask: &Ask) -> bool {
+        let about_git = self.alarms.iter().any(|alarm| matches!(alarm.kind, AlarmKind::GitTouched | AlarmKind::Unread));
+        about_git && self.sight != ask.sight()
+    }
 }
 
 impl Ask {
@@ -183,6 +193,12 @@ impl Ask {
     pub(super) fn comparisons(&self) -> Vec<String> {
         let alarms = self.alarms.iter().map(|alarms| alarms.base.to_string());
         alarms.chain(self.same.iter().map(|same| format!("{} {}", same.story, same.base))).collect()
+    }
+
+    /// How git sees the files now, where that is to be compared.
+    pub(super) fn sight(&self) -> Option<String> {
+        self.alarms.as_ref()?.git.as_ref()?;
+        sight_of(self).ok().map(|sight| sight.digest())
     }
 
     /// The same for the same checks on the same tree.

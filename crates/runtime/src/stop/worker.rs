@@ -27,7 +27,7 @@ use crate::seal::Seal;
 use crate::signal::Signals;
 use crate::site;
 
-use super::alarms::unread;
+use super::alarms::{sight_of, unread};
 use super::commit::{self, Committed, Tools, commit};
 use super::files::file_error;
 use super::verify::{Ask, LOCK, NAP, PATIENCE, Verdict, answered, lock_file, put, requested};
@@ -144,6 +144,7 @@ impl Worker<'_> {
         }
         let known = answered(self.dir, self.seal, plain.slot(), &plain.id())?;
         let known = known.filter(|it| it.green && it.tree == self.ask.tree && it.compares_like(&plain));
+        let known = known.filter(|it| it.sight == self.ask.sight());
         Ok(known.map(|known| Verdict { asked: self.ask.id(), id: self.ask.id(), ..known }))
     }
 
@@ -180,11 +181,24 @@ impl Worker<'_> {
 
     /// Looks for what the work did to what judges it.
     fn compare(&self, verdict: &mut Verdict) {
+        // First of all: where git sees other files than the checks did, no tree of it tells anything.
+        (verdict.sight, verdict.alarms) = self.git_alarms();
         match self.compared(verdict.runs.len()) {
-            Ok(found) => (verdict.work, verdict.alarms, verdict.as_before) = (Some(found.work), found.alarms, found.as_before),
-            Err(error) => verdict.alarms = vec![unread(&error)],
+            Ok(found) => {
+                verdict.alarms.extend(found.alarms);
+                (verdict.work, verdict.as_before) = (Some(found.work), found.as_before);
+            }
+            Err(error) => verdict.alarms.push(unread(&error.into())),
         }
         verdict.compared = self.ask.comparisons();
+    }
+
+    fn git_alarms(&self) -> (Option<String>, Vec<Alarm>) {
+        let Some(asked) = self.ask.alarms.as_ref().filter(|asked| asked.git.is_some()) else { return (None, Vec::new()) };
+        match sight_of(self.ask) {
+            Ok(now) => (Some(now.digest()), asked.git_alarms(self.ask, &now)),
+            Err(error) => (None, vec![unread(&error)]),
+        }
     }
 
     fn compared(&self, ran: usize) -> Result<Compared, GitError> {
