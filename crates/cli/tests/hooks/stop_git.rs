@@ -8,6 +8,8 @@ use crate::world::World;
 const CHECK: &str = "test \"$(cat a)\" = good\n";
 const WEAK: &str = "test -f a\n";
 
+type Step = Box<dyn Fn(&World)>;
+
 #[test]
 fn what_hides_a_changed_check_from_git_holds_until_it_is_undone() {
     let plan = "- [ ] US-001: Do it\n  - Verification: `sh t.sh`\n";
@@ -25,7 +27,6 @@ fn what_hides_a_changed_check_from_git_holds_until_it_is_undone() {
     let set = |key: &'static str, value: String| move |world: &World| world.git(&["config", key, &value]);
     let unset = |key: &'static str| move |world: &World| world.git(&["config", "--unset-all", key]);
     let marks = |marks: [&'static str; 2]| move |world: &World| world.git(&["update-index", marks[0], marks[1]]);
-    type Step = Box<dyn Fn(&World)>;
     let tricks: [(&str, Step, Step); 5] = [
         (
             "was added; delete it (.git/info/attributes)",
