@@ -65,9 +65,10 @@ fn what_hides_a_changed_check_from_git_holds_until_it_is_undone() {
 }
 
 #[test]
-fn a_repository_inside_and_a_hook_of_git_that_changed_leave_a_story_unproven() {
-    let plan = "- [ ] US-001: One\n  - Verification: `sh inside/t.sh`\n- [ ] US-002: Two\n  - Verification: `test -f two`\n";
-    let world = world("", &[("PLAN.md", plan), ("hidden", "1\n")]);
+fn a_repository_inside_a_hook_of_git_and_a_rule_to_ignore_that_changed_leave_a_story_unproven() {
+    let plan = "- [ ] US-001: One\n  - Verification: `sh inside/t.sh`\n- [ ] US-002: Two\n  - Verification: `make ready`\n";
+    let makefile = "ready:\n\tgrep -q good two\n";
+    let world = world("", &[("PLAN.md", plan), ("hidden", "1\n"), ("Makefile", makefile)]);
     let inside = ["-C", "inside", "-c", "user.name=dev", "-c", "user.email=dev@example.org"];
     world.write("inside/t.sh", CHECK);
     world.git(&["init", "--quiet", "inside"]);
@@ -85,11 +86,15 @@ fn a_repository_inside_and_a_hook_of_git_that_changed_leave_a_story_unproven() {
     world.git(&[&inside[..], &["checkout", "--quiet", "."]].concat());
     world.write("a", "good\n");
     world.write(".git/hooks/pre-commit", "#!/bin/sh\n");
-    world.write("two", "2\n");
+    world.write("two", "bad\n");
+    // A rule that hides itself, too.
+    world.write("GNUmakefile", "ready:\n\ttrue\n");
+    world.write(".gitignore", "GNUmakefile\n.gitignore\n");
     // What the user hid is not the agent's to change.
     world.write("hidden", "2\n");
     stop(&world).blocked("hidden changed out of git's sight");
     world.write("hidden", "1\n");
     let Said::Told(told) = stop(&world) else { panic!("not let go") };
     assert!(told.contains("was added; delete it (.git/hooks/pre-commit)") && told.contains("2 of them unproven"), "{told}");
+    assert!(told.contains("GNUmakefile changed, which its own check runs; with it as it was, make ready failed"), "{told}");
 }

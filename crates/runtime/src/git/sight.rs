@@ -84,16 +84,16 @@ impl Git {
             let Some(tab) = record.iter().position(|byte| *byte == b'\t') else { continue };
             let (id, path) = (String::from_utf8_lossy(&record[..tab]), RepoPath::new(&record[tab + 1..]));
             // Git itself may be told inside not to look.
-            let inner = self.inner(&path).map(|inner| inner.sight(&PathSet::default())).transpose()?;
+            let inner = self.inner(&path).map(|inner| inner.sight(&PathSet::default()).map_err(|error| error.to_string()));
             sight.inside.insert(path.to_string(), format!("{id} {inner:?}"));
         }
         for entry in self.status()?.entries.into_iter().filter(|entry| !but.contains(&entry.path)) {
             if matches!(entry.kind, Kind::Submodule { .. } | Kind::Nested) {
-                let looked = self
-                    .inner(&entry.path)
-                    .map(|inner| inner.look(&mut KnownFiles::default(), &PathSet::default(), &|_| true))
-                    .transpose()?;
-                let state = format!("{:?} {:?}", entry.kind, looked.map(|(_, looked)| looked));
+                let look = |inner: Self| match inner.look(&mut KnownFiles::default(), &PathSet::default(), &|_| true) {
+                    Ok((_, looked)) => format!("{looked:?}"),
+                    Err(error) => error.to_string(),
+                };
+                let state = format!("{:?} {:?}", entry.kind, self.inner(&entry.path).map(look));
                 sight.inside.entry(entry.path.to_string()).or_default().push_str(&state);
             }
         }

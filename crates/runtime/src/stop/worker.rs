@@ -204,9 +204,10 @@ impl Worker<'_> {
     fn compared(&self, ran: usize) -> Result<Compared, GitError> {
         let now = self.work_tree()?;
         let alarms = self.ask.alarms.as_ref().map(|alarms| alarms.look(self.ask, &self.git, &now)).transpose()?;
+        let ignored = if self.ask.same.is_empty() { Vec::new() } else { self.git.ignored_by_rules()? };
         let mut seen = Vec::new();
         for same in &self.ask.same {
-            if let Some(changed) = same.changed(self.ask, &self.git, &now)? {
+            if let Some(changed) = same.changed(self.ask, &self.git, &now, &ignored)? {
                 seen.push((same.story.clone(), self.as_before(changed, 1 + ran + self.ask.next.len())));
             }
         }
