@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::stop_gate::{Said, arm, name_the_author, stop, world};
+use crate::stop_gate::{Said, arm, name_the_author, stop, verdone, world};
 use crate::world::World;
 
 const CHECK: &str = "test \"$(cat a)\" = good\n";
@@ -13,7 +13,8 @@ type Step = Box<dyn Fn(&World)>;
 #[test]
 fn what_hides_a_changed_check_from_git_holds_until_it_is_undone() {
     let plan = "- [ ] US-001: Do it\n  - Verification: `sh t.sh`\n";
-    let mut world = world("[stop]\ncommit = true\n", &[("PLAN.md", plan), ("t.sh", CHECK)]);
+    let config = "[stop]\ncommit = true\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n";
+    let mut world = world(config, &[("PLAN.md", plan), ("t.sh", CHECK)]);
     name_the_author(&mut world);
     arm(&world, &["--plan", "PLAN.md"]);
     // Commands of every day change settings, too.
@@ -53,6 +54,9 @@ fn what_hides_a_changed_check_from_git_holds_until_it_is_undone() {
         ),
     ];
     world.write("t.sh", WEAK);
+    // What was seen of this tree before anything was hidden is not good enough for its commit.
+    stop(&world).blocked("seen");
+    verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
     for (said, trick, undo) in &tricks {
         trick(&world);
         let reason = stop(&world).blocked("The checks pass, but this looks like tampering");
