@@ -11,6 +11,7 @@ mod coverage;
 mod deciders;
 mod expected;
 mod gates;
+mod git_sight;
 mod inventory;
 mod reach;
 mod settings;
@@ -25,6 +26,7 @@ use crate::source::Language;
 
 pub use deciders::{Deciders, Held, HeldFiles, How, PutBack, Touched, deciders, expects_change};
 pub use expected::{Said, said};
+pub use git_sight::GitSight;
 pub use reach::{GateReach, gate_reach};
 pub use settings::{Response, TamperSettings};
 pub use watched::is_test_path;
@@ -112,7 +114,7 @@ pub enum AlarmKind {
     PlanEdited,
     /// `.verdone/`: settings, gates, journal.
     JudgeTouched,
-    /// Hooks of git, or attributes that change what git sees.
+    /// Hooks of git, or settings and attributes that change what git sees.
     GitTouched,
     /// It could not be looked at.
     Unread,
@@ -141,7 +143,7 @@ impl AlarmKind {
             Self::RunnerChanged => "test runner's settings changed",
             Self::PlanEdited => "plan edited",
             Self::JudgeTouched => "Verdone's own files touched",
-            Self::GitTouched => "git's hooks or attributes touched",
+            Self::GitTouched => "git's settings, hooks or attributes touched",
             Self::Unread => "could not be looked at",
         }
     }

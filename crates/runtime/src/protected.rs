@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use verdone_core::id::digest;
+
 use crate::atomic::draft_in;
 use crate::fault::{self, Point};
 use crate::project::GitDirs;
@@ -101,6 +103,18 @@ impl Protected {
             Held::File { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
             Held::Link(_) | Held::Special => None,
         }
+    }
+
+    /// Everything but settings and samples, each as a digest under its name as seen from `common_dir`.
+    pub(crate) fn rules_and_hooks(&self, common_dir: &Path) -> Vec<(String, String)> {
+        let folder = Path::new(self.scope.name()).join(self.dir.strip_prefix(common_dir).unwrap_or(Path::new("")));
+        let is_one = |path: &Path| {
+            !path.starts_with("config")
+                && !path.starts_with("config.worktree")
+                && path.extension().is_none_or(|end| end != "sample")
+        };
+        let files = self.files.iter().filter(|(path, _)| is_one(path));
+        files.map(|(path, held)| (folder.join(path).display().to_string(), digest(format!("{held:?}").as_bytes()))).collect()
     }
 
     /// Copies everything into the run's directory, for the case that this process dies: all of it, or nothing that counts.

@@ -17,6 +17,7 @@ mod scope;
 mod stop_commit;
 mod stop_gate;
 mod stop_gate_frozen;
+mod stop_git;
 mod stop_others;
 mod stop_proof;
 mod tests_seen;

@@ -36,6 +36,10 @@ impl AsBefore {
         if self.holds() {
             return None;
         }
+        if self.files.is_empty() {
+            let why = self.unproven.as_deref().unwrap_or("nothing was compared");
+            return Some(format!("nobody can tell whether its own check is as it was: {why}"));
+        }
         let changed = format!("{} changed{}, which its own check runs", self.names(), by(&self.by));
         let red = self.runs.iter().find(|run| !run.outcome.passed());
         Some(match (&self.unproven, red) {
@@ -67,6 +71,9 @@ pub struct Doubted {
 
 impl Doubted {
     pub fn reason(&self) -> String {
+        if let Some(doubt) = self.seen.doubt().filter(|_| self.seen.files.is_empty()) {
+            return doubt;
+        }
         let by = by(&self.by);
         let red = self.seen.runs.iter().find(|run| !run.outcome.passed());
         let what = match (&self.seen.unproven, red) {

@@ -9,7 +9,7 @@ use crate::check::CommandSpec;
 use crate::event::Checkpoint;
 use crate::evidence::Proof;
 use crate::id::{Oid, StoryId};
-use crate::tamper::Alarm;
+use crate::tamper::{Alarm, GitSight};
 use crate::verdict::{Red, StoryVerdict};
 
 use super::FrozenSettings;
@@ -43,6 +43,9 @@ pub struct LoopState {
     /// The same when the loop began: what a story's own check runs is compared with that, too. Nothing in loops of an earlier version.
     #[serde(default)]
     pub start: Option<Oid>,
+    /// How git saw the files when the loop began. Nothing in loops of an earlier version.
+    #[serde(default)]
+    pub git: Option<GitSight>,
     /// The work tree when the loop began, where stories are committed.
     #[serde(default)]
     pub checkpoint: Option<Checkpoint>,

@@ -180,6 +180,7 @@ fn state(text: &str) -> LoopState {
         settings: None,
         tree: None,
         start: None,
+        git: None,
         checkpoint: None,
         open: frozen.collect(),
         done_before: None,

@@ -1,14 +1,15 @@
 //! Tamper alarms of a loop: what was green is compared with the tree that the story began with. Done by the worker: it writes a tree
 //! of git, and an answer from a known verdict must not pay for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckOrigin};
 use verdone_core::done::TamperFact;
 use verdone_core::id::{Oid, StoryId};
+use verdone_core::scope::below;
 use verdone_core::stop::{BlockCause, LoopState, Open};
-use verdone_core::tamper::{Alarm, AlarmKind, Response, Severity, TamperSettings};
+use verdone_core::tamper::{Alarm, AlarmKind, GitSight, Response, Severity, TamperSettings, expects_change};
 
 use crate::git::{Git, GitError};
 use crate::known_files::KnownFiles;
@@ -29,9 +30,25 @@ pub(super) struct AlarmAsk {
     /// Checks that proved earlier stories: what they run is not for this one to change.
     pub(super) earlier: Vec<Check>,
     pub(super) settings: TamperSettings,
+    /// How git saw the files when the loop began.
+    #[serde(default)]
+    pub(super) git: Option<GitSight>,
 }
 
 impl AlarmAsk {
+    /// What was done to how git sees the files since the loop began.
+    pub(super) fn git_alarms(&self, ask: &Ask, now: &GitSight) -> Vec<Alarm> {
+        let folder =
+            ask.root.strip_prefix(&ask.top).map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned());
+        let scope = below(&self.scope, &folder);
+        let mut alarms = self.git.as_ref().map(|before| now.alarms_since(before)).unwrap_or_default();
+        for alarm in alarms.iter_mut().filter(|alarm| now.inside.contains_key(&alarm.path) && expects_change(&scope, &alarm.path))
+        {
+            (alarm.severity, alarm.expected) = (Severity::Low, true);
+        }
+        alarms
+    }
+
     pub(super) fn look(&self, ask: &Ask, git: &Git, now: &Oid) -> Result<Vec<Alarm>, GitError> {
         if *now == self.base {
             return Ok(Vec::new());
@@ -70,7 +87,9 @@ pub(crate) fn tampering(gate: &Gate<'_>, state: &LoopState, ours: Vec<PathBuf>, 
         let (tree, git) = (tree::look(gate.root, gate.top, &ours)?, tree::git(gate.top)?);
         let ask = looker.ask(&tree, &checks, ours);
         let now = git.tree_now(ask.largest_file, &mut KnownFiles::of(&ask.root, &ask.top))?.tree;
-        Ok(asked.look(&ask, &git, &now)?)
+        let mut alarms = asked.git_alarms(&ask, &sight_of(&ask)?);
+        alarms.extend(asked.look(&ask, &git, &now)?);
+        Ok(alarms)
     };
     match look() {
         Ok(alarms) => TamperFact::of(config.tamper, &alarms),
@@ -85,7 +104,14 @@ impl Looker<'_> {
         let frozen = story.and_then(|story| self.state.open.get(story)).cloned().unwrap_or_default();
         let own = story.map(|story| self.own_checks(story)).unwrap_or_default();
         let earlier = self.checks_of_marked().into_iter().filter(|check| !own.contains(check)).collect();
-        Some(AlarmAsk { base, scope: frozen.scope, words: frozen.words, earlier, settings: self.gate.config.tamper })
+        Some(AlarmAsk {
+            base,
+            scope: frozen.scope,
+            words: frozen.words,
+            earlier,
+            settings: self.gate.config.tamper,
+            git: self.state.git.clone(),
+        })
     }
 
     pub(super) fn response(&self, alarms: &[Alarm]) -> Response {
@@ -110,14 +136,24 @@ impl Looker<'_> {
     }
 }
 
+/// How git sees the files now.
+pub(super) fn sight(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<GitSight, StopError> {
+    let git = tree::git(top)?;
+    Ok(git.sight(&not_work(&git, root, top, ours))?)
+}
+
+pub(super) fn sight_of(ask: &Ask) -> Result<GitSight, StopError> {
+    sight(&ask.root, &ask.top, &ask.ours)
+}
+
 /// What cannot be looked at is an alarm, too.
-pub(super) fn unread(error: &GitError) -> Alarm {
+pub(super) fn unread(why: &str) -> Alarm {
     Alarm {
         kind: AlarmKind::Unread,
         severity: Severity::Medium,
         path: String::new(),
         line: None,
-        text: format!("what changed since the story began: {error}"),
+        text: format!("what changed since the story began: {why}"),
         expected: false,
     }
 }

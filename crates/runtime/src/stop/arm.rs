@@ -26,6 +26,7 @@ use crate::site::{own_checks, shown};
 use crate::step::red_of;
 use crate::tamper::words_of;
 
+use super::alarms::sight;
 use super::commit::red_proofs;
 use super::files::Loops;
 use super::verify::{Ask, Seen, end_worker, verdict};
@@ -109,6 +110,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         settings: None,
         tree: None,
         start: None,
+        git: None,
         checkpoint: None,
         open: std::collections::BTreeMap::new(),
         done_before: None,
@@ -148,6 +150,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     state.base = seen.base();
     state.tree = Some(Git::open(root)?.tree_now(config.limits.snapshot_file_bytes, &mut KnownFiles::of(root, top))?.tree);
     state.start.clone_from(&state.tree);
+    state.git = Some(sight(root, top, &ours)?);
     if let Some(current) = &mut state.current {
         (current.base, current.was_red) = (state.base.clone(), red == Red::Red);
         state.red.insert(current.story.clone(), failed);

@@ -10,7 +10,7 @@ use verdone_core::stop::Marked;
 use verdone_core::tamper::expects_change;
 use verdone_core::verdict::StoryVerdict;
 
-use crate::git::{ChangedPath, Git, GitError, RepoPath};
+use crate::git::{Change, ChangedPath, Git, GitError, Ignored, RepoPath};
 use crate::same_checks::{SameChecks, has_deciders, same_checks};
 use crate::tamper::folder_of;
 
@@ -31,11 +31,12 @@ pub(super) struct SameAsk {
 }
 
 impl SameAsk {
-    /// The checks of it that other files decide now, and a tree in which the files are as they were.
-    pub(super) fn changed(&self, ask: &Ask, git: &Git, now: &Oid) -> Result<Option<SameChecks>, GitError> {
+    /// The checks of it that other files decide now, and a tree in which the files are as they were. `ignored` are in no tree: what a
+    /// new rule hides is new as well.
+    pub(super) fn changed(&self, ask: &Ask, git: &Git, now: &Oid, ignored: &[Ignored]) -> Result<Option<SameChecks>, GitError> {
         let folder = folder_of(git, &ask.root);
         let checks: Vec<Check> = self.checks.iter().filter(|check| has_deciders(&folder, check)).cloned().collect();
-        if checks.is_empty() || self.base == *now {
+        if checks.is_empty() || (self.base == *now && ignored.is_empty()) {
             return Ok(None);
         }
         let ours = not_work(git, &ask.root, &ask.top, &ask.ours);
@@ -43,8 +44,10 @@ impl SameAsk {
         let counts = |path: &RepoPath| {
             !ours.contains(path) && until.as_ref().is_none_or(|until| until.iter().any(|change| change.path == *path))
         };
-        let changes: Vec<ChangedPath> =
+        let mut changes: Vec<ChangedPath> =
             git.changed_paths(Some(&self.base), now)?.into_iter().filter(|change| counts(&change.path)).collect();
+        let hidden = git.ignored_since(&self.base, ignored)?.into_iter().filter(|path| !ours.contains(path));
+        changes.extend(hidden.map(|path| ChangedPath { path, change: Change::Added }));
         let scope = below(&self.scope, &folder);
         same_checks((git, &folder), (&self.base, now), &changes, &checks, &|path| expects_change(&scope, path))
     }

@@ -18,7 +18,7 @@ use verdone_core::config::Config;
 use verdone_core::id::{Oid, StoryId, digest};
 use verdone_core::proof::AsBefore;
 use verdone_core::span::Span;
-use verdone_core::tamper::Alarm;
+use verdone_core::tamper::{Alarm, AlarmKind};
 
 use crate::clean_tree::CleanSettings;
 use crate::process::start_detached;
@@ -26,7 +26,7 @@ use crate::regular::{open_regular, read_regular};
 use crate::seal::Seal;
 use crate::signal::Signals;
 
-use super::alarms::AlarmAsk;
+use super::alarms::{AlarmAsk, sight_of};
 use super::commit::{CommitAsk, Committed};
 use super::files::{LARGEST, file_error, write_bytes};
 use super::same::SameAsk;
@@ -95,6 +95,9 @@ pub(super) struct Verdict {
     pub(super) compared: Vec<String>,
     #[serde(default)]
     pub(super) work: Option<Oid>,
+    /// How git saw the files then, as a digest.
+    #[serde(default)]
+    pub(super) sight: Option<String>,
     /// Own checks of stories as they were, where a file that decides them changed.
     #[serde(default)]
     pub(super) as_before: Vec<(StoryId, AsBefore)>,
@@ -118,7 +121,8 @@ pub(super) fn verdict(dir: &Path, ask: &Ask, renew: bool, wait: Duration, signal
         Some(_) | None => Ok::<_, StopError>(None),
     };
     if let Some(verdict) = answered(dir)? {
-        if (verdict.green && !matches!(verdict.commit, Some(Committed::Refused(_)))) || !renew {
+        let holds = verdict.green && !matches!(verdict.commit, Some(Committed::Refused(_)));
+        if (holds || !renew) && !verdict.is_out_of_date(ask) {
             return Ok(Seen::Ended { verdict: Box::new(verdict), cached: true });
         }
         let old = dir.join(ask.slot());
@@ -159,6 +163,12 @@ impl Verdict {
         let Some(Committed::Commit { id, .. }) = &self.commit else { return Ok(true) };
         Ok(tree::git(top)?.head_commit()?.is_some_and(|(head, _)| head == *id))
     }
+
+    /// An alarm about how git sees the files stands only as long as it sees them so: that can change on the very same tree.
+    fn is_out_of_date(&self, ask: &Ask) -> bool {
+        let about_git = self.alarms.iter().any(|alarm| matches!(alarm.kind, AlarmKind::GitTouched | AlarmKind::Unread));
+        about_git && self.sight != ask.sight()
+    }
 }
 
 impl Ask {
@@ -192,6 +202,12 @@ impl Ask {
     pub(super) fn comparisons(&self) -> Vec<String> {
         let alarms = self.alarms.iter().map(|alarms| alarms.base.to_string());
         alarms.chain(self.same.iter().map(|same| format!("{} {}", same.story, same.base))).collect()
+    }
+
+    /// How git sees the files now, where that is to be compared.
+    pub(super) fn sight(&self) -> Option<String> {
+        self.alarms.as_ref()?.git.as_ref()?;
+        sight_of(self).ok().map(|sight| sight.digest())
     }
 
     /// The same for the same checks on the same tree.

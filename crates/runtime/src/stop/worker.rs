@@ -27,9 +27,10 @@ use crate::seal::Seal;
 use crate::signal::Signals;
 use crate::site;
 
-use super::alarms::unread;
+use super::alarms::{sight_of, unread};
 use super::commit::{self, Committed, Tools, commit};
 use super::files::file_error;
+use super::same::SameAsk;
 use super::verify::{Ask, LOCK, NAP, PATIENCE, Verdict, answered, lock_file, put, requested};
 use super::{StopError, tree};
 
@@ -98,13 +99,6 @@ struct Worker<'a> {
     redactor: Redactor,
 }
 
-/// The work beside what it is compared with.
-struct Compared {
-    work: Oid,
-    alarms: Vec<Alarm>,
-    as_before: Vec<(StoryId, AsBefore)>,
-}
-
 impl Worker<'_> {
     /// Nothing where somebody called it off.
     fn verdict(&self) -> Result<Option<Verdict>, StopError> {
@@ -157,6 +151,7 @@ impl Worker<'_> {
         }
         let known = answered(self.dir, self.seal, plain.slot(), &plain.id())?;
         let known = known.filter(|it| it.green && it.tree == self.ask.tree && it.compares_like(&plain));
+        let known = known.filter(|it| it.sight == self.ask.sight());
         Ok(known.map(|known| Verdict { asked: self.ask.id(), id: self.ask.id(), ..known }))
     }
 
@@ -191,26 +186,52 @@ impl Worker<'_> {
         Ok(verdict)
     }
 
-    /// Looks for what the work did to what judges it.
+    /// Looks for what the work did to what judges it. What cannot be compared is an alarm, and in doubt.
     fn compare(&self, verdict: &mut Verdict) {
-        match self.compared(verdict.runs.len()) {
-            Ok(found) => (verdict.work, verdict.alarms, verdict.as_before) = (Some(found.work), found.alarms, found.as_before),
-            Err(error) => verdict.alarms = vec![unread(&error)],
+        // First of all: where git sees other files than the checks did, no tree of it tells anything.
+        (verdict.sight, verdict.alarms) = self.git_alarms();
+        let work = self.work_tree();
+        let alarms =
+            work.as_ref().map_err(ToString::to_string).and_then(|now| self.alarms(now).map_err(|error| error.to_string()));
+        match alarms {
+            Ok(alarms) => verdict.alarms.extend(alarms),
+            Err(why) => verdict.alarms.push(unread(&why)),
         }
+        verdict.as_before = self.as_they_were(work.as_ref(), verdict.runs.len());
+        verdict.work = work.ok();
         verdict.compared = self.ask.comparisons();
+        // What was put in place for the comparison alone was not what the checks saw.
+        verdict.settled = self.look().is_ok_and(|now| now == verdict.tree);
+        verdict.green = verdict.settled;
     }
 
-    fn compared(&self, ran: usize) -> Result<Compared, GitError> {
-        let now = self.work_tree()?;
-        let alarms = self.ask.alarms.as_ref().map(|alarms| alarms.look(self.ask, &self.git, &now)).transpose()?;
-        let next = self.ask.next.as_ref().map_or(0, |(_, checks)| checks.len());
-        let mut seen = Vec::new();
-        for same in &self.ask.same {
-            if let Some(changed) = same.changed(self.ask, &self.git, &now)? {
-                seen.push((same.story.clone(), self.as_before(changed, 1 + ran + next)));
-            }
+    fn git_alarms(&self) -> (Option<String>, Vec<Alarm>) {
+        let Some(asked) = self.ask.alarms.as_ref().filter(|asked| asked.git.is_some()) else { return (None, Vec::new()) };
+        match sight_of(self.ask) {
+            Ok(now) => (Some(now.digest()), asked.git_alarms(self.ask, &now)),
+            Err(error) => (None, vec![unread(&error.to_string())]),
         }
-        Ok(Compared { work: now, alarms: alarms.unwrap_or_default(), as_before: seen })
+    }
+
+    fn alarms(&self, now: &Oid) -> Result<Vec<Alarm>, GitError> {
+        self.ask.alarms.as_ref().map_or(Ok(Vec::new()), |alarms| alarms.look(self.ask, &self.git, now))
+    }
+
+    /// Own checks of stories as they were, where something that decides them changed, or nobody can tell.
+    fn as_they_were(&self, work: Result<&Oid, &GitError>, ran: usize) -> Vec<(StoryId, AsBefore)> {
+        let next = self.ask.next.as_ref().map_or(0, |(_, checks)| checks.len());
+        let ignored = if self.ask.same.is_empty() { Ok(Vec::new()) } else { self.git.ignored_by_rules() };
+        let seen = |same: &SameAsk| {
+            let changed = match (work, &ignored) {
+                (Ok(now), Ok(ignored)) => same.changed(self.ask, &self.git, now, ignored).map_err(|error| error.to_string()),
+                (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+            };
+            match changed {
+                Ok(changed) => changed.map(|changed| self.as_before(changed, 1 + ran + next)),
+                Err(why) => Some(AsBefore { unproven: Some(why), ..AsBefore::default() }),
+            }
+        };
+        self.ask.same.iter().filter_map(|same| Some((same.story.clone(), seen(same)?))).collect()
     }
 
     /// Checks in a clean tree of the work with their files as they were.
