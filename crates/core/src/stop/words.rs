@@ -195,7 +195,9 @@ pub(super) fn yields(why: &Yield) -> String {
         }
         Yield::Complete { verified: 1, unproven: 0 } => "COMPLETE: the one story of the loop was verified".to_owned(),
         Yield::Complete { verified, unproven: 0 } => format!("COMPLETE: all {verified} stories of the loop were verified"),
-        Yield::Complete { verified: 1, .. } => format!("COMPLETE: the one story of the loop passed, but is unproven ({UNPROVEN})"),
+        Yield::Complete { verified: 1, .. } => {
+            format!("COMPLETE: the one story of the loop passed, but is unproven ({UNPROVEN})")
+        }
         Yield::Complete { verified, unproven } => {
             format!("COMPLETE: all {verified} stories of the loop passed, {unproven} of them unproven ({UNPROVEN})")
         }
