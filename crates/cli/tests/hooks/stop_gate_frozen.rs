@@ -252,9 +252,10 @@ fn an_agent_may_raise_the_complexity_of_a_story_and_never_lower_it() {
         arm(&world, &["--plan", "PLAN.md"]);
         world.write("PLAN.md", &plan(edited));
         world.write("one", "one\n");
-        match held {
-            true => drop(stop(&world).blocked("page_seen")),
-            false => stop(&world).let_go("COMPLETE"),
+        if held {
+            stop(&world).blocked("page_seen");
+        } else {
+            stop(&world).let_go("COMPLETE");
         }
     }
 }
