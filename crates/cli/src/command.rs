@@ -29,6 +29,7 @@ mod show;
 mod status;
 mod stop;
 mod undo;
+mod users_own;
 mod verify;
 
 use std::ffi::OsString;
@@ -117,7 +118,7 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     }
     let asks_for_help = || arguments.iter().any(|argument| argument == "--help" || argument == "-h");
     if arguments.get(1).is_some_and(|name| name == hook::ARGUMENT) && !asks_for_help() {
-        return hook::main(&arguments[2..]);
+        return hook::main(&arguments[2..]).into();
     }
     let faults = std::env::var_os(fault::VARIABLE).map_or(Ok(()), |value| fault::arm(&lossy(&value)));
     let cli = match Cli::try_parse_from(arguments) {
@@ -184,8 +185,7 @@ fn hook(args: &HookArgs, context: &Context) -> Outcome {
     let refused = |error| CliError::error(format!("{} cannot be entered: {error}", context.start.display()));
     std::env::set_current_dir(&context.start).map_err(refused)?;
     let arguments = args.event.iter().map(OsString::from).chain(args.run.then(|| OsString::from("--run")));
-    hook::main(&arguments.collect::<Vec<_>>());
-    Ok(0)
+    Ok(hook::main(&arguments.collect::<Vec<_>>()))
 }
 
 fn start(directory: Option<PathBuf>) -> Result<PathBuf, CliError> {

@@ -197,6 +197,10 @@ pub enum Yield {
         verified: usize,
         unproven: usize,
     },
+    /// A part of the work that is no turn: what can be told of it now leaves nothing open, `gates` of them green.
+    NothingLeft {
+        gates: usize,
+    },
     /// The verification took longer than anybody waits.
     StillVerifying {
         waits: u32,
@@ -341,6 +345,7 @@ impl Yield {
             Self::Same { .. } => "same",
             Self::Limit { .. } => "reached_limit",
             Self::Complete { .. } => "complete",
+            Self::NothingLeft { .. } => "nothing_left",
             Self::StillVerifying { .. } => "still_verifying",
             Self::Fault { .. } => "fault",
             Self::NotOurs => "not_ours",
@@ -355,7 +360,13 @@ impl Yield {
     /// What the user should see at once; nothing where it would only be noise.
     pub fn told(&self) -> Option<String> {
         match self {
-            Self::Foreign | Self::Off | Self::Ended(_) | Self::Background { .. } | Self::HeldOnce | Self::NotOurs => None,
+            Self::Foreign
+            | Self::Off
+            | Self::Ended(_)
+            | Self::Background { .. }
+            | Self::HeldOnce
+            | Self::NothingLeft { .. }
+            | Self::NotOurs => None,
             Self::NothingToVerify { .. }
             | Self::ApiFailure { .. }
             | Self::Paused
@@ -384,6 +395,7 @@ impl Yield {
             | Self::HeldOnce
             | Self::Context { .. }
             | Self::Same { .. }
+            | Self::NothingLeft { .. }
             | Self::StillVerifying { .. }
             | Self::Fault { .. }
             | Self::NotOurs => None,

@@ -54,6 +54,8 @@ pub enum DoneError {
     Session(io::Error),
     #[error("{plan} has no story {:?}", story.as_str())]
     NoStory { story: StoryId, plan: String, known: Vec<String> },
+    #[error("{0}")]
+    NoPlan(String),
     #[error("there is no place for the secret that answers are sealed with")]
     NoSecret,
 }
@@ -122,9 +124,15 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         (None, None) => current(plan.plan()),
     });
     let story = story.cloned();
-    if let (Some(asked), None, Ok(plan)) = (ask.story, &story, &plan) {
-        let known = plan.plan().stories.iter().map(|story| story.id.as_str().to_owned()).take(MOST_NAMED).collect();
-        return Err(DoneError::NoStory { story: asked.clone(), plan: shown(plan.path(), ask.root), known });
+    match (ask.story, &story, &plan) {
+        (Some(asked), None, Ok(plan)) => {
+            let known = plan.plan().stories.iter().map(|story| story.id.as_str().to_owned()).take(MOST_NAMED).collect();
+            return Err(DoneError::NoStory { story: asked.clone(), plan: shown(plan.path(), ask.root), known });
+        }
+        (Some(_), _, Err(why)) => {
+            return Err(DoneError::NoPlan(why.clone().unwrap_or_else(|| "there is no plan here".to_owned())));
+        }
+        (Some(_), Some(_), Ok(_)) | (None, _, _) => {}
     }
     let (held_by, in_plan) = (held_by.as_ref(), plan.as_ref().ok());
     let Changes { fact: git, changed, base } =
@@ -152,10 +160,14 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         }
         (Some(_) | None, _, _) => TamperFact::Nothing,
     };
+    let mut in_work = plan_fact(ask.root, plan.as_ref(), story.as_ref())?;
+    if let Some(frozen) = held_by.filter(|state| state.is_active()).and_then(|state| state.open.get(&story.as_ref()?.id)) {
+        in_work.at_least(&ask.config.done, frozen.complexity);
+    }
     let said = answers::heard(ask, &git, story.as_ref(), &ours);
     let facts = Facts {
         memory: memory(ask.root, &records, &text),
-        plan: plan_fact(ask.root, plan.as_ref(), story.as_ref())?,
+        plan: in_work,
         git,
         gates: gate_facts(&all, checked).into_iter().map(|(stage, fact)| (stage, to_run(fact, &command))).collect(),
         own_checks: to_run(checks_fact(&own, checked.filter(|checked| !checked.gates_only)), &command),

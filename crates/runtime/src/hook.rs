@@ -17,7 +17,6 @@ mod story;
 mod transcript;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use verdone_core::hook::{HookEvent, HookInput, Response, Role, event_in};
 use verdone_core::policy::{Looking, Mode, look_only};
@@ -73,8 +72,8 @@ enum Fault {
     Stop(#[from] crate::stop::StopError),
 }
 
-/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it.
-pub fn main(arguments: &[OsString]) -> ExitCode {
+/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it, and answers with the exit code.
+pub fn main(arguments: &[OsString]) -> u8 {
     let mode = if arguments.iter().any(|argument| argument == RUN) { Mode::Run } else { Mode::Interactive };
     let mut others = arguments.iter().filter(|argument| *argument != RUN).map(|argument| argument.to_string_lossy());
     let (event, extra) = (others.next(), others.next());
@@ -84,10 +83,10 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     let read = stdin::read_value(&mut std::io::stdin().lock());
     // A run has hooks of its own; the one that the user installed would judge everything a second time.
     if mode == Mode::Interactive && std::env::var_os(RUN_VARIABLE).is_some_and(|run| !run.is_empty()) {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let judged = match (Home::find(mode), mode) {
-        (None, Mode::Interactive) => return ExitCode::SUCCESS,
+        (None, Mode::Interactive) => return 0,
         (None, Mode::Run) => Err(Fault::NoProject),
         (Some(home), _) => {
             speaker.records_at(&home);
@@ -100,11 +99,10 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
             }
         }
     };
-    let code = match judged {
+    match judged {
         Ok(response) => speaker.say(&response.answer),
         Err(fault) => speaker.fail(&fault.to_string()),
-    };
-    code.into()
+    }
 }
 
 fn judge(

@@ -65,6 +65,8 @@ pub(crate) struct LoopStatusArgs {
 
 /// End a loop: the session is not held any more. Nothing else changes.
 ///
+/// For you, in a terminal: inside an agent's session it refuses. A verification that is under way is ended with it.
+///
 /// Without --session it ends the only one there is. An interrupt of the agent does not end a loop: it goes on with the next prompt.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -112,6 +112,7 @@ impl From<DoneError> for CliError {
                 let hint = format!("its stories: {}", known.join(", "));
                 Self::usage(error.to_string()).hint(hint)
             }
+            DoneError::NoPlan(_) => Self::usage(error.to_string()),
             DoneError::Session(_) => Self::error(error.to_string()),
             DoneError::NoSecret => {
                 Self::error(error.to_string()).hint("set XDG_STATE_HOME, or HOME, to a folder outside of the work tree")

@@ -2,17 +2,18 @@
 
 use serde_json::{Value, json};
 use verdone_core::stop::{LoopAlarm, LoopState, incomplete_words};
-use verdone_core::verdict::Red;
+use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::plan_file;
 use verdone_runtime::project::Project;
 use verdone_runtime::stop::{ArmError, ArmRequest, Armed, Loops, SessionLoop, StopError, Whose, arm, end};
 
+use super::users_own::refuse_agents;
 use super::{Context, Outcome};
 use crate::args::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
 use crate::error::CliError;
-use crate::terminal::{print, print_json, printable_line};
+use crate::terminal::{print, print_json, printable_line, say};
 
 /// The client's own word on which session a command runs in.
 const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
@@ -49,7 +50,14 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         max_iterations: args.max_iterations,
         whose: whose.clone(),
     };
-    let armed = arm(request).map_err(|error| refused(&error))?;
+    let armed = match arm(request) {
+        Ok(armed) => armed,
+        Err(error @ ArmError::Interrupted(signal)) => {
+            say(&format!("error: {error}\n"));
+            return Ok(signal.exit_code());
+        }
+        Err(error) => return Err(refused(error)),
+    };
     if args.json {
         let session = if let Whose::Session(id) = &whose { Some(id.as_str()) } else { None };
         print_json(&shown(session, &armed.state))?;
@@ -99,13 +107,14 @@ fn own_session(context: &Context, project: &Project) -> Option<String> {
     variable(SESSION).cloned().or_else(|| Loops::of(&project.root).asking().filter(|_| inside))
 }
 
-fn refused(error: &ArmError) -> CliError {
+fn refused(error: ArmError) -> CliError {
     let hint = match error {
         ArmError::Already { .. } => "see `verdone loop status`; `verdone loop stop` in a terminal ends it",
         ArmError::NothingOpen { .. } => "name another plan, or a TASK that the gates decide about",
         ArmError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
         ArmError::NotApproved { .. } => "read it, then: verdone plan approve",
-        ArmError::Stop(_) | ArmError::Git(_) | ArmError::Approval(_) | ArmError::Interrupted => {
+        ArmError::Stop(StopError::Plan(error)) => return error.into(),
+        ArmError::Stop(_) | ArmError::Git(_) | ArmError::Approval(_) | ArmError::Interrupted(_) => {
             return CliError::error(error.to_string());
         }
     };
@@ -167,6 +176,8 @@ fn lines(state: &LoopState) -> String {
         let unproven = if unproven > 0 { format!(" ({unproven} unproven)") } else { String::new() };
         line("stories", &format!("{marked} of {} verified{unproven}", state.open.len()));
     }
+    let doubted = state.marked.iter().filter(|marked| marked.verdict < StoryVerdict::Verified);
+    line("unproven", &doubted.map(|marked| marked.story.as_str()).collect::<Vec<_>>().join(", "));
     let unaccepted: Vec<&str> = state.unaccepted().map(verdone_core::id::StoryId::as_str).collect();
     line("unaccepted", &unaccepted.join(", "));
     let story = state.current.as_ref().filter(|_| state.is_active()).map(|current| current.story.to_string());
@@ -215,12 +226,10 @@ fn is_paused(project: &Project) -> bool {
 
 fn stop(args: &LoopStopArgs, context: &Context) -> Outcome {
     not_empty("--session", args.session.as_deref(), "see `verdone loop status` for the sessions that are held")?;
+    refuse_agents("end a loop", "verdone loop stop", context)?;
     let project = context.project_of_loops()?;
     let loops = Loops::of(&project.root);
-    let whose = match args.session.clone().or_else(|| own_session(context, &project)) {
-        Some(session) => Whose::Session(session),
-        None => only(&loops)?,
-    };
+    let whose = args.session.clone().map_or_else(|| only(&loops), |session| Ok(Whose::Session(session)))?;
     if end(&project.root, &whose).map_err(broken)? {
         print("The loop is stopped.\n")?;
         return Ok(0);

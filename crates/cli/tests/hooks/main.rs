@@ -15,6 +15,7 @@ mod policy;
 mod rules;
 mod scope;
 mod stop_commit;
+mod stop_ended;
 mod stop_gate;
 mod stop_gate_frozen;
 mod stop_git;

@@ -20,9 +20,7 @@ fn committing(plan: &str) -> World {
 
 #[track_caller]
 fn git(world: &World, arguments: &[&str]) -> String {
-    let output = Command::new("git").args(arguments).current_dir(&world.work).env("HOME", &world.root).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    world.said_by_git(arguments)
 }
 
 fn commits(world: &World) -> usize {
@@ -90,7 +88,7 @@ fn work_that_needs_the_users_own_changes_is_not_committed_without_them() {
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one", "1\n");
     stop(&world).let_go(
-        "COMPLETE: all 1 stories of the loop were verified. Note: about story US-001: it \
+        "COMPLETE: the one story of the loop was verified. Note: about story US-001: it \
          was not committed: without README.md, which had changes of yours when the loop began, `grep -q mine README.md && test -f one` \
          failed with exit code 1",
     );
@@ -228,7 +226,7 @@ fn conditions_and_a_commit_come_to_an_end_where_the_checks_take_longer_than_anyb
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     };
-    last.let_go("COMPLETE: all 1 stories");
+    last.let_go("COMPLETE: the one story");
     assert!(waits > 0, "it was waited for");
     assert_eq!(git(&world, &["show", "--format=", "--name-only", "HEAD"]), "PLAN.md\none\n");
 }

@@ -291,7 +291,15 @@ fn an_agent_arms_its_own_session_and_cannot_end_the_loop() {
     let again =
         world.command(&["-C", &at, "loop", "start", "--plan", "feature_list.json", "--max-iterations", "1"]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "{again:?}");
-    assert!(String::from_utf8_lossy(&again.stderr).contains("has a loop already"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("the session s1 has a loop already, about feature_list.json"));
+    // Nor does a script of the agent's that no rule sees.
+    for command in [&["loop", "stop"][..], &["plan", "approve", "feature_list.json", "--yes"]] {
+        let refused = world.command(&[&["-C", &at], command].concat()).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains("CLAUDECODE says that this runs inside an agent"), "{said}");
+    }
+    stop(&world).blocked("Feature 1");
+    world.variables.clear();
     verdone(&world, &["loop", "stop"]);
     assert_eq!(stop(&world), Said::Nothing);
 }
@@ -339,6 +347,24 @@ fn a_long_verification_goes_on_alone_and_is_waited_for() {
     let stops = world.records("stop");
     let last = stops.last().unwrap();
     assert_eq!((&stops[0]["cause"], &last["blocks"]), (&json!("verifying"), &json!(0)), "waiting is no iteration");
+}
+
+#[test]
+fn a_verdict_that_came_between_two_stops_is_told_before_it_is_run_again() {
+    let gate = "[stop]\nwait = \"50ms\"\n[[gate]]\nname = \"slow\"\ncommand = \"echo x >> ../ran; while ! test -e ../go; do sleep 0.02; done; false\"\n";
+    let world = world(gate, &[]);
+    arm(&world, &["Wait for it"]);
+    world.write("done.txt", "1\n");
+    stop(&world).blocked("still verifying");
+    fs::write(world.root.join("go"), "").unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while world.read(".verdone/sessions/s1/verdict.json").is_empty() {
+        assert!(std::time::Instant::now() < until, "no verdict");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // The client says both times that this is the first Stop of the turn.
+    stop(&world).blocked("The check `slow` failed");
+    assert_eq!(fs::read_to_string(world.root.join("ran")).unwrap().lines().count(), 1);
 }
 
 #[test]
@@ -462,7 +488,7 @@ fn every_decision_is_in_the_log_with_a_summary() {
     arm(&world, &["--plan", "feature_list.json"]);
     stop(&world).blocked("Feature 3");
     world.write("done.txt", "1\n");
-    stop(&world).let_go("COMPLETE: all 1 stories");
+    stop(&world).let_go("COMPLETE: the one story");
     stop_with(&world, "s2", &json!({}));
     let text = String::from_utf8(verdone(&world, &["log", "--stops"]).stdout).unwrap();
     for part in ["s1  block nothing_changed [3]", "s1  yield complete", "s2  yield foreign", "1 block, 2 releases"] {

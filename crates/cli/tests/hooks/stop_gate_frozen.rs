@@ -116,6 +116,15 @@ fn a_loop_whose_files_are_deleted_or_edited_goes_on_and_only_the_user_ends_it() 
         (status(&world)["loops"][0]["status"].as_str(), fs::read(project.join("s1.json")).unwrap()),
         (Some("unreadable"), b"{}".to_vec())
     );
+    // A copy that cannot be removed holds on, and nobody is told otherwise.
+    fs::remove_file(project.join("s1.json")).unwrap();
+    fs::create_dir_all(project.join("s1.json/in the way")).unwrap();
+    let at = world.work.display().to_string();
+    let kept = world.command(&["-C", &at, "loop", "stop"]).output().unwrap();
+    assert!(kept.status.code() == Some(1) && String::from_utf8_lossy(&kept.stderr).contains("/s1.json: "), "{kept:?}");
+    stop(&world).blocked("the user ends the loop with `verdone loop stop --session s1`");
+    fs::remove_dir_all(project.join("s1.json")).unwrap();
+    fs::write(project.join("s1.json"), "{}").unwrap();
     verdone(&world, &["loop", "stop"]);
     assert!(!project.join("s1.json").exists());
     assert_eq!(stop(&world), Said::Nothing);
@@ -227,6 +236,28 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     stop(&world).blocked("The check `grep -q three three` failed");
     world.write("three", "three");
     stop(&world).let_go("COMPLETE: all 3 stories of the loop were verified");
+}
+
+#[test]
+fn an_agent_may_raise_the_complexity_of_a_story_and_never_lower_it() {
+    let done = "[done]\nrequire = [\"page_seen\"]\n\
+                [[done.condition]]\nname = \"page_seen\"\nprover = \"claim\"\nmin_complexity = 6\n";
+    // A story that says nothing counts as a complex one, and words that came later do not change that either.
+    for (began, edited, held) in [("9", "1", true), ("9", "", true), ("", "1", true), ("3", "8", true), ("3", "1", false)] {
+        let plan = |complexity: &str| {
+            let line = if complexity.is_empty() { String::new() } else { format!("- Complexity: {complexity}\n") };
+            format!("### US-001: One\n- [ ] a\n{line}- Verification: `grep -q one one`\n")
+        };
+        let world = world(done, &[("PLAN.md", &plan(began))]);
+        arm(&world, &["--plan", "PLAN.md"]);
+        world.write("PLAN.md", &plan(edited));
+        world.write("one", "one\n");
+        if held {
+            stop(&world).blocked("page_seen");
+        } else {
+            stop(&world).let_go("COMPLETE");
+        }
+    }
 }
 
 #[test]
@@ -364,6 +395,13 @@ fn an_empty_session_or_task_is_a_usage_error_with_a_hint() {
     ] {
         let said = refused(&world, arguments);
         assert!(said.contains(part) && said.contains("hint"), "{said}");
+    }
+    // A plan that cannot be used ends with the same code.
+    arm(&world, &["Fix it"]);
+    stop(&world);
+    world.write("PLAN.md", "- [ ] US-001: One\n- [ ] US-001: The same\n");
+    for arguments in [&["loop", "start", "--plan", "PLAN.md"][..], &["done", "--session", "s1", "--story", "US-001"]] {
+        assert!(refused(&world, arguments).contains("PLAN.md"), "{arguments:?}");
     }
 }
 

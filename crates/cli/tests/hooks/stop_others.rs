@@ -79,6 +79,33 @@ fn subagents_of_the_loop_are_held_by_tasks_debris_and_quick_gates_and_others_are
     assert!(!reason.contains("slow"), "{reason}");
     assert!(subagent(&world, "ralph-coder").is_some());
     assert_eq!(subagent(&world, "ralph-coder"), None, "three times are enough");
+    // What it did is right now; the gate that is not quick is red all the same, and nothing is complete.
+    let mut gone = world.event("PostToolUse", "TaskUpdate", &json!({ "taskId": "1", "status": "deleted" }));
+    gone["tool_response"] = json!({});
+    world.ask(Mode::Session, &gone);
+    std::fs::remove_file(world.work.join("red")).unwrap();
+    world.write("a.rs", "fn a() {}\n");
+    assert_eq!(subagent(&world, "ralph-coder"), None);
+    let last = world.records("stop").pop().unwrap();
+    assert_eq!(last["cause"], "nothing_left", "{last}");
+    assert!(last["reason"].as_str().unwrap().contains("its quick gate is green; stories are verified when the turn ends"));
+}
+
+#[test]
+fn a_block_that_cannot_be_written_holds_by_its_exit_code() {
+    let world = world(GATES, &[]);
+    arm(&world, &["Do it"]);
+    // A closed standard output is the null device by the time that we see it; options in front take another way.
+    for (out, front) in [("/dev/full", &[][..]), ("/dev/null", &[]), ("/dev/full", &["--no-color"])] {
+        world.write("done.txt", &format!("{out} {front:?}"));
+        let out = std::fs::OpenOptions::new().write(true).open(out).unwrap();
+        let mut child = world.command(&[front, &["hook", "Stop"]].concat()).stdout(Stdio::from(out)).spawn().unwrap();
+        let input = event(&world, "Stop", &json!({ "stop_hook_active": false }));
+        child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("The check `slow` failed"), "{front:?}: {said}");
+    }
 }
 
 #[test]

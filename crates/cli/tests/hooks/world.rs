@@ -76,6 +76,13 @@ impl World {
         assert!(git.stdin(Stdio::null()).status().unwrap().success(), "{arguments:?}");
     }
 
+    #[track_caller]
+    pub(crate) fn said_by_git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git").args(arguments).current_dir(&self.work).env("HOME", &self.root).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// What was recorded in the session, wherever its files are.
     pub(crate) fn records(&self, kind: &str) -> Vec<Value> {
         let places = [".verdone/sessions/s1/events.jsonl".to_owned(), format!(".verdone/runs/{RUN}/sessions/s1/events.jsonl")];

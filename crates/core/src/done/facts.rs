@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{DoneSettings, stated_complexity};
 use crate::tamper::{Alarm, Response, TamperSettings};
 
 /// Everything that the conditions are judged by. The default knows nothing.
@@ -63,6 +64,17 @@ pub enum PlanFact {
         /// Open questions of that story and of the plan itself.
         questions: Vec<String>,
     },
+}
+
+impl PlanFact {
+    /// The story is at least as complex as it was when its loop began, whatever was written into the plan since.
+    pub fn at_least(&mut self, settings: &DoneSettings, began: Option<u8>) {
+        let Self::Found { complexity, .. } = self else { return };
+        let least = stated_complexity(settings, began).value;
+        if stated_complexity(settings, *complexity).value < least {
+            *complexity = Some(least);
+        }
+    }
 }
 
 /// What the user said about a plan.

@@ -108,6 +108,9 @@ pub struct Frozen {
     /// The paths that it may change, as the plan says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scope: Vec<String>,
+    /// How complex the plan says it is: an agent may raise that, never lower it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complexity: Option<u8>,
     /// Its words, where they say something about tests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub words: String,

@@ -289,10 +289,25 @@ fn conditions_that_do_not_hold_are_told_after_failing_checks_and_nothing_twice()
 }
 
 #[test]
+fn a_check_that_nobody_can_tell_anything_from_is_told_in_a_sentence() {
+    let reason = "no tests were run".to_owned();
+    let run = CheckRun { outcome: CheckOutcome::Unknown { reason }, ..run("tests", "") };
+    let open = Open { failed: vec![run], ..Open::default() };
+    let StopDecision::Block { reason, .. } = decide(&facts(Work::Open(open)), &StopSettings::default()) else { panic!() };
+    assert!(reason.contains("The check `tests` proves nothing: no tests were run"), "{reason}");
+}
+
+#[test]
 fn work_that_a_human_should_look_at_is_never_told_as_if_it_were_verified() {
     for (verified, unproven, told) in [
         (0, 0, "COMPLETE: every gate is green"),
         (0, 1, "COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look"),
+        (1, 0, "COMPLETE: the one story of the loop was verified"),
+        (
+            1,
+            1,
+            "COMPLETE: the one story of the loop passed, but is unproven (no check of its own was red before, a check of its own was changed, or",
+        ),
         (2, 0, "COMPLETE: all 2 stories of the loop were verified"),
         (2, 1, "COMPLETE: all 2 stories of the loop passed, 1 of them unproven"),
     ] {

@@ -3,6 +3,7 @@
 
 use super::output::{meaningful, places};
 use super::{Held, Incomplete, Litter, LoopState, Open, StoryToDo, Yield};
+use crate::check::{CheckOutcome, CheckRun};
 use crate::sanitise::sanitise_line;
 
 /// Characters of one block.
@@ -12,6 +13,9 @@ const LONGEST_OUTPUT: usize = 1_600;
 const LONGEST_LINE: usize = 400;
 const MOST_STEPS: usize = 12;
 const MOST_LISTED: usize = 8;
+/// A story has one reason or several.
+const UNPROVEN: &str = "no check of its own was red before, a check of its own was changed, or an alarm asks for a human; see \
+                        `verdone loop status`";
 
 /// A block: the failing check, its last lines, the places, then what is pending.
 pub(super) fn block(held: &Held, open: &Open, notes: &[String]) -> String {
@@ -55,8 +59,8 @@ fn head(held: &Held) -> String {
     first
 }
 
-fn failed(run: &crate::check::CheckRun, room: usize) -> (String, usize) {
-    let mut text = format!("The check `{}` {}", line(&run.name), line(&run.outcome.words()));
+fn failed(run: &CheckRun, room: usize) -> (String, usize) {
+    let mut text = format!("The check `{}` {}", line(&run.name), said_by(run));
     let command = run.command.display();
     if command != run.name {
         text.push_str(&format!(" (`{}`)", line(&command)));
@@ -77,6 +81,19 @@ fn failed(run: &crate::check::CheckRun, room: usize) -> (String, usize) {
         text.push_str(&format!("\nAt: {}", places.join(", ")));
     }
     (text, left)
+}
+
+/// What a check did, after its name.
+fn said_by(run: &CheckRun) -> String {
+    let words = line(&run.outcome.words());
+    match run.outcome {
+        CheckOutcome::Unknown { .. } => format!("proves nothing: {words}"),
+        CheckOutcome::Passed
+        | CheckOutcome::Failed { .. }
+        | CheckOutcome::Signalled { .. }
+        | CheckOutcome::TimedOut { .. }
+        | CheckOutcome::Interrupted => words,
+    }
 }
 
 fn story_words(story: &StoryToDo, is_next: bool, held: &Held) -> String {
@@ -141,7 +158,7 @@ pub(super) fn verifying(checks: &[String], seconds: u64) -> String {
 
 /// One line of what is missing.
 pub(super) fn in_short(open: &Open) -> String {
-    let failed = open.failed.first().map(|run| format!("the check `{}` {}", line(&run.name), line(&run.outcome.words())));
+    let failed = open.failed.first().map(|run| format!("the check `{}` {}", line(&run.name), said_by(run)));
     let missing = || open.missing.first().map(|(_, words)| line(words));
     let story = || open.story.as_ref().map(|story| format!("story {} is open", line(&story.id)));
     failed.or_else(missing).or_else(story).unwrap_or_else(|| format!("{} tasks are not completed", open.tasks.len()))
@@ -176,11 +193,21 @@ pub(super) fn yields(why: &Yield) -> String {
         Yield::Complete { verified: 0, .. } => {
             "COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look at what was changed with the work".to_owned()
         }
+        Yield::Complete { verified: 1, unproven: 0 } => "COMPLETE: the one story of the loop was verified".to_owned(),
         Yield::Complete { verified, unproven: 0 } => format!("COMPLETE: all {verified} stories of the loop were verified"),
+        Yield::Complete { verified: 1, .. } => {
+            format!("COMPLETE: the one story of the loop passed, but is unproven ({UNPROVEN})")
+        }
         Yield::Complete { verified, unproven } => {
-            format!(
-                "COMPLETE: all {verified} stories of the loop passed, {unproven} of them unproven (no check of their own was red before)"
-            )
+            format!("COMPLETE: all {verified} stories of the loop passed, {unproven} of them unproven ({UNPROVEN})")
+        }
+        Yield::NothingLeft { gates } => {
+            let green = match gates {
+                0 => String::new(),
+                1 => ", and its quick gate is green".to_owned(),
+                many => format!(", and its {many} quick gates are green"),
+            };
+            format!("it leaves no task and no unfinished line open{green}; stories are verified when the turn ends")
         }
         Yield::StillVerifying { waits } => format!("the verification has not ended; it was waited for {waits} times"),
         Yield::Fault { times, cause } => {

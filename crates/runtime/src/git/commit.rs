@@ -22,6 +22,8 @@ pub struct Commit {
     pub tree: Oid,
     /// What the commit or the hooks said, cut to its end.
     pub output: String,
+    /// The index as it was before.
+    before: Option<IndexFile>,
 }
 
 impl Git {
@@ -41,11 +43,19 @@ impl Git {
         let before = IndexFile::read(&self.index_path())?;
         let wanted = IndexFile::read(&candidate.index.path())?;
         self.install_index(wanted.as_ref())?;
-        let made = self.run_commit(candidate, message, deadline, called_off);
-        if made.is_err() {
-            self.install_index(before.as_ref())?;
+        match self.run_commit(candidate, message, deadline, called_off) {
+            Ok(made) => Ok(Commit { before, ..made }),
+            Err(refused) => {
+                self.install_index(before.as_ref())?;
+                Err(refused)
+            }
         }
-        made
+    }
+
+    /// Takes back a commit that we made a moment ago, and what it staged. Files stay as they are.
+    pub fn take_back(&self, made: &Commit, parent: Option<&Oid>) -> Result<(), GitError> {
+        self.uncommit(&made.id, parent)?;
+        self.install_index(made.before.as_ref())
     }
 
     fn run_commit(
@@ -70,7 +80,7 @@ impl Git {
         let made = self.head_commit()?.filter(|(id, _)| Some(id) != candidate.head.as_ref());
         match (made, outcome) {
             (Some((id, tree)), Outcome::Ended(_) | Outcome::TimedOut | Outcome::CalledOff) => {
-                Ok(Commit { id, tree, output: said })
+                Ok(Commit { id, tree, output: said, before: None })
             }
             (None, Outcome::CalledOff) => {
                 Err(CommitError::Refused { message: "the commit was interrupted".to_owned(), timed_out: false })

@@ -112,14 +112,16 @@ impl Speaker {
         let Some(value) = answer.to_json() else { return 0 };
         let mut out = std::io::stdout().lock();
         let written = out.write_all(format!("{value}\n").as_bytes()).and_then(|()| out.flush());
-        match (answer.refusal(), self.0.mode) {
-            (Some(reason), Mode::Run) if self.guards() && (written.is_err() || is_nowhere(&out)) => {
+        // A turn that is held is held in every session; a tool call that is denied, where we alone decide.
+        let counts = matches!(answer, Answer::Block { .. }) || (self.0.mode == Mode::Run && self.guards());
+        match answer.refusal().filter(|_| counts) {
+            Some(reason) if written.is_err() || is_nowhere(&out) => {
                 // Without standard error the code alone blocks.
-                let _ = writeln!(std::io::stderr(), "{reason}");
+                let _ = writeln!(std::io::stderr(), "{}", for_stderr(reason));
                 BLOCKS
             }
             // A client that is gone needs no answer.
-            (Some(_) | None, Mode::Run | Mode::Interactive) => 0,
+            Some(_) | None => 0,
         }
     }
 

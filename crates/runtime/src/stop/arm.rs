@@ -1,35 +1,42 @@
 //! Starting and ending a loop by hand: what it is about, which session it holds, and everything that is frozen at its start.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use jiff::Timestamp;
+use verdone_core::check::{Check, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::event::Checkpoint;
 use verdone_core::evidence::Proof;
+use verdone_core::finish::StopSignal;
 use verdone_core::id::{RunId, StoryId, digest};
 use verdone_core::plan::progress::max_iterations_in;
 use verdone_core::plan::{Progress, Selection, Status, Story, select};
+use verdone_core::span::Span;
 use verdone_core::stop::{Base, Current, Frozen, FrozenSettings, LOOP_VERSION, LoopState, LoopStatusName, Same};
 use verdone_core::tamper::{Said, said};
 use verdone_core::verdict::Red;
 
 use crate::approval::{ApprovalError, Approvals};
+use crate::check_runner::{CheckContext, Guarded, run_checks};
 use crate::git::{CheckpointRequest, Git, GitError, PathSet};
 use crate::hook::policy_of;
 use crate::known_files::KnownFiles;
 use crate::plan_file::{PlanFile, PlanLocation, resolve_checks};
-use crate::process::program_exists;
+use crate::process::{program_exists, redactor_from_environment};
 use crate::project::HOME;
 use crate::seal::Seal;
 use crate::signal::Signals;
-use crate::site::{own_checks, shown};
+use crate::site::{own_checks, shown, ways};
 use crate::step::red_of;
 use crate::tamper::words_of;
 
 use super::alarms::sight;
 use super::commit::red_proofs;
-use super::files::Loops;
-use super::verify::{Ask, Seen, end_worker, verdict};
+use super::files::{Loops, file_error};
+use super::verify::end_worker;
 use super::{StopError, tree};
 
 /// Whose loop it is.
@@ -66,8 +73,8 @@ pub struct Armed {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
-    #[error("{whose} has a loop already: {task:?}")]
-    Already { whose: String, task: String },
+    #[error("{whose} has a loop already, about {about}")]
+    Already { whose: String, about: String },
     #[error("every story of {plan} is done")]
     NothingOpen { plan: String },
     #[error("nothing could be verified: there is no gate{}", if *.stories { ", and no story has a check of its own" } else { "" })]
@@ -75,7 +82,7 @@ pub enum ArmError {
     #[error("{plan} was written by an agent ({agent}), and its commands were not accepted yet")]
     NotApproved { plan: String, agent: String },
     #[error("interrupted: no loop was started")]
-    Interrupted,
+    Interrupted(StopSignal),
     #[error(transparent)]
     Stop(#[from] StopError),
     #[error(transparent)]
@@ -93,7 +100,8 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         Whose::Next => (loops.next()?, "the next session".to_owned()),
     };
     if let Some(held) = held {
-        return Err(ArmError::Already { whose: name, task: held.task });
+        let plan = held.plan.as_ref().map(|plan| shown(Path::new(plan), root));
+        return Err(ArmError::Already { whose: name, about: plan.unwrap_or_else(|| format!("{:?}", held.task)) });
     }
     let plan = plan.map(PlanFile::open).transpose().map_err(StopError::from)?;
     let plan_name = plan.as_ref().map(|plan| shown(plan.path(), root));
@@ -145,7 +153,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     }
     let file = policy_of(root, top).map_or_else(|_| config.clone(), |file| file.config);
     state.settings = Some(FrozenSettings::of(config, &file));
-    let (red, failed) = see_red(&loops, (root, top), config, &state, &ours)?;
+    let (red, failed) = see_red(root, config, &state)?;
     let seen = tree::look(root, top, &ours)?;
     state.base = seen.base();
     state.tree = Some(Git::open(root)?.tree_now(config.limits.snapshot_file_bytes, &mut KnownFiles::of(root, top))?.tree);
@@ -194,6 +202,8 @@ pub fn end(root: &Path, whose: &Whose) -> Result<bool, StopError> {
             state.status = LoopStatusName::Stopped;
             state.incomplete = None;
             files.put(&state)?;
+            // What it verifies now would be committed and marked for nobody.
+            end_worker(&files.dir);
             loops.forget_incomplete()?;
             Ok(true)
         }
@@ -223,39 +233,61 @@ pub(super) fn frozen(plan: &PlanFile, stories: &[usize], root: &Path) -> Vec<(St
         let marks = if story.status == Status::Done { Vec::new() } else { plan.document().marks_of(*index) };
         let scope = story.scope.to_vec();
         let checks = resolve_checks(story, exists);
-        let frozen = Frozen { title: story.title.clone(), checks, scope, words, marks, unaccepted: false };
+        let (title, complexity) = (story.title.clone(), story.complexity);
+        let frozen = Frozen { title, checks, scope, complexity, words, marks, unaccepted: false };
         (story.id.clone(), frozen)
     };
     stories.iter().map(one).collect()
 }
 
 /// Tries the checks of the first story: what passes later proves something only if it fails now. Given up after a while.
-fn see_red(
-    loops: &Loops,
-    (root, top): (&Path, &Path),
-    config: &Config,
-    state: &LoopState,
-    ours: &[PathBuf],
-) -> Result<(Red, Vec<Proof>), ArmError> {
+fn see_red(root: &Path, config: &Config, state: &LoopState) -> Result<(Red, Vec<Proof>), ArmError> {
     let first = state.current.as_ref().and_then(|current| state.open.get(&current.story));
     let checks = own_checks(first.map(|first| first.checks.clone()).unwrap_or_default(), config);
     if checks.is_empty() {
         return Ok((Red::Absent, Vec::new()));
     }
-    let dir = loops.scratch()?;
-    let ask = Ask::of(config, (root, top), &tree::look(root, top, ours)?, &checks, ours.to_vec());
     let signals = Signals::install().unwrap_or_else(|_| Signals::none());
-    let red = match verdict(&dir, &ask, false, config.stop.wait.duration(), &signals) {
-        Ok(Seen::Ended { verdict, .. }) => (red_of(&verdict.runs), red_proofs(&verdict.runs)),
-        Ok(Seen::Running { .. }) => {
-            end_worker(&dir);
-            (Red::Unknown, Vec::new())
+    // Nobody reads their output; a command that is killed leaves nothing in the project.
+    let dir = tempfile::Builder::new().prefix("verdone-red-check-").tempdir();
+    let dir = dir.map_err(|source| file_error(&std::env::temp_dir(), source))?;
+    let runs = run_first(&checks, root, config, dir.path(), &signals).map_err(|source| file_error(dir.path(), source))?;
+    if let Some(signal) = signals.requested() {
+        return Err(ArmError::Interrupted(signal));
+    }
+    let red = red_of(&runs);
+    let cut_short = runs.len() < checks.len() && red != Red::Red;
+    Ok((if cut_short { Red::Unknown } else { red }, red_proofs(&runs)))
+}
+
+/// One after the other, in this very process: they end with it.
+fn run_first(checks: &[Check], root: &Path, config: &Config, dir: &Path, signals: &Signals) -> io::Result<Vec<CheckRun>> {
+    fs::create_dir(dir.join("checks"))?;
+    let began = Instant::now();
+    let grace = config.limits.grace.duration();
+    let guarded = Guarded::begin(grace);
+    let redactor = redactor_from_environment(&[]);
+    let mut runs = Vec::new();
+    for check in checks {
+        let left = config.stop.wait.duration().saturating_sub(began.elapsed());
+        if left.is_zero() || signals.requested().is_some() {
+            break;
         }
-        Err(_) => (Red::Unknown, Vec::new()),
-    };
-    // Nobody looks there again.
-    let _ = std::fs::remove_dir_all(&dir);
-    if signals.requested().is_some() { Err(ArmError::Interrupted) } else { Ok(red) }
+        let left = Span::from_millis(left.as_millis() as u64);
+        let timeout = if check.timeout.limit().is_some() { check.timeout.min(left) } else { left };
+        let context = CheckContext {
+            cwd: root,
+            run_dir: dir,
+            number: 1 + runs.len() as u32,
+            env: guarded.env(),
+            cap: config.limits.output_bytes,
+            grace,
+            redactor: &redactor,
+            ways: ways(&config.gates),
+        };
+        runs.extend(run_checks(&[Check { timeout, ..check.clone() }], &context, signals, &mut |_| {})?);
+    }
+    Ok(runs)
 }
 
 fn limit_beside(plan: &PlanFile) -> Option<u32> {

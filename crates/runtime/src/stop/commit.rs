@@ -28,7 +28,7 @@ use crate::seal::Seal;
 use crate::signal::Signals;
 use crate::site;
 
-use super::files::{file_error, write_bytes};
+use super::files::{Loops, SessionFiles, file_error, write_bytes};
 use super::verify::Ask;
 use super::{Gate, StopError, tree};
 
@@ -120,9 +120,13 @@ pub(super) fn commit(ask: &Ask, story: &CommitAsk, tools: Tools<'_>, seen: Seen<
 }
 
 fn try_to(ask: &Ask, story: &CommitAsk, tools: Tools<'_>, seen: Seen<'_>, signals: &Signals) -> Result<Committed, StopError> {
+    let held = Loops::of(&ask.root).session(&story.session);
+    if !held.is_held() {
+        return Ok(Committed::Refused("the loop is over".to_owned()));
+    }
     let mut plan = PlanFile::open(PlanLocation::of(story.plan.clone()))?;
     plan.mark(&story.story, Status::Done)?;
-    let made = Making { ask, story, tools, seen, signals, plan: &plan }.commit();
+    let made = Making { ask, story, tools, seen, signals, plan: &plan, held: &held }.commit();
     if !matches!(made, Ok(Committed::Commit { .. })) {
         plan.unmark()?;
     }
@@ -159,6 +163,8 @@ struct Making<'a> {
     seen: Seen<'a>,
     signals: &'a Signals,
     plan: &'a PlanFile,
+    /// The session, as long as its loop goes on.
+    held: &'a SessionFiles,
 }
 
 impl Making<'_> {
@@ -203,11 +209,11 @@ impl Making<'_> {
         let note = evidence.to_note();
         self.tools.owe(&note)?;
         let message = evidence.commit_message(&self.story.subject);
-        let called_off = || self.signals.requested().is_some();
+        let called_off = || self.signals.requested().is_some() || !self.held.is_held();
         match self.tools.git.commit_unless(&candidate, &message, self.story.timeout.duration(), &called_off) {
             Ok(Commit { id, tree, .. }) if tree == candidate.tree => Ok(self.noted(id, Some(&note))),
-            Ok(Commit { id, .. }) => {
-                self.tools.git.uncommit(&id, candidate.head.as_ref())?;
+            Ok(made) => {
+                self.tools.git.take_back(&made, candidate.head.as_ref())?;
                 Ok(Committed::Refused("a git hook changed files, so the commit was not what was verified".to_owned()))
             }
             Err(CommitError::Refused { message, .. }) => Ok(Committed::Refused(message)),

@@ -105,14 +105,6 @@ impl Loops {
         Ok(true)
     }
 
-    /// A folder for checks that run before there is a session. No session has such a name.
-    pub(super) fn scratch(&self) -> Result<PathBuf, StopError> {
-        let dir = self.sessions.join(format!(".red-check-{}", std::process::id()));
-        make(&self.sessions)?;
-        fs::create_dir_all(&dir).map_err(|source| file_error(&dir, source))?;
-        Ok(dir)
-    }
-
     /// Remembers which session runs `verdone loop start`.
     pub(super) fn asks(&self, session: &str) {
         let asked = Asked { session: session.to_owned(), at: Timestamp::now() };

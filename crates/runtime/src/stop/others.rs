@@ -4,7 +4,7 @@ use verdone_core::check::{CheckOrigin, CheckRun, Stage};
 use verdone_core::debris;
 use verdone_core::hook::HookInput;
 use verdone_core::stop::{
-    BlockCause, Held, Holder, Litter, LoopState, Open, StopDecision, StopFacts, Work, Yield, debris_words, decide,
+    BlockCause, Held, Holder, Litter, LoopState, Open, StopDecision, StopFacts, Work, Yield, debris_words, decide, early,
 };
 
 use crate::plan_file::{PlanFile, PlanLocation};
@@ -62,14 +62,18 @@ pub(super) fn subagent(
     let is_done = open == Open::default() && work.is_none();
     let work = match work {
         Some(work) => work,
-        None if is_done => Work::Complete { verified: 0, unproven: 0 },
         None => Work::Open(open),
     };
     // The client's word on whether it was held before is not reliable for subagents.
     let same = if is_done { 0 } else { gate.files.count_agent(agent)? };
     let held = Held { same, goes_on: "verdone".to_owned(), ..Held::default() };
     let facts = StopFacts { active, work, ..facts(Holder::Loop(held)) };
-    let decision = decide(&facts, &gate.config.stop);
+    let decision = if is_done {
+        let why = early(&facts, &gate.config.stop).unwrap_or(Yield::NothingLeft { gates: quick.len() });
+        StopDecision::Yield { why }
+    } else {
+        decide(&facts, &gate.config.stop)
+    };
     Ok(Some((facts, decision, trace)))
 }
 
@@ -110,7 +114,7 @@ fn refuse(
     };
     let most = gate.config.stop.same_limit;
     let decision = if found.is_empty() {
-        StopDecision::Yield { why: Yield::Complete { verified: 0, unproven: 0 } }
+        StopDecision::Yield { why: Yield::NothingLeft { gates: 0 } }
     } else if most > 0 && times >= most {
         StopDecision::Yield { why: Yield::Same { times, reason: "debugging is left in the code".to_owned() } }
     } else {

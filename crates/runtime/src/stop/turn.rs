@@ -76,16 +76,24 @@ pub(super) fn judge(
         let decision = decide(&facts, settings);
         return Ok((facts, decision, Trace::default()));
     };
+    let waits = state.waits;
     let seen = Looker {
         gate,
         state: &mut state,
         other: other.iter().map(missing).collect(),
         notes: Vec::new(),
         alarms: Vec::new(),
-        renew: !active,
+        // A Stop that waited in vain told nobody: what came of it meanwhile is told before it is run again.
+        renew: !active && waits == 0,
         signals: &signals,
     };
-    let looked = seen.look()?;
+    let looked = seen.look();
+    if !gate.files.is_held() {
+        // The user ended the loop meanwhile, and with it the verification.
+        let why = Yield::Ended(LoopStatusName::Stopped);
+        return Ok((facts, StopDecision::Yield { why }, Trace::default()));
+    }
+    let looked = looked?;
     facts.work = looked.work;
     facts.notes.extend(looked.notes);
     if let (Work::Open(open), Holder::Loop(held)) = (&facts.work, &mut facts.holder) {
@@ -138,6 +146,7 @@ fn keep(
                 | Yield::Context { .. }
                 | Yield::StillVerifying { .. }
                 | Yield::Fault { .. }
+                | Yield::NothingLeft { .. }
                 | Yield::NotOurs => {}
             }
         }

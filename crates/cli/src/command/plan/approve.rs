@@ -12,6 +12,7 @@ use verdone_runtime::stop::Loops;
 
 use super::{Context, Outcome, open};
 use crate::args::PlanApproveArgs;
+use crate::command::users_own::refuse_agents;
 use crate::error::CliError;
 use crate::terminal::{print, printable, printable_line, say};
 
@@ -41,6 +42,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     }
     out.push_str(&format!("{name} would run {}.\n", plural(commands, "command", "commands")));
     print(&printable(&out))?;
+    refuse_agents("approve a plan", "verdone plan approve", context)?;
     if !args.yes && !confirmed(context)? {
         return Ok(4);
     }

@@ -1,0 +1,17 @@
+//! Commands that are the user's alone: what an agent could say to itself would prove nothing.
+
+use verdone_runtime::process::{RUN_VARIABLE, VERIFY_VARIABLE};
+
+use super::Context;
+use crate::error::CliError;
+
+/// What clients and runs tell the commands that they start.
+const INSIDE: [&str; 4] = ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", RUN_VARIABLE, VERIFY_VARIABLE];
+
+/// A fence and no wall: a script can take the variables away.
+pub(super) fn refuse_agents(doing: &str, command: &str, context: &Context) -> Result<(), CliError> {
+    let found = INSIDE.into_iter().find(|name| context.environment.get(*name).is_some_and(|value| !value.is_empty()));
+    let Some(name) = found else { return Ok(()) };
+    let refused = CliError::usage(format!("an agent may not {doing}, and {name} says that this runs inside an agent\'s session"));
+    Err(refused.hint(format!("the user runs it in a terminal of their own: {command}")))
+}
