@@ -128,6 +128,11 @@ fn targets(words: &[&str]) -> Vec<String> {
     found
 }
 
+/// What a simple command starts in the end.
+pub(super) fn unwrapped<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
+    unwrap(words)
+}
+
 /// What one simple command runs.
 pub(super) fn classify(words: &[&str]) -> Option<Kind> {
     let words = unwrap(words);
