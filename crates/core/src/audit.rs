@@ -181,8 +181,8 @@ pub fn audit(history: &History) -> Audit {
     let story = |commit: &CommitFacts| history.is_story(commit);
     let look = |commit: &CommitFacts| match history.bookkeeping.get(&commit.id) {
         _ if story(commit) => Some(judge.story(commit)),
-        Some(Bookkeeping::Other { path }) => Some(judge.impostor(commit, Problem::NotBookkeeping { path: path.clone() })),
-        Some(Bookkeeping::Ours { done }) => judge.without_evidence(done).map(|problem| judge.impostor(commit, problem)),
+        Some(Bookkeeping::Other { path }) => Some(judge.impostor(commit, &Problem::NotBookkeeping { path: path.clone() })),
+        Some(Bookkeeping::Ours { done }) => judge.without_evidence(done).map(|problem| judge.impostor(commit, &problem)),
         None => None,
     };
     let stories: Vec<Audited> = history.commits.iter().rev().filter(asked).filter_map(look).collect();

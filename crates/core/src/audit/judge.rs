@@ -78,7 +78,7 @@ impl<'a> Judge<'a> {
     }
 
     /// A commit that says it is Verdone's bookkeeping, and does what no bookkeeping does.
-    pub(super) fn impostor(&self, commit: &CommitFacts, problem: Problem) -> Audited {
+    pub(super) fn impostor(&self, commit: &CommitFacts, problem: &Problem) -> Audited {
         let run = commit.trailers.run.clone().map(RunId);
         let journal = run.as_ref().is_some_and(|run| self.history.journals.runs.contains_key(run));
         Audited { run, journal, ..bare(commit, vec![problem.finding()]) }

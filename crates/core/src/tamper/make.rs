@@ -81,7 +81,9 @@ impl<'a> Rules<'a> {
         let mut current: Vec<&str> = Vec::new();
         for line in text.lines() {
             if line.starts_with('\t') {
-                current.iter().for_each(|name| rules.by_name.entry(name).or_default().recipe.push(line));
+                for name in &current {
+                    rules.by_name.entry(name).or_default().recipe.push(line);
+                }
                 continue;
             }
             let line = line.split('#').next().unwrap_or_default();

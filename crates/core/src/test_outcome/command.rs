@@ -2,8 +2,10 @@
 
 mod unwrap;
 
-use self::unwrap::{after_options, unwrap};
+use self::unwrap::after_options;
 use super::Framework;
+
+pub(super) use self::unwrap::unwrap;
 
 /// What a list of simple commands says about tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,11 +128,6 @@ fn targets(words: &[&str]) -> Vec<String> {
         }
     }
     found
-}
-
-/// What a simple command starts in the end.
-pub(super) fn unwrapped<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
-    unwrap(words)
 }
 
 /// What one simple command runs.

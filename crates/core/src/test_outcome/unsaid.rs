@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::command::{Kind, Ran, classify, unwrapped};
+use super::command::{Kind, Ran, classify, unwrap};
 use super::tally::{Tally, tally};
 use crate::shell::{RedirectKind, Simple, Variables, parse};
 
@@ -27,7 +27,7 @@ pub fn unsaid<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Uns
     let words: Vec<Vec<&str>> = commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
     let Some(ran) = Ran::of(&words).filter(|ran| ran.exit_is_its_own) else { return Unsaid::Nothing };
     let (Some(last), [kind]) = (words.last(), ran.kinds.as_slice()) else { return Unsaid::Nothing };
-    let last = unwrapped(last);
+    let last = unwrap(last);
     let missing = match kind {
         Kind::Direct(_) if sums_up(last) => tally(output) == Tally::Silent && !is_whole_progress(output),
         Kind::Direct(_) if is_cargo_test(last) => stops_in_the_middle(output),

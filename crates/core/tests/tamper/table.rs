@@ -62,7 +62,6 @@ impl Case {
             own: gate_reach(&self.own, "", &old),
             plan: &plan,
             unread: &[],
-            ..Context::default()
         };
         report(&self.changes(), &context)
     }
