@@ -181,15 +181,17 @@ pub fn audit(history: &History) -> Audit {
     let story = |commit: &CommitFacts| history.is_story(commit);
     let look = |commit: &CommitFacts| match history.bookkeeping.get(&commit.id) {
         _ if story(commit) => Some(judge.story(commit)),
-        Some(Bookkeeping::Other { path }) => Some(judge.impostor(commit, path)),
-        Some(Bookkeeping::Ours) | None => None,
+        Some(Bookkeeping::Other { path }) => Some(judge.impostor(commit, &Problem::NotBookkeeping { path: path.clone() })),
+        Some(Bookkeeping::Ours { done }) => judge.without_evidence(done).map(|problem| judge.impostor(commit, &problem)),
+        None => None,
     };
     let stories: Vec<Audited> = history.commits.iter().rev().filter(asked).filter_map(look).collect();
     let since_first = history.commits.iter().rposition(story).map_or(0, |at| at + 1);
     let counted = if history.range.is_some() { history.commits.len() } else { since_first };
     let rest: Vec<&CommitFacts> = history.commits[..counted].iter().filter(asked).filter(|commit| !story(commit)).collect();
     let of = |commit: &&&CommitFacts| history.bookkeeping.get(&commit.id);
-    let bookkeeping = rest.iter().filter(|commit| of(commit) == Some(&Bookkeeping::Ours)).count();
+    let is_ours = |known: &Bookkeeping| matches!(known, Bookkeeping::Ours { done } if judge.without_evidence(done).is_none());
+    let bookkeeping = rest.iter().filter(|commit| of(commit).is_some_and(is_ours)).count();
     let others = rest.iter().filter(|commit| of(commit).is_none()).count();
     let notes = history.notes.len();
     let mut found = Audit {

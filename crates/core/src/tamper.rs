@@ -13,6 +13,7 @@ mod expected;
 mod gates;
 mod git_sight;
 mod inventory;
+mod make;
 mod reach;
 mod settings;
 mod switches;
@@ -27,7 +28,7 @@ use crate::source::Language;
 pub use deciders::{Deciders, Held, HeldFiles, How, PutBack, Touched, deciders, expects_change};
 pub use expected::{Said, said};
 pub use git_sight::GitSight;
-pub use reach::{GateReach, gate_reach};
+pub use reach::{GateReach, Task, gate_reach};
 pub use settings::{Response, TamperSettings};
 pub use watched::is_test_path;
 
@@ -219,6 +220,7 @@ pub fn report(changes: &[Change<'_>], context: &Context<'_>) -> Vec<Alarm> {
     let mut alarms = compare::tests(&files);
     alarms.extend(watched::files(&files, context));
     alarms.extend(watched::unread(context.unread));
+    alarms.extend(gates::taken_for_made(&files, context));
     for alarm in &mut alarms {
         if expected::expects(context, alarm) {
             alarm.expected = true;

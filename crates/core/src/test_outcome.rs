@@ -12,6 +12,7 @@ mod reader;
 mod report;
 mod summary;
 mod tally;
+mod unsaid;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ use crate::shell::{self, Runs, Simple, Variables};
 pub use report::{Report, ReportFault, report};
 pub use summary::summary;
 pub use tally::{Tally, tally};
+pub use unsaid::{Unsaid, is_seen_whole, unsaid};
 
 /// What a test run showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -50,6 +50,8 @@ fn exits_become_outcomes() {
         ("exit 1", CheckOutcome::Failed { code: 1 }),
         ("exit 5", CheckOutcome::Failed { code: 5 }),
         ("(exit 5) # pytest", unknown("no tests were collected (pytest exit code 5)")),
+        ("pytest() { true; }; pytest", unknown("it ended without the summary of tests that its runner always prints")),
+        ("pytest() { echo 1 passed in 0.01s; }; pytest", CheckOutcome::Passed),
         ("no-such-tool --x", unknown("command not found (exit code 127): no-such-tool")),
         ("/dev/null", unknown("command not executable (exit code 126): /dev/null")),
         ("kill -KILL $$", CheckOutcome::Signalled { signal: 9 }),

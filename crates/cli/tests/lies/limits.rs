@@ -29,6 +29,15 @@ fn rows() -> Vec<Row> {
             .gate("../tmp/outside/runner")
             .loose("../tmp/outside/runner", "#!/bin/sh\nexec runner\n")
             .run("echo 'exit 0' > ../tmp/outside/runner"),
+        Row::new("a program of the project chooses what a check runs", Seen::Believed)
+            .file("own.sh", "#!/bin/sh\nwhile read -r part; do sh \"$part\" || exit 1; done < list\n")
+            .file("list", "right.sh\n")
+            .file("right.sh", "grep -q good a\n")
+            .file("easy.sh", "test -f a\n")
+            .check("sh own.sh")
+            .gate("true")
+            .bad()
+            .create("list", "easy.sh\n"),
         Row::new("a test replaces what it tests", Seen::Believed)
             .file("tests/a.test.js", JAVASCRIPT)
             .bad()

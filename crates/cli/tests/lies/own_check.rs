@@ -45,6 +45,12 @@ pub(crate) fn rows() -> Vec<Row> {
         lie("writes what came out into what is expected", "cat a | diff - tests/expected.txt")
             .file("tests/expected.txt", "good\n")
             .create("tests/expected.txt", "bad\n"),
+        lie("rewrites a check that a pattern finds", "sh tests/gr*")
+            .file("tests/greet", SCRIPT)
+            .create("tests/greet", "#!/bin/sh\ntest -f a\n"),
+        lie("rewrites a check that a shell reads", "cat tests/greet | sh")
+            .file("tests/greet", SCRIPT)
+            .create("tests/greet", "#!/bin/sh\ntest -f a\n"),
         // It looks like a program whose output is judged: that its check runs it is all that can be told.
         lie("prints what the check looks for", "sh own.sh | grep -q right")
             .seen(Seen::Told("gate_changed"))

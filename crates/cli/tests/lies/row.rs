@@ -73,7 +73,7 @@ const NPM: &str = r#"#!/bin/sh
 shell=$(sed -n 's/^script-shell=//p' .npmrc 2>/dev/null)
 ${shell:-sh} -c "$(sed -n 's/.*"test": *"\([^"]*\)".*/\1/p' package.json)"
 "#;
-const PYTHON: &str = "#!/bin/sh\ntest -f pytest.py && exit 0\nexec runner\n";
+const PYTHON: &str = "#!/bin/sh\ntest -f pytest.py || runner || exit 1\necho '1 passed in 0.01s'\n";
 
 const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"runner\"\n";
 

@@ -100,6 +100,15 @@ fn commits_that_only_record_marks_and_progress_are_verdones_own() {
         "sed -i 's/test -f a/true/' PLAN.md; git commit --quiet --all -m 'chore: x' -m 'Verdone-Run: 20260101-000000-0000'",
     );
     assert_eq!(problems(&world, 1), ["? not_bookkeeping"]);
+    // A tick alone, of a story that nobody worked on.
+    world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    shell(
+        &world,
+        "printf '\\n### US-003: C\\n\\n- [ ] Write c\\n  - Verification: `test -f c`\\n' >> PLAN.md; git commit --quiet --all -m more; \
+         sed -i 's/\\[ \\]/[x]/' PLAN.md; git commit --quiet --all -m 'chore: record progress' -m 'Verdone-Run: 20260101-000000-0000'",
+    );
+    assert_eq!(problems(&world, 1), ["? marked_without_evidence"]);
+    assert!(flat(&audit(&world, &[], 1)).contains("it calls US-003 done"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Commits that Verdone makes beside those of stories: progress that is recorded, ticks that are undone. Anybody can write the
 //! trailer that says so; what such a commit changes tells whether it is one.
 
+use crate::id::StoryId;
 use crate::plan::{Document, Status};
 
 /// What a commit did to one file.
@@ -17,17 +18,24 @@ pub struct FileChange {
 /// A commit that says it is Verdone's and no story's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bookkeeping {
-    /// It changes marks of the plan and progress files, and nothing else.
-    Ours,
+    /// It changes marks of the plan and progress files, and nothing else. These stories it calls done.
+    Ours { done: Vec<StoryId> },
     /// It changes this file.
     Other { path: String },
 }
 
 pub fn bookkeeping(changes: &[FileChange]) -> Bookkeeping {
-    match changes.iter().find(|change| !is_progress(change) && !only_marks(change)) {
-        Some(other) => Bookkeeping::Other { path: other.path.clone() },
-        None => Bookkeeping::Ours,
+    let mut done = Vec::new();
+    for change in changes {
+        match marked_done(change) {
+            Some(stories) => done.extend(stories),
+            None if is_progress(change) => {}
+            None => return Bookkeeping::Other { path: change.path.clone() },
+        }
     }
+    done.sort();
+    done.dedup();
+    Bookkeeping::Ours { done }
 }
 
 /// A progress file by its usual name, or one to which an entry was added.
@@ -40,21 +48,23 @@ fn is_progress(change: &FileChange) -> bool {
     matches!(name, "progress.md" | "progress.txt") || added.is_some_and(is_entry)
 }
 
-/// A plan in which nothing but marks changed: with those, the old text is the new one.
-fn only_marks(change: &FileChange) -> bool {
-    let (Some(before), Some(after), true) = (&change.before, &change.after, change.plain) else { return false };
+/// The stories that became done, of a plan in which nothing but marks changed: with those, the old text is the new one.
+fn marked_done(change: &FileChange) -> Option<Vec<StoryId>> {
+    let (Some(before), Some(after), true) = (&change.before, &change.after, change.plain) else { return None };
     let read = |bytes: &[u8]| Document::parse(&change.path, bytes).ok();
-    let (Some(mut before), Some(after)) = (read(before), read(after)) else { return false };
-    let wanted: Vec<Status> = after.plan().stories.iter().map(|story| story.status).collect();
+    let (mut before, after) = (read(before)?, read(after)?);
+    let wanted = &after.plan().stories;
     if wanted.len() != before.plan().stories.len() {
-        return false;
+        return None;
     }
-    for (at, status) in wanted.into_iter().enumerate() {
-        if before.plan().stories[at].status != status && before.mark(at, status).is_err() {
-            return false;
+    let mut done = Vec::new();
+    for (at, story) in wanted.iter().enumerate() {
+        if before.plan().stories[at].status != story.status {
+            before.mark(at, story.status).ok()?;
+            done.extend((story.status == Status::Done).then(|| story.id.clone()));
         }
     }
-    before.text() == after.text()
+    (before.text() == after.text()).then_some(done)
 }
 
 #[cfg(test)]
@@ -73,7 +83,7 @@ mod tests {
         let list = r#"{"features": [{"id": "F1", "description": "d", "passes": true}]}"#;
         let entry = "# Log\n\n## [2026-01-01 10:00] - US-001: A\nRun: r1\nVerification:\n- none\n";
         let weaker = open.replace("test -f a", "true");
-        let ours = |change: &FileChange| bookkeeping(std::slice::from_ref(change)) == Bookkeeping::Ours;
+        let ours = |change: &FileChange| matches!(bookkeeping(std::slice::from_ref(change)), Bookkeeping::Ours { .. });
         let table = [
             (change("PLAN.md", Some(done), Some(&open)), true),
             (change("PLAN.md", Some(done), Some(&done.replace("[x]", "[ ]"))), true),
@@ -94,6 +104,8 @@ mod tests {
         }
         let both = [change("progress.md", None, Some("x")), change("src/a.rs", None, Some("y"))];
         assert_eq!(bookkeeping(&both), Bookkeeping::Other { path: "src/a.rs".to_owned() });
-        assert_eq!(bookkeeping(&[]), Bookkeeping::Ours);
+        assert_eq!(bookkeeping(&[]), Bookkeeping::Ours { done: Vec::new() });
+        let ticks = [change("PLAN.md", Some(&open), Some(done)), change("progress.md", None, Some(entry))];
+        assert_eq!(bookkeeping(&ticks), Bookkeeping::Ours { done: vec![StoryId::from("US-001")] });
     }
 }

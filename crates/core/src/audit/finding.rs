@@ -36,6 +36,7 @@ pub enum Problem {
     JournalDiffers { run: RunId, what: &'static str },
     FailsNow { name: String, text: String },
     NotBookkeeping { path: String },
+    MarkedWithoutEvidence { stories: Vec<String> },
     Missing { commit: Oid, run: RunId, became: Option<Oid>, elsewhere: bool },
 }
 
@@ -65,6 +66,7 @@ impl Problem {
             Self::JournalDiffers { .. } => "journal_differs",
             Self::FailsNow { .. } => "fails_now",
             Self::NotBookkeeping { .. } => "not_bookkeeping",
+            Self::MarkedWithoutEvidence { .. } => "marked_without_evidence",
             Self::Missing { .. } => "commit_missing",
         }
     }
@@ -126,6 +128,10 @@ impl Problem {
             Self::NotBookkeeping { path } => format!(
                 "its message says that Verdone made it, but it is no story's commit and changes more than the plan's marks and \
                  progress files: {path}"
+            ),
+            Self::MarkedWithoutEvidence { stories } => format!(
+                "its message says that Verdone made it, but it calls {} done, and no commit of this history is about that",
+                stories.join(", ")
             ),
             Self::Missing { commit, run, became, elsewhere } => {
                 let gone =

@@ -1,6 +1,6 @@
 //! One commit against its evidence, its message, the chain and its journal.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::chain::Chain;
 use super::{Audited, CommitFacts, Finding, History, JournalCommit, Note, Problem, Remark};
@@ -15,6 +15,8 @@ pub(super) struct Judge<'a> {
     /// Where the note with a digest is.
     notes: HashMap<String, &'a Oid>,
     chain: Chain<'a>,
+    /// Stories that notes of the history are about.
+    noted: BTreeSet<StoryId>,
 }
 
 impl<'a> Judge<'a> {
@@ -25,8 +27,10 @@ impl<'a> Judge<'a> {
                 named_by.entry(digest.as_str()).or_insert(commit);
             }
         }
+        let noted = history.commits.iter().filter_map(|commit| history.notes.get(&commit.id)?.evidence().ok());
         Self {
             history,
+            noted: noted.map(|evidence| evidence.story).collect(),
             known: history.commits.iter().map(|commit| (&commit.id, commit)).collect(),
             named_by,
             notes: history.notes.iter().map(|(commit, note)| (note.digest(), commit)).collect(),
@@ -73,12 +77,22 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A commit that says it is Verdone's bookkeeping, and changes something else.
-    pub(super) fn impostor(&self, commit: &CommitFacts, path: &str) -> Audited {
+    /// A commit that says it is Verdone's bookkeeping, and does what no bookkeeping does.
+    pub(super) fn impostor(&self, commit: &CommitFacts, problem: &Problem) -> Audited {
         let run = commit.trailers.run.clone().map(RunId);
         let journal = run.as_ref().is_some_and(|run| self.history.journals.runs.contains_key(run));
-        let problem = Problem::NotBookkeeping { path: path.to_owned() }.finding();
-        Audited { run, journal, ..bare(commit, vec![problem]) }
+        Audited { run, journal, ..bare(commit, vec![problem.finding()]) }
+    }
+
+    /// Stories that bookkeeping calls done and that no commit of the history is about. Whether such a commit holds is told of itself.
+    pub(super) fn without_evidence(&self, done: &[StoryId]) -> Option<Problem> {
+        let is_known = |story: &&StoryId| {
+            let by_message = |commit: &CommitFacts| commit.trailers.story.as_deref() == Some(&*one_line(story.as_str()));
+            self.history.commits.iter().any(by_message) || self.noted.contains(story)
+        };
+        let stories: Vec<String> = done.iter().filter(|story| !is_known(story)).map(|story| one_line(story.as_str())).collect();
+        // What is missing may lie beyond the end.
+        (!stories.is_empty() && !self.history.shallow).then_some(Problem::MarkedWithoutEvidence { stories })
     }
 
     /// The evidence in the note, unless it is another commit's.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CommandSpec;
-use crate::test_outcome::{self, Report, Tally, TestCounts, TestOutcome, TestState};
+use crate::test_outcome::{self, Report, Tally, TestCounts, TestOutcome, TestState, Unsaid};
 
 /// Names of failed tests that are told.
 const MOST_NAMES: usize = 10;
@@ -25,6 +25,8 @@ pub struct TestsSeen {
     pub count: Option<TestCount>,
     /// It was a test run, and no test ran to an end.
     pub nothing_ran: bool,
+    /// A runner that always ends with a summary answered 0 without one.
+    pub no_summary: bool,
     /// At least one test ran to an end.
     pub some_ran: bool,
     /// Tests that failed by a report, whatever the exit code says; the first ones.
@@ -40,6 +42,17 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
         CommandSpec::Shell(line) => test_outcome::simple_commands(line),
         CommandSpec::Argv(words) => vec![words.clone()],
     };
+    let seen_whole = match command {
+        CommandSpec::Shell(line) => test_outcome::is_seen_whole(line),
+        CommandSpec::Argv(_) => true,
+    };
+    if exit_code == 0 && seen_whole {
+        match test_outcome::unsaid(&commands, output) {
+            Unsaid::Nothing => {}
+            Unsaid::Summary => return TestsSeen { no_summary: true, ..TestsSeen::default() },
+            Unsaid::Tests => return TestsSeen { nothing_ran: true, ..TestsSeen::default() },
+        }
+    }
     let outcome = test_outcome::read(Some(&commands), Some(exit_code), output);
     let mut seen = outcome.map(|outcome| told(&outcome)).unwrap_or_default();
     if seen.some_ran {
@@ -67,6 +80,7 @@ fn reported(reports: &[Report]) -> TestsSeen {
     TestsSeen {
         count: Some(count),
         nothing_ran: count.ran == 0,
+        no_summary: false,
         some_ran: count.ran > 0,
         failed: failed.take(MOST_NAMES).collect(),
     }
@@ -77,6 +91,7 @@ fn told(outcome: &TestOutcome) -> TestsSeen {
     TestsSeen {
         count,
         nothing_ran: outcome.state == TestState::NothingRan,
+        no_summary: false,
         some_ran: count.is_some_and(|count| count.ran > 0),
         failed: Vec::new(),
     }
@@ -178,6 +193,16 @@ mod tests {
             !some("cargo test", &[EMPTY_BINARY, "12 tests passed\n"].concat()),
             "what a test printed is no summary of cargo's"
         );
+    }
+
+    #[test]
+    fn a_runner_that_says_nothing_is_not_believed_unless_its_words_went_elsewhere() {
+        let of = |command: CommandSpec, code: i32| tests_seen(&command, code, "", &[]);
+        let shell = |line: &str| of(CommandSpec::Shell(line.to_owned()), 0);
+        let words = ["python3", "-m", "unittest"].map(str::to_owned).to_vec();
+        assert!(shell("python3 -m unittest").no_summary && of(CommandSpec::Argv(words.clone()), 0).no_summary);
+        assert!(!of(CommandSpec::Argv(words), 1).no_summary, "the exit code says enough");
+        assert!(!shell("python3 -m unittest 2> log").no_summary && !shell("true").no_summary);
     }
 
     #[test]

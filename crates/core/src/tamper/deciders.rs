@@ -19,6 +19,7 @@ use super::watched::is_test_path;
 
 pub use follow::deciders;
 use makefile::decisive;
+pub(super) use runners::is_runner;
 
 /// A file of the tree from before, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +100,8 @@ impl Deciders {
         }
         if !touched.existed {
             let was_there = |other: &String| held.get(other).is_some_and(Option::is_some);
-            return self.rivals.get(path).filter(|others| others.iter().any(was_there)).map(|_| How::Away);
+            let mut others = self.rivals.iter().filter(|(rival, _)| is_like(rival, path)).flat_map(|(_, others)| others);
+            return others.any(was_there).then_some(How::Away);
         }
         if let Some(targets) = self.targets.get(path) {
             let same = new.is_some_and(|new| decisive(old, targets) == decisive(new, targets));
@@ -110,7 +112,9 @@ impl Deciders {
             let same = names.iter().all(|name| package_script(old, name) == package_script(new, name));
             return (!same).then(|| with_scripts_of(old, new, names).map_or(How::AsItWas, How::Text));
         }
-        (self.files.contains(path) || self.has_folder_of(path)).then_some(How::AsItWas)
+        let decides =
+            self.files.contains(path) || self.has_folder_of(path) || self.rivals.keys().any(|rival| is_like(rival, path));
+        decides.then_some(How::AsItWas)
     }
 
     /// Settings of many tools, of which a part is about the tests of a check.
@@ -128,6 +132,17 @@ impl Deciders {
 /// Whether a story's scope, as seen from the top of the tree, means this file or these tests to change.
 pub fn expects_change(scope: &[String], path: &str) -> bool {
     scope.iter().any(|scope| scope_names(scope, path, is_test_path(path)))
+}
+
+/// Whether a path is this one, or of this pattern, in which a star stands for anything within a name: `rules/*.mk`.
+fn is_like(pattern: &str, path: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == path,
+        Some((before, after)) => path.strip_prefix(before).is_some_and(|rest| {
+            let name = rest.find('/').unwrap_or(rest.len());
+            (0..=name).any(|at| rest.is_char_boundary(at) && is_like(after, &rest[at..]))
+        }),
+    }
 }
 
 /// The part of such a file that pytest reads.

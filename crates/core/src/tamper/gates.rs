@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::changed_lines::changed_lines;
-use super::reach::{GateReach, package_script, recipes};
+use super::deciders::is_runner;
+use super::reach::{GateReach, Task, package_script, recipes};
 use super::watched::{Look, is_test_path};
-use super::{Alarm, AlarmKind, Context, Severity, switches};
+use super::{Alarm, AlarmKind, Context, File, Severity, make, switches};
 use crate::source::Language;
 
 impl Look<'_> {
@@ -15,12 +16,15 @@ impl Look<'_> {
     pub(super) fn shadows(&self, context: &Context<'_>) -> Option<Alarm> {
         let path = self.file.path;
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        // What the story's own check runs may be what the story makes, unless it is a runner of tests.
-        let own = |name: &str| context.own.programs.contains(name) && switches::is_test_command(name);
+        // What the story's own check runs may be what the story makes, unless it is a runner of tests, or where packages put programs.
+        let runs_tests = |name: &str| switches::is_test_command(name) || is_runner(name);
+        let own = |name: &str| context.own.programs.contains(name) && (runs_tests(name) || folder.ends_with("node_modules/.bin"));
         let is = |name: &str| context.gates.programs.contains(name) || own(name);
         let program = is(name) && matches!(folder.rsplit('/').next(), Some("bin" | ".bin" | "tools" | "scripts" | ""));
-        let module = name.strip_suffix(".py").is_some_and(|stem| {
-            (folder.is_empty() && is(stem)) || (matches!(stem, "__init__" | "__main__") && !folder.contains('/') && is(folder))
+        let module = path.strip_suffix(".py").is_some_and(|stem| {
+            let module = stem.strip_suffix("/__init__").or_else(|| stem.strip_suffix("/__main__")).unwrap_or(stem);
+            let own = context.own.modules.contains(module) && runs_tests(module.rsplit('/').next().unwrap_or(module));
+            (!module.contains('/') && is(module)) || context.gates.modules.contains(module) || own
         });
         let text = "of the name of a program that a check runs";
         (self.created() && (program || module)).then(|| self.alarm(AlarmKind::GateChanged, Severity::Medium, None, text))
@@ -128,6 +132,30 @@ impl Look<'_> {
         }
         added().next().map(|line| self.alarm(AlarmKind::GateChanged, Severity::Low, place(line), line))
     }
+}
+
+/// Of a new file, or a folder that came with it, that has the name of a task make takes the task for made.
+pub(super) fn taken_for_made(files: &[File<'_>], context: &Context<'_>) -> Vec<Alarm> {
+    let there = files.iter().filter(|file| file.new.is_some()).map(|file| file.path);
+    let paths: Vec<&str> = there.chain(context.unread.iter().map(String::as_str)).collect();
+    let is_there = |place: &str| {
+        paths.iter().any(|path| path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    // The work may have mended the makefile.
+    let is_mended = |task: &Task| {
+        let now = files.iter().find(|file| file.path == task.makefile).and_then(|file| file.new.as_deref());
+        now.is_some_and(|now| !make::tasks(now, std::slice::from_ref(&task.target)).contains(&task.target))
+    };
+    let tasks = context.gates.tasks.iter().chain(&context.own.tasks);
+    let taken = tasks.filter(|(place, task)| is_there(place) && !is_mended(task)).map(|(place, task)| Alarm {
+        kind: AlarmKind::GateDefused,
+        severity: Severity::High,
+        path: place.clone(),
+        line: None,
+        text: format!("make takes it for its target {}, which is not .PHONY, and runs nothing", task.target),
+        expected: false,
+    });
+    taken.collect()
 }
 
 /// Whether make takes this makefile, where both are in a folder.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::make::Call;
 use crate::shell::{Directory, Simple, Variables, parse};
 
 /// What gates run.
@@ -19,10 +20,20 @@ pub struct GateReach {
     pub targets: BTreeMap<String, BTreeSet<String>>,
     /// Programs and modules by their bare names, which are looked for in places that the project may have a say in.
     pub programs: BTreeSet<String>,
+    /// Modules by the paths at which the project may have them.
+    pub modules: BTreeSet<String>,
+    /// Targets that make takes for made as soon as there is a file of their name, by the path of that file.
+    pub tasks: BTreeMap<String, Task>,
     /// Makefiles that are there.
     pub makefiles: BTreeSet<String>,
     /// Files that were not given and would tell more.
     pub wanted: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    pub makefile: String,
+    pub target: String,
 }
 
 /// Commands are followed this often in all.
@@ -105,6 +116,7 @@ impl Walk<'_> {
             && let Some(module) = arguments.iter().position(|word| *word == "-m").and_then(|at| arguments.get(at + 1))
         {
             self.reach.programs.insert((*module).to_owned());
+            self.reach.modules.extend(join(&folder, &module.replace('.', "/")));
         }
         match name {
             "make" | "gmake" => self.make(&folder, arguments),
@@ -158,26 +170,24 @@ impl Walk<'_> {
     }
 
     fn make(&mut self, folder: &str, arguments: &[&str]) {
-        let named = arguments.iter().position(|word| *word == "-f").and_then(|at| arguments.get(at + 1));
-        let makefiles: Vec<&str> = named.map_or_else(|| MAKEFILES.to_vec(), |name| vec![*name]);
-        let skip = named.copied();
-        let mut targets: Vec<String> = arguments
-            .iter()
-            .filter(|word| !word.starts_with('-') && !word.contains('=') && Some(**word) != skip)
-            .map(|word| (*word).to_owned())
-            .collect();
-        if targets.is_empty() {
-            targets.push(String::new());
-        }
-        for path in makefiles.iter().filter_map(|name| join(folder, name)) {
-            if let Some(text) = self.text(&path) {
-                self.reach.makefiles.insert(path.clone());
-                let recipe = recipes(&text, &targets);
+        let call = Call::of(arguments);
+        let Some(folder) = join(folder, call.place) else { return };
+        let makefiles: Vec<&str> = call.makefile.map_or_else(|| MAKEFILES.to_vec(), |name| vec![name]);
+        for makefile in makefiles.iter().filter_map(|name| join(&folder, name)) {
+            if let Some(text) = self.text(&makefile) {
+                self.reach.makefiles.insert(makefile.clone());
+                let recipe = recipes(&text, &call.targets);
                 for line in recipe.lines() {
-                    self.push(line.trim_start_matches(['\t', '@', '-', '+']), folder);
+                    self.push(line.trim_start_matches(['\t', '@', '-', '+']), &folder);
+                }
+                for target in call.tasks(&text) {
+                    // Where it was there before, the work changes nothing.
+                    if let Some(path) = join(&folder, &target).filter(|path| self.text(path).is_none()) {
+                        self.reach.tasks.insert(path, Task { makefile: makefile.clone(), target });
+                    }
                 }
             }
-            self.reach.targets.entry(path).or_default().extend(targets.iter().cloned());
+            self.reach.targets.entry(makefile).or_default().extend(call.targets.iter().cloned());
         }
     }
 }
@@ -257,4 +267,20 @@ pub(super) fn join(folder: &str, path: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_whose_name_was_taken_before_is_none_of_the_work() {
+        let tasks = |files: &[(&str, &str)]| {
+            let files = files.iter().map(|(path, text)| ((*path).to_owned(), Some((*text).to_owned()))).collect();
+            gate_reach(&["make -C sub test".to_owned()], "", &files).tasks.into_keys().collect::<Vec<_>>()
+        };
+        let makefile = ("sub/Makefile", "test:\n\tnpm test\n");
+        assert_eq!(tasks(&[makefile]), ["sub/test"]);
+        assert_eq!(tasks(&[makefile, ("sub/test", "a folder")]), [""; 0]);
+    }
 }

@@ -2,8 +2,10 @@
 
 mod unwrap;
 
-use self::unwrap::{after_options, unwrap};
+use self::unwrap::after_options;
 use super::Framework;
+
+pub(super) use self::unwrap::unwrap;
 
 /// What a list of simple commands says about tests.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) alarm: String,
     gates: Vec<String>,
+    /// The story's own checks.
+    own: Vec<String>,
     scope: Vec<String>,
     story: String,
     pub(crate) files: Vec<(String, Option<String>, Option<String>)>,
@@ -41,6 +43,7 @@ fn case(text: &str) -> Case {
         name: name.to_owned(),
         alarm: field("alarm:"),
         gates: list("gate:"),
+        own: list("own:"),
         scope: list("scope:"),
         story: field("story:"),
         files,
@@ -56,9 +59,9 @@ impl Case {
             scope: &scope,
             said: said(&self.story),
             gates: gate_reach(&self.gates, "", &old),
+            own: gate_reach(&self.own, "", &old),
             plan: &plan,
             unread: &[],
-            ..Context::default()
         };
         report(&self.changes(), &context)
     }

@@ -10,6 +10,8 @@ use crate::process::{Exit, check_program};
 const NO_COUNT: &str =
     "no count of tests was found in its output (name its report with `junit`, or say that none is fine: zero_tests = \"ok\")";
 
+const NO_SUMMARY: &str = "it ended without the summary of tests that its runner always prints";
+
 /// What a run of a check means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Judged {
@@ -40,6 +42,7 @@ pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) 
             Judged { outcome: CheckOutcome::Failed { code }, tests, failed: Some(failed(&seen)) }
         }
         (None, Some(ZeroTests::Fail) | None) if seen.nothing_ran => unknown("no tests were run".to_owned()),
+        (None, Some(ZeroTests::Fail) | None) if seen.no_summary => unknown(NO_SUMMARY.to_owned()),
         (None, Some(ZeroTests::Fail)) if !seen.some_ran => unknown(NO_COUNT.to_owned()),
         (None, Some(ZeroTests::Fail | ZeroTests::Ok) | None) => Judged { outcome, tests, failed: None },
     }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::part::{is_judge, is_wanted_output, judged_by_another, listed_folders, no_language};
+use super::part::{feeds, is_judge, is_wanted_output, judged_by_another, listed_folders, no_language};
 use super::{Deciders, Held, HeldFiles};
 use crate::shell::{Directory, Piece, RedirectKind, Simple, Variables, Word, parse};
 use crate::source::Language;
+use crate::tamper::make::Call;
 use crate::tamper::reach::{MAKEFILES, TASK_FILES, join, package_script, recipes};
 use crate::tamper::watched::is_test_path;
 
@@ -89,6 +90,12 @@ impl Walk<'_> {
         }
         for path in read.iter().filter(|path| is_test_path(path)) {
             self.file(&folder, path);
+        }
+        if line.script.is_none() && feeds(&line.text, &simple.range, |program| SHELLS.contains(&program) || interprets(program)) {
+            let given = arguments.iter().filter(|word| !word.starts_with('-')).chain(&read);
+            for path in given.copied().collect::<Vec<_>>() {
+                self.script(&folder, path, true);
+            }
         }
         match name.as_str() {
             "." | "source" => {
@@ -191,7 +198,7 @@ impl Walk<'_> {
             let (word, rest) = line.trim_start().split_once(char::is_whitespace)?;
             matches!(word, "include" | "-include" | "sinclude").then_some(rest)
         });
-        for name in lines.flat_map(str::split_whitespace).filter(|name| !name.contains(['$', '*', '#'])) {
+        for name in lines.flat_map(str::split_whitespace).filter(|name| !name.contains(['$', '#'])) {
             self.rival(folder, name, makefile);
         }
     }
@@ -226,16 +233,8 @@ impl Walk<'_> {
 
     /// `direct`: the check itself, and no script of it. `besides`: it is not all that is asked.
     fn make(&mut self, folder: &str, arguments: &[&str], direct: bool, besides: bool) {
-        let value =
-            |option: &str| arguments.iter().position(|word| *word == option).and_then(|at| arguments.get(at + 1)).copied();
-        let (named, place) = (value("-f"), value("-C"));
-        let Some(folder) = join(folder, place.unwrap_or_default()) else { return };
-        let is_target =
-            |word: &&&str| !word.starts_with('-') && !word.contains('=') && Some(**word) != named && Some(**word) != place;
-        let mut targets: Vec<String> = arguments.iter().filter(is_target).map(|word| (*word).to_owned()).collect();
-        if targets.is_empty() {
-            targets.push(String::new());
-        }
+        let Call { place, makefile: named, mut targets, .. } = Call::of(arguments);
+        let Some(folder) = join(folder, place) else { return };
         let builds = |target: &String| BUILDS.contains(&target.as_str());
         targets.retain(|target| if direct { !(besides && builds(target)) } else { is_judge(target) });
         if targets.is_empty() {
@@ -256,6 +255,10 @@ impl Walk<'_> {
             self.found.rivals.entry(path.clone()).or_default().extend(others);
         }
     }
+}
+
+fn interprets(program: &str) -> bool {
+    INTERPRETERS.iter().any(|(name, _)| *name == program)
 }
 
 /// A word, where all of it is known; or a path beside the script that says where it is itself: `"$(dirname "$0")/lib.sh"`.

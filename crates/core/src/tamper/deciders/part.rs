@@ -36,10 +36,10 @@ pub(super) fn is_judge(path: &str) -> bool {
     house || named || is_test_path(path)
 }
 
-/// Folders that a line goes through: `for test in tests/*.sh`, `find tests`.
+/// Folders that a line goes through: `for test in tests/*.sh`, `sh tests/gr*`, `find tests`.
 pub(super) fn listed_folders(line: &str) -> impl Iterator<Item = &str> {
     static LISTED: LazyLock<Regex> = LazyLock::new(|| {
-        let pattern = r"([\w.-]+(?:/[\w.-]+)*)/\*|\b(?:find|ls|run-parts)\s+([\w.-]+(?:/[\w.-]+)*)";
+        let pattern = r"([\w.-]+(?:/[\w.-]+)*)/[\w.-]*[*?\[]|\b(?:find|ls|run-parts)\s+([\w.-]+(?:/[\w.-]+)*)";
         Regex::new(pattern).expect("a fixed pattern compiles")
     });
     LISTED.captures_iter(line).filter_map(|found| found.get(1).or_else(|| found.get(2))).map(|folder| folder.as_str())
@@ -49,6 +49,16 @@ pub(super) fn listed_folders(line: &str) -> impl Iterator<Item = &str> {
 pub(super) fn is_wanted_output(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     is_test_path(path) || ["expect", "golden", "wanted", "reference"].iter().any(|word| name.contains(word))
+}
+
+/// Whether its output goes through a pipe into a program that runs what it reads: `cat tests/greet | sh`.
+pub(super) fn feeds(text: &str, range: &Range<usize>, runs: impl Fn(&str) -> bool) -> bool {
+    let after = text.get(range.end..).unwrap_or_default().trim_start_matches([' ', '\t']);
+    let Some(next) = after.strip_prefix('|').filter(|next| !next.starts_with('|')) else { return false };
+    let mut words = next.trim_start_matches('&').split([';', '|', '&', ')', '\n']).next().unwrap_or_default().split_whitespace();
+    let program = words.next().unwrap_or_default();
+    // A script of its own reads the rest as data.
+    runs(program.rsplit('/').next().unwrap_or(program)) && words.all(|word| word.starts_with(['-', '+']) && word != "-c")
 }
 
 /// Whether its output goes into another command, which then says what is so: through a pipe, or as a word.

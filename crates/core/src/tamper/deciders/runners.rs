@@ -30,6 +30,10 @@ const RUNNERS: [&str; 18] = [
     "shellspec",
 ];
 
+pub(in crate::tamper) fn is_runner(name: &str) -> bool {
+    RUNNERS.contains(&name)
+}
+
 impl Walk<'_> {
     /// Test files and folders that a runner of tests is given.
     pub(super) fn runner(&mut self, name: &str, folder: &str, arguments: &[&str]) {
@@ -91,6 +95,8 @@ impl Walk<'_> {
     /// Settings that a runner finds by itself, beside a test file or above it.
     fn settings(&mut self, runner: &str, folder: &str, test: &str) {
         let names: &[&str] = match runner {
+            // `python -m` looks for it where it is started.
+            "unittest" => &["unittest.py", "unittest/__init__.py"],
             "jest" => &["jest.config.js", "jest.config.ts", "jest.config.cjs", "jest.config.mjs", "jest.config.json"],
             "vitest" => &["vitest.config.ts", "vitest.config.js", "vitest.config.mts", "vitest.config.mjs"],
             "mocha" => &[".mocharc.json", ".mocharc.js", ".mocharc.cjs", ".mocharc.yml"],
@@ -103,7 +109,7 @@ impl Walk<'_> {
                 for name in ["pyproject.toml", "setup.cfg", "tox.ini"] {
                     self.rival(folder, name, test);
                 }
-                &["pytest.ini", ".pytest.ini"]
+                &["pytest.ini", ".pytest.ini", "pytest.py", "pytest/__init__.py"]
             }
             _ => &[],
         };
@@ -130,7 +136,7 @@ impl Walk<'_> {
                         named.extend(join("", &format!("{module}.py")));
                     }
                 }
-                for module in ["unittest.py", "pytest.py", "sitecustomize.py"] {
+                for module in ["unittest.py", "unittest/__init__.py", "pytest.py", "pytest/__init__.py", "sitecustomize.py"] {
                     self.rival(&folder, module, path);
                 }
             }

@@ -36,6 +36,14 @@ fn what_a_check_runs_by_its_exit_code_decides_it() {
         ("node --require ./setup.js own.js", &["own.js", "setup.js"], &["own.js", "setup.js"]),
         (". ./lib.sh && true", &["lib.sh"], &["lib.sh"]),
         ("just own", &["justfile"], &["justfile"]),
+        ("sh tests/gr*", &["tests/greet", "greet"], &["tests/greet"]),
+        ("for t in tests/g*; do sh $t || exit 1; done", &["tests/greet", "src/greet"], &["tests/greet"]),
+        ("cat tests/greet | sh", &["tests/greet"], &["tests/greet"]),
+        ("cat own.sh | bash -s -e", &["own.sh"], &["own.sh"]),
+        // What a script reads is data.
+        ("cat data.txt | sh own.sh", &["data.txt", "own.sh"], &["own.sh"]),
+        ("cat data.txt | sort", &["data.txt"], &[]),
+        ("cat data.txt || sh own.sh", &["data.txt", "own.sh"], &["own.sh"]),
         // It only looks at the file.
         ("bash -n own.sh", &["own.sh"], &[]),
         ("node --check own.js", &["own.js"], &[]),
@@ -132,6 +140,9 @@ fn of_a_makefile_and_a_package_only_the_part_that_is_used_counts() {
 fn a_new_file_decides_only_where_it_comes_before_one_that_was_there() {
     let test = [("tests/test_a.py", "def test_a(): assert right()\n")];
     assert_eq!(back("pytest tests/test_a.py", &test, &["conftest.py", "tests/conftest.py", "tests/test_b.py"], &[]).len(), 3);
+    let shadows = ["unittest.py", "unittest/__init__.py", "tests/unittest/__init__.py", "greet/unittest.py"];
+    assert_eq!(back("python3 -m unittest tests.test_a", &test, &shadows, &[]).len(), 4, "the test, and what python finds first");
+    assert_eq!(back("python3 tests/test_a.py", &test, &shadows, &[]), ["tests/test_a.py", "tests/unittest/__init__.py"]);
     assert!(back("pytest tests/test_a.py", &[], &["tests/conftest.py", "tests/test_a.py"], &[]).is_empty());
     let made = |files: &[(&str, &str)], new: &[&str]| back("make own", files, new, &[]);
     assert_eq!(made(&[("Makefile", "own:\n\tsh own.sh\n")], &["GNUmakefile"]), ["GNUmakefile", "Makefile"]);
@@ -144,6 +155,9 @@ fn a_new_file_decides_only_where_it_comes_before_one_that_was_there() {
 fn included_makefiles_settings_of_pytest_and_folders_that_are_gone_through_decide() {
     let makefile = [("Makefile", "include own.mk\n-include local.mk\nown:\n\t$(OWN)\n"), ("own.mk", "OWN = sh own.sh\n")];
     assert_eq!(back("make own", &makefile, &["local.mk", "other.mk"], &[]), ["Makefile", "local.mk", "own.mk"]);
+    let makefile = [("Makefile", "include *.mk\nown:\n\t$(OWN)\n"), ("own.mk", "OWN = sh own.sh\n")];
+    let new = ["b.mk", "sub/b.mk", "b.mk.md"];
+    assert_eq!(back("make own", &makefile, &new, &[]), ["Makefile", "b.mk", "own.mk"]);
     let looped =
         [("own.sh", "for test in tests/*.sh; do sh $test || exit 1; done\nfind src\n"), ("tests/a.sh", ""), ("src/a.sh", "")];
     assert_eq!(back("sh own.sh", &looped, &[], &[]), ["own.sh", "tests/a.sh"]);

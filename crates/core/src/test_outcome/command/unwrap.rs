@@ -3,7 +3,7 @@
 use super::{base_name, by_program};
 
 /// Takes off what only runs another command.
-pub(super) fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [&'s str] {
+pub(in crate::test_outcome) fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [&'s str] {
     // A bound, so that a hostile line costs no more than its length.
     for _ in 0..16 {
         words = after_assignments(words);
