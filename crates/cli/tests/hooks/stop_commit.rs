@@ -238,7 +238,7 @@ fn a_commit_that_the_user_took_back_is_made_again_for_the_same_work() {
     for _ in 0..2 {
         arm(&world, &["--plan", "PLAN.md"]);
         world.write("one", "1\n");
-        stop(&world).let_go("COMPLETE: all 1 stories of the loop were verified");
+        stop(&world).let_go("COMPLETE: the one story of the loop was verified");
         assert_eq!(commits(&world), 2);
         git(&world, &["reset", "--quiet", "HEAD~1"]);
         fs::remove_file(world.work.join("one")).unwrap();
