@@ -28,8 +28,7 @@ fn states(world: &World) -> Vec<(String, char)> {
 /// The program, its agent and the agent's shell. One that waits for a child that was stopped before it became another program
 /// shows as D, and cannot go on either.
 fn all_stopped(states: &[(String, char)]) -> bool {
-    let stopped = states.iter().filter(|(_, state)| *state == 'T').count();
-    stopped >= 3 && states.iter().all(|(_, state)| ['T', 'D'].contains(state))
+    states.len() >= 3 && states.iter().all(|(_, state)| ['T', 'D'].contains(state))
 }
 
 /// Polls, because nobody tells when a process is stopped.
