@@ -174,7 +174,7 @@ fn lines(state: &LoopState) -> String {
     if !state.open.is_empty() {
         let (marked, unproven) = state.counted();
         let unproven = if unproven > 0 { format!(" ({unproven} unproven)") } else { String::new() };
-        line("stories", &format!("{marked} of {} verified{unproven}", state.open.len()));
+        line("stories", &format!("{marked} of {} passed{unproven}", state.open.len()));
     }
     let doubted = state.marked.iter().filter(|marked| marked.verdict < StoryVerdict::Verified);
     line("unproven", &doubted.map(|marked| marked.story.as_str()).collect::<Vec<_>>().join(", "));
@@ -197,7 +197,7 @@ fn lines(state: &LoopState) -> String {
 }
 
 fn shown(session: Option<&str>, state: &LoopState) -> Value {
-    let (verified, unproven) = state.counted();
+    let (marked, unproven) = state.counted();
     let remaining: Vec<&str> =
         state.open.keys().filter(|id| !state.has_marked(id)).map(verdone_core::id::StoryId::as_str).collect();
     json!({
@@ -209,7 +209,7 @@ fn shown(session: Option<&str>, state: &LoopState) -> Value {
         "max_blocks": state.max_blocks,
         "story": state.current.as_ref().map(|current| current.story.as_str()),
         "marked": state.marked,
-        "verified": verified,
+        "verified": marked - unproven,
         "unproven": unproven,
         "remaining": remaining,
         "reopened": state.reopened,

@@ -202,7 +202,7 @@ fn a_session_where_nothing_changes_is_let_go_with_a_reason() {
     assert_eq!((&stops[0]["verdict"], &stops[1]["verdict"]), (&json!("ran"), &json!("cached")));
     let status = verdone(&world, &["loop", "status"]);
     let status = String::from_utf8(status.stdout).unwrap();
-    assert!(status.starts_with("session s1: active\n") && status.contains("0 of 3 verified"), "{status}");
+    assert!(status.starts_with("session s1: active\n") && status.contains("0 of 3 passed"), "{status}");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn files_that_the_checks_make_are_no_work_of_the_agents() {
     world.write(".verdone/config.toml", "[[gate]]\nname = \"never\"\ncommand = \"date +%N > made.txt\"\n");
     verdone(&world, &["loop", "stop"]);
     arm(&world, &["--plan", "feature_list.json"]);
-    stop(&world).blocked("The checks do not settle");
+    stop(&world).blocked("The work does not settle");
 }
 
 #[test]

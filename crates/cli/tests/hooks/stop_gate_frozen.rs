@@ -308,6 +308,7 @@ fn tampering_holds_a_loop_and_what_a_human_should_see_leaves_the_story_unproven(
     done("unproven: a human has to look at this");
     let Said::Told(told) = stop(&world) else { panic!("not let go") };
     assert!(told.contains("1 of them unproven") && told.contains("a human has to look at this"), "{told}");
+    done("unproven: a human has to look at this");
     let shown = String::from_utf8(verdone(&world, &["loop", "status"]).stdout).unwrap();
     assert!(shown.contains("  alarm      test deleted") && shown.contains("[US-002]"), "{shown}");
     let stops = world.records("stop");

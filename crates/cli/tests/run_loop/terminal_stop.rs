@@ -28,7 +28,8 @@ fn states(world: &World) -> Vec<(String, char)> {
 /// The program, its agent and the agent's shell. One that waits for a child that was stopped before it became another program
 /// shows as D, and cannot go on either.
 fn all_stopped(states: &[(String, char)]) -> bool {
-    states.len() >= 3 && states.iter().all(|(_, state)| ['T', 'D'].contains(state))
+    let any = states.iter().any(|(_, state)| *state == 'T');
+    any && states.len() >= 3 && states.iter().all(|(_, state)| ['T', 'D'].contains(state))
 }
 
 /// Polls, because nobody tells when a process is stopped.

@@ -9,6 +9,30 @@ use serde::{Deserialize, Serialize};
 use super::{Alarm, AlarmKind, Severity};
 use crate::id::digest;
 
+/// Settings of `core` that change nothing about files.
+const SHOWS_NO_FILE: &[&str] = &[
+    "abbrev",
+    "askpass",
+    "bigfilethreshold",
+    "commentchar",
+    "commentstring",
+    "commitgraph",
+    "compression",
+    "editor",
+    "gitproxy",
+    "logallrefupdates",
+    "loosecompression",
+    "multipackindex",
+    "notesref",
+    "packedgitlimit",
+    "packedgitwindowsize",
+    "pager",
+    "quotepath",
+    "sharedrepository",
+    "sshcommand",
+    "warnambiguousrefs",
+    "whitespace",
+];
 /// How many files one alarm names.
 const NAMED: usize = 3;
 
@@ -32,13 +56,14 @@ pub struct GitSight {
 }
 
 impl GitSight {
-    /// Keeps a setting, if it has a say in how files are seen or what git runs. Branches, remotes and names come and go.
+    /// Keeps a setting, if it has a say in how files are seen. Branches, remotes and names come and go.
     pub fn add_setting(&mut self, key: &str, value: &str) {
         let mut parts = key.split('.');
         let section = parts.next().unwrap_or_default().to_ascii_lowercase();
         let name = key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
         let counts = match section.as_str() {
-            "core" | "filter" | "include" | "includeif" | "attr" | "extensions" | "index" => true,
+            "core" => !SHOWS_NO_FILE.contains(&name.as_str()),
+            "filter" | "include" | "includeif" | "attr" | "extensions" | "index" => true,
             // Those of a driver.
             "diff" | "merge" => parts.count() > 1,
             "submodule" => name == "ignore",
@@ -62,8 +87,9 @@ impl GitSight {
             .collect();
         alarms.extend(hidden_files(&hidden.into_iter().filter(|path| self.hidden.contains_key(*path)).collect::<Vec<_>>()));
         if self.absent != before.absent {
+            // Files that came back, by another sparse checkout for instance, look the same.
             let text = "other files than before are missing, and git is told not to look (skip-worktree, assume-unchanged)";
-            alarms.push(alarm(Severity::High, "", text.to_owned()));
+            alarms.push(alarm(Severity::Medium, "", text.to_owned()));
         }
         let files = differing(&before.files, &self.files);
         alarms.extend(files.into_iter().map(|path| file(path, before.files.contains_key(path), self.files.contains_key(path))));
@@ -88,7 +114,7 @@ fn setting(key: &str, before: Option<&Vec<String>>, is_set: bool) -> Alarm {
         (Some(values), false) => format!("{key} was unset; it was {}", values.join(", ")),
     };
     // Where hooks are changes nothing about what a check sees, and tools set it when they are installed.
-    let severity = if key.eq_ignore_ascii_case("core.hooksPath") { Severity::Medium } else { Severity::High };
+    let severity = if key.eq_ignore_ascii_case("core.hooksPath") { Severity::Low } else { Severity::High };
     alarm(severity, ".git/config", text)
 }
 
@@ -140,6 +166,8 @@ mod tests {
             "merge.conflictstyle",
             "submodule.st.url",
             "lfs.x",
+            "core.sshCommand",
+            "core.pager",
         ] {
             now.add_setting(key, "x");
         }
@@ -152,7 +180,7 @@ mod tests {
             ("diff.d.textconv", Severity::High),
             ("merge.m.driver", Severity::High),
             ("submodule.a.b.ignore", Severity::High),
-            ("core.hooksPath", Severity::Medium),
+            ("core.hooksPath", Severity::Low),
         ] {
             let mut now = before.clone();
             now.add_setting(key, "x");
@@ -183,8 +211,8 @@ mod tests {
         let found: Vec<(Severity, String)> =
             now.alarms_since(&before).into_iter().map(|alarm| (alarm.severity, alarm.path)).collect();
         let expected = [
-            (Severity::High, ""),
             (Severity::High, ".git/info/attributes"),
+            (Severity::Medium, ""),
             (Severity::Medium, ".git/hooks/pre-commit"),
             (Severity::Medium, "sub"),
         ];

@@ -29,7 +29,8 @@ pub fn unsaid<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Uns
     let (Some(last), [kind]) = (words.last(), ran.kinds.as_slice()) else { return Unsaid::Nothing };
     let last = unwrap(last);
     let missing = match kind {
-        Kind::Direct(_) if sums_up(last) => tally(output) == Tally::Silent && !is_whole_progress(output),
+        Kind::Direct(_) if is_unittest(last) => tally(output) == Tally::Silent,
+        Kind::Direct(_) if is_plain_pytest(last) => tally(output) == Tally::Silent && is_cut_short(output),
         Kind::Direct(_) if is_cargo_test(last) => stops_in_the_middle(output),
         Kind::Direct(_) => false,
         Kind::Runner | Kind::Loose => {
@@ -54,27 +55,28 @@ pub fn is_seen_whole(line: &str) -> bool {
     !into_a_word && !grouped && !parse(line, &Variables::new()).commands.iter().any(writes)
 }
 
-/// Runners whose last words no setting takes away, and no option here.
-fn sums_up(words: &[&str]) -> bool {
-    let Some((program, args)) = words.split_first() else { return false };
-    let module = args.iter().position(|arg| *arg == "-m").and_then(|at| args.get(at + 1)).copied();
-    let name = program.rsplit('/').next().unwrap_or(program);
-    let is_pytest = matches!(name, "pytest" | "py.test") || module == Some("pytest");
-    let quiet = args.iter().filter(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('q'));
-    if is_pytest {
-        let asks = args.iter().any(|arg| matches!(*arg, "-h" | "-V" | "--cache-show" | "no:terminal" | "-pno:terminal"));
-        return !asks && quiet.count() + args.iter().filter(|arg| **arg == "--quiet").count() < 2 && !args.contains(&"-qq");
-    }
-    let formats = |arg: &&str| ["-f", "--format", "-o", "--out", "-h", "-v", "--init"].iter().any(|known| arg.starts_with(known));
-    match name {
-        "rspec" => !args.iter().any(formats),
-        _ => module == Some("unittest") && !args.contains(&"-h"),
-    }
+/// No setting takes its last words away.
+fn is_unittest(words: &[&str]) -> bool {
+    module(words) == Some("unittest") && !words.contains(&"-h")
 }
 
-/// The last line of a run of pytest that is told to be very quiet.
-fn is_whole_progress(output: &str) -> bool {
-    output.lines().any(|line| line.trim_end().ends_with("[100%]"))
+/// Told nothing that makes it quiet; its settings may.
+fn is_plain_pytest(words: &[&str]) -> bool {
+    let Some((program, args)) = words.split_first() else { return false };
+    let is_pytest = matches!(program.rsplit('/').next(), Some("pytest" | "py.test")) || module(words) == Some("pytest");
+    let quiet = args.iter().filter(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('q'));
+    let asks = args.iter().any(|arg| matches!(*arg, "-h" | "-V" | "--cache-show" | "no:terminal" | "-pno:terminal"));
+    let quiet = quiet.count() + args.iter().filter(|arg| **arg == "--quiet").count();
+    is_pytest && !asks && quiet < 2 && !args.contains(&"-qq")
+}
+
+fn module<'w>(words: &[&'w str]) -> Option<&'w str> {
+    words.iter().position(|word| *word == "-m").and_then(|at| words.get(at + 1)).copied()
+}
+
+/// Nothing at all, or the head of a run of pytest. One that its settings make quiet has neither.
+fn is_cut_short(output: &str) -> bool {
+    output.trim().is_empty() || (output.contains("test session starts") && !output.contains("[100%]"))
 }
 
 fn is_cargo_test(words: &[&str]) -> bool {
@@ -118,7 +120,6 @@ mod tests {
     #[test]
     fn a_runner_that_always_sums_up_and_did_not_is_missed() {
         let begun = "===== test session starts =====\nplatform linux\ncollected 1 item\n\ntests/test_a.py ";
-        let exited = "While loading ./a_spec.rb an `exit` / `raise SystemExit` occurred, RSpec will now quit.\n";
         for (line, output) in [
             ("python3 -m unittest tests.test_a", ""),
             ("cd app && python3.12 -m unittest", "all fine\n"),
@@ -126,7 +127,6 @@ mod tests {
             ("pytest", begun),
             ("uv run pytest -q tests", ""),
             ("python -m pytest --junitxml=out.xml", begun),
-            ("bundle exec rspec", exited),
             ("cargo test --test a", "     Running tests/a.rs (target/debug/deps/a-1)\n\nrunning 2 tests\n"),
             ("cargo test -q", "\nrunning 1 test\ntest result: ok. 1 passed; 0 failed\n\nrunning 3 tests\n"),
         ] {
@@ -146,6 +146,8 @@ mod tests {
             ("pytest -q -q", ""),
             ("pytest -p no:terminal", ""),
             ("pytest", "Results (0.05s):\n       1 passed\n"),
+            ("pytest", ".\n"),
+            ("bundle exec rspec", ""),
             ("rspec", "\n\nFinished in 0.01 seconds\n1 example, 0 failures\n"),
             ("rspec --format RspecJunitFormatter --out out.xml", ""),
             ("rspec -fj -oout.json", ""),

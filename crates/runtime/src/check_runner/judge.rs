@@ -10,7 +10,7 @@ use crate::process::{Exit, check_program};
 const NO_COUNT: &str =
     "no count of tests was found in its output (name its report with `junit`, or say that none is fine: zero_tests = \"ok\")";
 
-const NO_SUMMARY: &str = "it ended without the summary of tests that its runner always prints";
+const NO_SUMMARY: &str = "it ended without the summary of tests that its runner prints; run it without what makes it silent";
 
 /// What a run of a check means.
 #[derive(Debug, PartialEq, Eq)]

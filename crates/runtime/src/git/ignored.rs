@@ -1,12 +1,17 @@
 //! Files that a new rule keeps out of every tree of git, while a check can see them.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
 use verdone_core::id::Oid;
 
 use super::Git;
 use super::error::GitError;
 use super::path::RepoPath;
+
+/// More files of one folder are not looked at.
+const MOST_FILES: usize = 1_000;
 
 /// A file that git ignores; a folder that is ignored as a whole stands for what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +52,16 @@ impl Git {
             known.extend(text.lines().map(|line| (source.clone(), line.trim_end().to_owned())));
         }
         let is_new = |it: &&Ignored| !known.contains(&(it.source.clone(), it.rule.trim_end().to_owned()));
-        Ok(all.iter().filter(is_new).map(|it| it.path.clone()).collect())
+        Ok(all.iter().filter(is_new).flat_map(|it| self.with_its_files(&it.path)).collect())
+    }
+
+    /// A folder that is ignored as a whole with files in it, as far as a module or a makefile lies in a folder.
+    fn with_its_files(&self, path: &RepoPath) -> Vec<RepoPath> {
+        let mut all = vec![path.clone()];
+        let entries = fs::read_dir(self.top.join(path.as_path())).into_iter().flatten().flatten();
+        all.extend(
+            entries.take(MOST_FILES).map(|entry| RepoPath::new(&[path.as_bytes(), b"/", entry.file_name().as_bytes()].concat())),
+        );
+        all
     }
 }

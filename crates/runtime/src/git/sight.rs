@@ -88,7 +88,9 @@ impl Git {
             sight.inside.insert(path.to_string(), format!("{id} {inner:?}"));
         }
         for entry in self.status()?.entries.into_iter().filter(|entry| !but.contains(&entry.path)) {
-            if matches!(entry.kind, Kind::Submodule { .. } | Kind::Nested) {
+            let is_ours = || self.inner(&entry.path).is_some_and(|inner| inner.common_dir == self.common_dir);
+            // Other work trees of this repository come and go.
+            if matches!(entry.kind, Kind::Submodule { .. } | Kind::Nested) && !is_ours() {
                 let look = |inner: Self| match inner.look(&mut KnownFiles::default(), &PathSet::default(), &|_| true) {
                     Ok((_, looked)) => format!("{looked:?}"),
                     Err(error) => error.to_string(),

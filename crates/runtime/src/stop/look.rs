@@ -208,7 +208,10 @@ pub(super) fn add_failures(open: &mut Open, verdict: &Verdict, limit: Span) {
     if verdict.timed_out {
         open.missing.insert(0, (BlockCause::CheckFailed, format!("The verification did not end within {limit}.")));
     } else if open.failed.is_empty() && !verdict.settled {
-        let why = "The checks do not settle: they change files each time they run.".to_owned();
+        let why =
+            "The work does not settle: files change while it is verified, by its checks or by something else. A report or cache \
+                   that a check writes each time belongs into .gitignore."
+                .to_owned();
         open.missing.insert(0, (BlockCause::CheckFailed, why));
     }
 }

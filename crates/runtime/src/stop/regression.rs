@@ -43,8 +43,10 @@ impl Looker<'_> {
         let mut open = Open { marked: marked.clone(), ..self.open() };
         // What was compared when the last story was marked is not compared again.
         let as_marked = self.state.marked.last().is_some_and(|last| last.tree == tree.key);
-        let alarms = if as_marked { None } else { self.alarm_ask(None) };
         let same = self.same_asks_of_marked(as_marked);
+        // Trees are compared only where git is known to see the files as it did.
+        let alarms = if as_marked && same.is_empty() { None } else { self.alarm_ask(None) };
+        let looks_for_alarms = alarms.is_some();
         let deadline = self.deadline_of_all();
         let ask = Ask { deadline, alarms, same, ..self.ask(&tree, &checks, plan.protected_paths()) };
         let (verdict, source) = match self.verify(&ask)? {
@@ -58,7 +60,7 @@ impl Looker<'_> {
             return self.broken(plan, tree, &own, &verdict, open, source);
         }
         self.doubt_marked(&verdict);
-        if !as_marked {
+        if looks_for_alarms {
             self.after_the_last(&mut open, &verdict);
         }
         if marked.is_none() && open.missing.is_empty() && self.asks_more() {

@@ -167,7 +167,7 @@ impl Verdict {
     /// An alarm about how git sees the files stands only as long as it sees them so: that can change on the very same tree.
     fn is_out_of_date(&self, ask: &Ask) -> bool {
         let about_git = self.alarms.iter().any(|alarm| matches!(alarm.kind, AlarmKind::GitTouched | AlarmKind::Unread));
-        about_git && self.sight != ask.sight()
+        about_git && ask.alarms.is_some() && self.sight != ask.sight()
     }
 }
 
@@ -283,8 +283,11 @@ fn join_or_start(dir: &Path, ask: &Ask, seal: &Seal, id: &str) -> Result<Option<
     Ok(Some(child))
 }
 
-/// A verification of a tree that is gone is of no use.
+/// A verification of a tree that is gone is of no use. Its number means that process only as long as it holds the lock.
 pub(super) fn end_worker(dir: &Path) {
+    if !is_locked(dir) {
+        return;
+    }
     let pid = fs::read_to_string(dir.join(LOCK)).ok().and_then(|text| text.trim().parse().ok()).and_then(Pid::from_raw);
     let Some(pid) = pid else { return };
     let _ = kill_process(pid, Signal::TERM);

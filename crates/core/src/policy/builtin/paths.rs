@@ -36,6 +36,8 @@ pub(super) fn rules() -> Vec<Rule> {
                     "sed -i s/a/b/ .verdone/config.toml",
                     "rm -r .verdone",
                     "touch ./src/../.verdone/x",
+                    "rm -rf ~/.local/state/verdone",
+                    "Write: ~/.local/state/verdone/loops/a/b.json",
                 ],
                 not_matches: &[
                     "Write: .verdone/guardrails.md",
@@ -136,11 +138,14 @@ fn in_git_dir(place: &Place, context: &PolicyContext) -> bool {
 }
 
 fn in_verdone_dir(place: &Place, context: &PolicyContext) -> bool {
+    /// What seals answers and keeps loops, outside of the project.
+    const STATE: &[&str] = &["/**/.local/state/verdone", "/**/.local/state/verdone/**"];
     const OPEN: &[&str] = &["**/.verdone/guardrails.md", "**/.verdone/notes.md", "**/.verdone/notes/**"];
     // The project may be a folder below the top of the work tree.
     place
         .in_tree(context)
         .is_some_and(|path| path.split('/').any(|part| part == ".verdone") && !OPEN.iter().any(|glob| fits(glob, &path)))
+        || STATE.iter().any(|glob| fits(glob, &place.path))
 }
 
 fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {
