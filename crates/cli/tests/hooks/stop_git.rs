@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::stop_gate::{Said, arm, name_the_author, stop, verdone, world};
-use crate::world::World;
+use crate::world::{Mode, World};
 
 const CHECK: &str = "test \"$(cat a)\" = good\n";
 const WEAK: &str = "test -f a\n";
@@ -101,4 +103,27 @@ fn a_repository_inside_a_hook_of_git_and_a_rule_to_ignore_that_changed_leave_a_s
     let Said::Told(told) = stop(&world) else { panic!("not let go") };
     assert!(told.contains("was added; delete it (.git/hooks/pre-commit)") && told.contains("2 of them unproven"), "{told}");
     assert!(told.contains("GNUmakefile changed, which its own check runs; with it as it was, make ready failed"), "{told}");
+}
+
+#[test]
+fn what_is_hidden_after_the_last_story_was_marked_holds_too() {
+    let plan = "- [ ] US-001: One\n  - Verification: `sh t.sh`\n- [ ] US-002: Two\n  - Verification: `test -f two`\n";
+    let world = world("", &[("PLAN.md", plan), ("t.sh", CHECK)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    let task = |event: &str| json!({ "session_id": "s1", "cwd": world.work, "hook_event_name": event, "task_id": "1", "task_subject": "Write docs" });
+    world.ask(Mode::Session, &task("TaskCreated"));
+    world.write("a", "good\n");
+    stop(&world).blocked("story US-001 is verified");
+    world.write("a", "bad\n");
+    world.write("t.sh", WEAK);
+    world.write("two", "");
+    stop(&world).blocked("- Write docs");
+    assert_eq!(world.read("PLAN.md").matches("[x]").count(), 2);
+    world.ask(Mode::Session, &task("TaskCompleted"));
+    world.git(&["config", "filter.f.clean", "git show HEAD:%f"]);
+    world.write(".git/info/attributes", "t.sh filter=f\n");
+    stop(&world).blocked("The checks pass, but this looks like tampering");
+    world.git(&["config", "--unset-all", "filter.f.clean"]);
+    fs::remove_file(world.work.join(".git/info/attributes")).unwrap();
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 2 of them unproven");
 }
