@@ -3,18 +3,23 @@
 //! Each piece names the digest of the one before it, so that one that is edited, removed or reordered shows. Made from the state
 //! alone: a run that died makes the same bytes again from its journal.
 
+mod noted;
+mod session;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, TestCount};
+use crate::check::{CheckOrigin, CheckRun};
 use crate::done::JudgeRecord;
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
-use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
+use crate::proof::{AgentTest, ProvenCriterion};
 use crate::sanitise::sanitise;
-use crate::tamper::Alarm;
 use crate::verdict::{Red, StoryVerdict};
+
+pub use noted::{NotedAlarm, NotedAsBefore, Proof};
+pub use session::SessionStory;
 
 /// As much of an agent's last words as a note keeps.
 const LONGEST_CLAIM: usize = 500;
@@ -74,109 +79,6 @@ pub struct Evidence {
     pub amends: Option<Box<Evidence>>,
 }
 
-/// One check as evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Proof {
-    pub name: String,
-    pub origin: CheckOrigin,
-    pub command: CommandSpec,
-    pub outcome: CheckOutcome,
-    pub duration_ms: u64,
-    pub output_digest: String,
-    /// It failed and passed on the same tree.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub flaky: bool,
-    /// Nothing could fail by it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub advisory: bool,
-    /// Answered by an earlier run of it in the same run, on the same tree.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cached: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tests: Option<TestCount>,
-}
-
-/// A sign of tampering, as the note keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotedAlarm {
-    pub kind: String,
-    pub severity: String,
-    pub path: String,
-    pub text: String,
-}
-
-/// A story's own checks as they were, as the note keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotedAsBefore {
-    /// What the attempt changed and the checks run.
-    pub files: Vec<String>,
-    /// The checks with these files as they were, on the work.
-    pub runs: Vec<Proof>,
-    /// Why that leaves the story unproven, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<String>,
-}
-
-impl From<&AsBefore> for NotedAsBefore {
-    fn from(seen: &AsBefore) -> Self {
-        Self { files: seen.files.clone(), runs: seen.runs.iter().map(Proof::from).collect(), doubt: seen.doubt() }
-    }
-}
-
-impl From<&Alarm> for NotedAlarm {
-    fn from(alarm: &Alarm) -> Self {
-        let (kind, severity) = (alarm.kind.words().to_owned(), alarm.severity.words().to_owned());
-        Self { kind, severity, path: alarm.path.clone(), text: alarm.text.clone() }
-    }
-}
-
-impl NotedAsBefore {
-    fn holds(&self) -> bool {
-        self.doubt.is_none() && !self.runs.is_empty() && self.runs.iter().all(|run| run.outcome.passed())
-    }
-}
-
-impl From<&CheckRun> for Proof {
-    fn from(run: &CheckRun) -> Self {
-        Self {
-            name: run.name.clone(),
-            origin: run.origin.clone(),
-            command: run.command.clone(),
-            outcome: run.outcome.clone(),
-            duration_ms: run.duration_ms,
-            output_digest: run.output_digest.clone(),
-            flaky: run.flaky,
-            advisory: run.advisory,
-            cached: run.cached,
-            tests: run.tests,
-        }
-    }
-}
-
-/// A story as the loop of a session knows it, beside what the checks say.
-#[derive(Debug, Clone)]
-pub struct SessionStory {
-    /// The id of the loop.
-    pub run: RunId,
-    pub session: String,
-    pub story: StoryId,
-    pub title: String,
-    /// Where the branch stood when it became the story at work.
-    pub base: Option<Oid>,
-    /// Turns of the loop so far.
-    pub turns: u32,
-    /// Its own checks that were seen to fail before.
-    pub before: Vec<Proof>,
-    pub criteria: Vec<ProvenCriterion>,
-    pub alarms: Vec<NotedAlarm>,
-    /// Its own checks as they were, where the work changed what they run.
-    pub as_before: Option<NotedAsBefore>,
-    /// Digest of the gates as they were defined.
-    pub gates: String,
-    /// Digest of the evidence before this one.
-    pub previous: Option<String>,
-}
-
 /// Why a note is no evidence.
 #[derive(Debug, thiserror::Error)]
 pub enum NoteError {
@@ -223,44 +125,6 @@ impl Evidence {
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
             session: None,
-            amends: None,
-        }
-    }
-
-    /// The evidence for a story that the loop of a session is about to commit as `tree`, proven by `runs`.
-    pub fn of_session(told: SessionStory, tree: &Oid, runs: &[CheckRun]) -> Self {
-        let own = runs.iter().any(|run| run.origin == CheckOrigin::Story && !run.advisory);
-        let was_red = told.before.iter().any(|proof| !proof.outcome.passed());
-        let (verdict, red) = match (own, was_red) {
-            (true, true) if told.as_before.as_ref().is_some_and(|seen| !seen.holds()) => (StoryVerdict::Unproven, Red::Red),
-            (true, true) => (StoryVerdict::Verified, Red::Red),
-            (true, false) => (StoryVerdict::Unproven, Red::Unknown),
-            (false, _) => (StoryVerdict::Unproven, Red::Absent),
-        };
-        let session = one_line(&told.session);
-        Self {
-            v: SCHEMA_VERSION,
-            run: told.run,
-            story: told.story,
-            title: told.title,
-            verdict,
-            tree: tree.clone(),
-            base: told.base,
-            attempt: 1,
-            turns: told.turns,
-            red,
-            before: told.before,
-            after: runs.iter().map(Proof::from).collect(),
-            claim: None,
-            cost_usd: None,
-            sessions: vec![session.clone()],
-            alarms: told.alarms,
-            as_before: told.as_before,
-            judge: None,
-            criteria: told.criteria,
-            gates: Some(told.gates),
-            previous: told.previous,
-            session: Some(session),
             amends: None,
         }
     }
@@ -377,6 +241,7 @@ pub(crate) fn one_line(text: &str) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::check::{CheckOutcome, CommandSpec};
 
     pub(crate) fn proof(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> Proof {
         let (command, output_digest) = (CommandSpec::Shell(name.to_owned()), digest(b""));

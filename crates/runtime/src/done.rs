@@ -21,9 +21,7 @@ use verdone_core::hook::SessionFold;
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
 use verdone_core::sanitise::sanitise_line;
-use verdone_core::stop::{LoopState, Marked};
-use verdone_core::tamper::{Alarm, Response, TamperSettings};
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::stop::LoopState;
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::claims;
@@ -156,7 +154,9 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let text = lessons(ask.root).unwrap_or_default();
     let ours = in_plan.map(PlanFile::protected_paths).unwrap_or_default();
     let tamper = match (held_by, &known, find_git_top(ask.root)) {
-        (Some(state), _, _) if !state.is_active() => doubted_at_the_end(state, ask.config.tamper, story.as_ref()),
+        (Some(state), _, _) if !state.is_active() => {
+            state.left_to_a_human(ask.config.tamper, story.as_ref().map(|story| &story.id))
+        }
         (Some(state), Some(_), Ok(top)) => {
             let gate = stop::Gate::of(ask.root, &top, ask.config, None, ask.session);
             stop::tampering(&gate, state, ours.clone(), story.as_ref().map(|story| &story.id))
@@ -289,19 +289,6 @@ fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
         (None, Some(_)) => Memory::NotQueried,
         (None, None) => Memory::Unknown { why: "no hook recorded this session: `verdone install` puts them in".to_owned() },
     }
-}
-
-/// What a loop that has ended left for a human to look at.
-fn doubted_at_the_end(state: &LoopState, settings: TamperSettings, story: Option<&Story>) -> TamperFact {
-    let id = story.map(|story| &story.id);
-    let is_unproven = |marked: &Marked| Some(&marked.story) == id && marked.verdict == StoryVerdict::Unproven;
-    if !state.marked.iter().any(is_unproven) {
-        return TamperFact::Nothing;
-    }
-    // What was refused was taken back, or the loop would not have ended so.
-    let asks = |alarm: &Alarm| settings.gravest(std::slice::from_ref(alarm)).0 == Response::Ask;
-    let alarms = state.alarms.iter().filter(|found| found.story.as_ref() == id).map(|found| found.alarm.clone()).filter(asks);
-    TamperFact::of(settings, &alarms.collect::<Vec<_>>())
 }
 
 /// The plan of a loop, and the story in work; the last one that was marked where all are done.

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::check::CommandSpec;
+use crate::done::TamperFact;
 use crate::event::Checkpoint;
 use crate::evidence::Proof;
 use crate::id::{Oid, StoryId};
-use crate::tamper::{Alarm, GitSight};
+use crate::tamper::{Alarm, GitSight, Response, TamperSettings};
 use crate::verdict::{Red, StoryVerdict};
 
 use super::FrozenSettings;
@@ -246,6 +247,18 @@ impl LoopState {
                 self.alarms.push(found);
             }
         }
+    }
+
+    /// What a loop that has ended left to look at about a story.
+    pub fn left_to_a_human(&self, settings: TamperSettings, story: Option<&StoryId>) -> TamperFact {
+        let is_unproven = |marked: &Marked| Some(&marked.story) == story && marked.verdict == StoryVerdict::Unproven;
+        if !self.marked.iter().any(is_unproven) {
+            return TamperFact::Nothing;
+        }
+        // What was refused was taken back, or the loop would not have ended so.
+        let asks = |alarm: &Alarm| settings.gravest(std::slice::from_ref(alarm)).0 == Response::Ask;
+        let alarms = self.alarms.iter().filter(|found| found.story.as_ref() == story).map(|found| found.alarm.clone());
+        TamperFact::of(settings, &alarms.filter(asks).collect::<Vec<_>>())
     }
 
     /// Counts the tree and the reasons of this Stop; says how often in a row they were these.
