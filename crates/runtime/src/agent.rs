@@ -120,6 +120,7 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
     };
     let limits = request.limits;
     let spawn = Spawn {
+        inside: None,
         argv,
         cwd: request.cwd.to_owned(),
         env: environment(request, &prompt_path),

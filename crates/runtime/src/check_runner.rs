@@ -224,6 +224,7 @@ impl Worker<'_> {
         let file = format!("checks/{}-{}{again}.txt", job.number, encode_component(&run.name));
         let env = check.terms.env.iter().fold(self.shared.env.clone(), |env, (name, value)| env.with(name, value));
         let spawn = Spawn {
+            inside: None,
             argv: process::argv(&check.command),
             cwd: place.clone(),
             env,

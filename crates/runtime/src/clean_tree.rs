@@ -234,6 +234,7 @@ impl Making<'_> {
         let marks = [RUN_VARIABLE, VERIFY_VARIABLE].map(|name| Some((name, self.git.variable(name)?)));
         let env = marks.into_iter().flatten().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
         let spawn = Spawn {
+            inside: None,
             argv: process::argv(command),
             cwd: taken.tree().join(self.inside),
             env,

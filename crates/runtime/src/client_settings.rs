@@ -196,6 +196,7 @@ fn ask(
         cwd = serde_json::Value::from(folder.to_string_lossy()),
     );
     let spawn = Spawn {
+        inside: None,
         argv: command.iter().map(Into::into).collect(),
         cwd: folder.to_owned(),
         // In a run the installed hooks are silent; here they are to speak.

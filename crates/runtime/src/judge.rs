@@ -98,6 +98,7 @@ fn by_command(
     let (argv, stdin) = start_command(command, via, prompt, &prompt_file);
     let limits = court.limits;
     let spawn = Spawn {
+        inside: None,
         argv,
         cwd: court.root.to_owned(),
         env: court.env.clone().with("VERDONE_PROMPT_FILE", &prompt_file),
@@ -213,6 +214,7 @@ pub fn ask_ci(settings: &CiSettings, commit: &Oid, court: &Court<'_>, signals: &
 /// Nothing where CI does not know yet.
 fn one_question(command: &CommandSpec, commit: &Oid, court: &Court<'_>, wall: Duration, signals: &Signals) -> Option<CiFact> {
     let spawn = Spawn {
+        inside: None,
         argv: process::argv(command),
         cwd: court.root.to_owned(),
         env: court.env.clone().with("VERDONE_COMMIT", commit.as_str()),

@@ -54,3 +54,4 @@ pub mod undo;
 pub mod verify_now;
 pub mod watchdog;
 mod words;
+pub mod workspace;

@@ -85,6 +85,7 @@ impl Scripts {
         let file = format!("scripts/{}-{}.txt", self.ran, script.name());
         let keep = request.run_dir.join(&file);
         let mut spawn = Spawn {
+            inside: None,
             argv: vec![path.into_os_string()],
             cwd: self.root.clone(),
             env: request.env.clone(),

@@ -25,6 +25,7 @@ use verdone_core::redact::Redactor;
 
 use crate::output::{Captured, Stream};
 use crate::signal::Signals;
+use crate::workspace::Inside;
 
 pub use background::Background;
 pub use companion::{Companion, Heard};
@@ -49,6 +50,8 @@ pub const SHELL: &str = "/bin/sh";
 /// What to start and how long to bear it.
 #[derive(Debug)]
 pub struct Spawn<'a> {
+    /// The workspace that it runs in; nothing: right here.
+    pub inside: Option<Inside>,
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
     pub env: EnvPlan,

@@ -17,6 +17,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn spawn<'a>(script: &str, redactor: &'a Redactor) -> Spawn<'a> {
     Spawn {
+        inside: None,
         argv: vec![process::SHELL.into(), "-c".into(), script.into()],
         cwd: std::env::temp_dir(),
         env: EnvPlan::default(),

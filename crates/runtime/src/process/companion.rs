@@ -302,6 +302,7 @@ mod tests {
     fn companion(script: &str) -> Companion {
         let redactor = Redactor::default();
         let spawn = Spawn {
+            inside: None,
             argv: vec!["/bin/sh".into(), "-c".into(), script.into()],
             cwd: "/".into(),
             env: EnvPlan::default(),

@@ -60,6 +60,7 @@ pub(crate) fn check(config: &ClaudeAgent, root: &Path) -> Finding {
 fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>> {
     let redactor = Redactor::default();
     let spawn = Spawn {
+        inside: None,
         argv: vec![config.binary.clone().into(), "--version".into()],
         cwd: root.to_owned(),
         env: EnvPlan::default(),

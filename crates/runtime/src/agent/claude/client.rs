@@ -124,6 +124,7 @@ impl Client {
         env.unset.extend(line.unset.iter().map(Into::into));
         env.set.extend(line.set.into_iter().map(|(name, value)| (name.into(), value.into())));
         let spawn = Spawn {
+            inside: None,
             argv: line.argv.into_iter().map(Into::into).collect(),
             cwd: spawn.cwd.to_owned(),
             env,
