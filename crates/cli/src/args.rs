@@ -9,6 +9,7 @@ mod loops;
 mod plan;
 mod policy;
 mod verify;
+mod workspace;
 
 use std::path::PathBuf;
 
@@ -24,11 +25,12 @@ pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs}
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 pub(crate) use verify::{GatesArgs, VerifyArgs};
+pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveArgs, WorkspaceShellArgs};
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
 ///
-/// Verdone takes a plan of stories, drives a coding agent over them one by one, runs the checks itself, commits what passes,
-/// rolls back what does not, and loses nothing on the way.
+/// Verdone takes a plan of stories, drives a coding agent over them one by one in a private workspace, runs the checks itself,
+/// commits what passes on a branch of its own, keeps the rest aside, and never touches your checkout.
 #[derive(Debug, Parser)]
 #[command(
     name = "verdone",
@@ -40,7 +42,7 @@ pub(crate) use verify::{GatesArgs, VerifyArgs};
 Examples:
   verdone demo                 watch a run in a temporary repository
   verdone init                 find this project's checks and write a config
-  verdone run PLAN.md          work the plan off
+  verdone run PLAN.md          run the plan, story by story
 
 Exit codes: 0 complete, 1 error, 2 usage or config, 3 a limit was reached,
 4 a human is needed, 130/143/129 stopped by SIGINT/SIGTERM/SIGHUP."
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Undo(UndoArgs),
     Land(LandArgs),
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
     Stop(StopArgs),
     Pause(PauseArgs),
     Resume(ResumeArgs),
@@ -116,14 +120,14 @@ pub(crate) enum Command {
 /// Find this project's checks and write `.verdone/config.toml`.
 ///
 /// Looks for Cargo, npm, pnpm, yarn, bun, pytest, tox, go, make, just, gradle, maven, rspec and bats, proposes a gate for each
-/// check that exists, and names the plan that it finds. On a terminal it asks before it takes a gate; elsewhere it asks nothing.
+/// check that exists, and names the plan that it finds. On a terminal it asks before it adds a gate; elsewhere it asks nothing.
 /// An existing config is never overwritten without --force, and then a copy of it is kept.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone init
-  verdone init --force      write it anew; the old one becomes config.toml.bak
-  verdone init --json       say in JSON what was written")]
+  verdone init --force      overwrite it; the old one becomes config.toml.bak
+  verdone init --json       print as JSON what was written")]
 pub(crate) struct InitArgs {
     /// Overwrite an existing config, keeping a copy.
     #[arg(long)]
@@ -133,11 +137,12 @@ pub(crate) struct InitArgs {
     pub json: bool,
 }
 
-/// Work a plan off: the loop.
+/// Run the plan, story by story.
 ///
-/// For each story: checkpoint, the story's own checks (they should be red), a turn of the agent, the checks again. What passes is
-/// committed, what does not is fed back, and in the end rolled back with the attempt kept under a ref. Nothing that the agent says
-/// makes a story done; only the checks do.
+/// For each story: a private workspace, the story's own checks (they should fail), a turn of the agent, and all checks again, on
+/// exactly the files that would be committed. What passes is committed on the run's branch; what does not is fed back to the agent,
+/// and finally kept aside as a commit of its own. Nothing that the agent says makes a story done; only the checks do. Your checkout
+/// is not touched: `verdone land` brings the commits to your branch.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -146,13 +151,13 @@ Examples:
   verdone run PLAN.md --agent-command ./agent.sh --check 'make test'
                                     any git repository, no config file
   verdone run --story US-003 --max-iterations 5
-  verdone run --branch fix-login    commit on a branch of its own
-  verdone run --worktree            leave this checkout alone; then verdone land
+  verdone run --branch fix-login    commit on a branch of this name
+  verdone run --fresh               start over instead of continuing the last run
 
 The exit code says how it ended: 0 complete, 3 a limit was reached, 4 a human
 is needed. `verdone report` says more.")]
 pub(crate) struct RunArgs {
-    /// The plan: a file, or a folder that holds one. Else the one of the config.
+    /// The plan: a file, or a folder that has one. Without it, the plan in the config.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
     pub plan: Option<String>,
     /// Show the next story, its prompt, the checks and the limits; change nothing.
@@ -161,7 +166,7 @@ pub(crate) struct RunArgs {
     /// Stop after N iterations; 0 means no limit.
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
-    /// Stop when the agent has cost USD, as far as it says; 0 means no limit.
+    /// Stop when the agent has cost this many USD, as far as it reports its cost; 0 means no limit.
     #[arg(long, value_name = "USD")]
     pub max_cost: Option<f64>,
     /// Stop at a usage limit instead of waiting for its reset.
@@ -173,29 +178,32 @@ pub(crate) struct RunArgs {
     /// Use the plan of `.ralph/PRD-N/`.
     #[arg(long, value_name = "N", conflicts_with = "plan")]
     pub prd: Option<u32>,
-    /// `building` works stories off; `planning` lets the agent write a plan from a request (PLAN, or the prd.md of --prd).
+    /// `building` runs the plan; `planning` lets the agent write a plan from a request (PLAN, or the prd.md of --prd).
     #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Building)]
     pub mode: Mode,
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// Work on this branch: made at HEAD, or continued where it exists. Else the plan's `branchName`, else the current one.
+    /// Commit on this branch: created at HEAD, or continued if it exists. Without it, the plan's `branchName`, or `verdone/RUN-ID`.
     #[arg(long, value_name = "NAME")]
     pub branch: Option<String>,
-    /// Work in a linked worktree beside the repository and leave this checkout alone; `verdone land` takes the commits over.
+    /// Start over from HEAD, even if an earlier run of this plan has commits that are not landed.
     #[arg(long)]
+    pub fresh: bool,
+    /// Removed: a run never works in your checkout.
+    #[arg(long, hide = true)]
     pub worktree: bool,
-    /// A command that every story has to pass, run with `sh -c`; may be given several times.
+    /// Removed: uncommitted changes never block a run.
+    #[arg(long, hide = true)]
+    pub allow_dirty: bool,
+    /// A command that every story has to pass, run with `sh -c`; can be given several times.
     #[arg(long = "check", value_name = "CMD")]
     pub checks: Vec<String>,
-    /// Go on without any check: stories are marked, but never called verified.
+    /// Run without any check: stories are marked as done, but never called verified.
     #[arg(long)]
     pub unverified: bool,
-    /// Start although gates fail already; their failures go into the prompt.
+    /// Start even if gates already fail; their failures go into the prompt.
     #[arg(long)]
     pub red_baseline: bool,
-    /// Start although files have uncommitted changes: they are set aside, and put back when the run has ended.
-    #[arg(long)]
-    pub allow_dirty: bool,
     /// Print one JSON event a line instead of text.
     #[arg(long)]
     pub json: bool,
@@ -253,8 +261,8 @@ pub(crate) struct StatusArgs {
 
 /// Print what happened in the last run, event by event.
 ///
-/// With --follow it goes on until the run ends. With --stops it shows instead what the Stop gate decided in your own sessions, with
-/// the reasons, and how long each verdict took.
+/// With --follow it waits for more until the run ends. With --stops it shows instead what the Stop gate decided in your own sessions,
+/// with the reasons, and how long each verdict took.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -269,22 +277,22 @@ pub(crate) struct LogArgs {
     /// Show the decisions of the Stop gate instead, and a summary.
     #[arg(long, conflicts_with = "follow")]
     pub stops: bool,
-    /// Print one JSON event a line; of --stops one object.
+    /// Print one JSON event a line; with --stops, one object.
     #[arg(long)]
     pub json: bool,
 }
 
 /// Show one story: its attempts, evidence, refs and cost; or what hooks recorded of a session.
 ///
-/// Says what each check printed, which commit it became, and under which ref a rejected attempt is kept. Of a session: which tools
-/// ran how often and how long, what was denied by which rule, the files, the tests and the cost, as far as hooks were there to see it.
+/// Shows what each check printed, which commit it became, and under which ref a rejected attempt is kept. For a session: which tools
+/// ran how often and how long, what was denied by which rule, the files, the tests and the cost, as far as hooks saw them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone show US-003
   verdone show US-003 --json
-  verdone show --sessions           of the last run, and your own
-  verdone show --session 1dbd190c   one of them; the beginning is enough")]
+  verdone show --sessions           sessions of the last run, and your own
+  verdone show --session 1dbd190c   one of them; the start of its id is enough")]
 #[command(
     override_usage = "verdone show [OPTIONS] <STORY>\n       verdone show [OPTIONS] --sessions\n       verdone show [OPTIONS] --session <ID>"
 )]
@@ -292,7 +300,7 @@ pub(crate) struct ShowArgs {
     /// The story's id, as its plan spells it.
     #[arg(value_name = "STORY", required_unless_present_any = ["sessions", "session"], conflicts_with_all = ["sessions", "session"])]
     pub story: Option<String>,
-    /// List the sessions of the last run and those that you started yourself, where hooks of Verdone were in them.
+    /// List the sessions of the last run, and your own sessions in which Verdone's hooks ran.
     #[arg(long, conflicts_with = "session")]
     pub sessions: bool,
     /// Show one session by its id.
@@ -303,51 +311,47 @@ pub(crate) struct ShowArgs {
     pub json: bool,
 }
 
-/// Undo the last rollback or story commit.
+/// Take back the last story commit.
 ///
-/// After a rollback it brings the rejected attempt back into the work tree; after a story commit it takes the commit back. What it
-/// replaces is kept under a ref first, so that `verdone undo` can itself be undone.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  verdone undo
-  verdone undo && verdone undo      back to where it was")]
-pub(crate) struct UndoArgs {}
-
-/// List the checkpoints and kept attempts of this repository.
-///
-/// Each line has the time, the commit, what it keeps and of which attempt. A rejected attempt is a plain git commit: `git show`
-/// and `git diff` work on it. The others are snapshots that `verdone undo` returns to.
+/// A commit that is not landed yet is removed from the run's branch; one that is landed is reverted by a new commit on your branch.
+/// Either way the story is open again. Repeat it to take back the commit before that.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  verdone checkpoints")]
-pub(crate) struct CheckpointsArgs {}
+  verdone undo")]
+pub(crate) struct UndoArgs {}
 
-/// Delete what old runs kept: prompts, outputs, snapshots and rejected attempts; and what hooks recorded of old sessions.
+/// Removed: `verdone show STORY` names the kept attempts.
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct CheckpointsArgs {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub rest: Vec<std::ffi::OsString>,
+}
+
+/// Delete what old runs kept: prompts, outputs and rejected attempts; and what hooks recorded of old sessions.
 ///
-/// The newest runs, and one that did not end, stay as they are. Journals always stay, and with them the evidence of every story.
-/// So do the newest of your own sessions, and each that wrote something in the last day. Clean trees that killed processes left are
-/// removed too; those in use, and those that are kept for their setup, are not. So are loops of this project whose session was silent
-/// for two weeks, and loops of projects that are gone: such a session is not held any more.
+/// The newest runs, and one that did not end, stay as they are. Journals always stay, and with them the evidence of every story. The
+/// newest of your own sessions stay too, and every session of the last day. Also deleted: clean trees that killed processes left (not
+/// those in use, and not those kept for their setup), loops of this project whose session was silent for two weeks, and loops of
+/// projects that no longer exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone prune --keep 5 --dry-run
   verdone prune --keep 5")]
 pub(crate) struct PruneArgs {
-    /// How many of the newest runs to leave alone, and of the newest sessions of your own.
+    /// How many of the newest runs to keep, and of your own newest sessions.
     #[arg(long, value_name = "N")]
     pub keep: usize,
-    /// Say what would go, delete nothing.
+    /// Show what would be deleted; delete nothing.
     #[arg(long)]
     pub dry_run: bool,
 }
 
 /// Write the report of the last run, in Markdown.
 ///
-/// For the morning after: what is done, what is unproven, what was rolled back and where it is kept, time, cost, and what to
-/// review.
+/// For the morning after: what is done, what is unproven, what was rejected and where it is kept, time, cost, and what to review.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -357,8 +361,9 @@ pub(crate) struct ReportArgs {}
 
 /// Check that a run could start here.
 ///
-/// Looks at git, the identity for commits, the config, the plan, the agent, the programs of the checks and disk space, and starts the hooks that
-/// `verdone install` put into settings files, to see whether they answer. Every fault comes with the command that mends it.
+/// Looks at git, the identity for commits, the config, the plan, the agent, the programs of the checks and disk space, tries out how
+/// agents can be confined on this machine, and starts the hooks that `verdone install` put into settings files. Every problem comes
+/// with a hint how to fix it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -373,10 +378,10 @@ pub(crate) struct DoctorArgs {
 /// Watch a run in a temporary repository: no agent, no account, no network.
 ///
 /// A small real project with real checks and a scripted agent: one story passes, one is repaired after feedback, one agent lies
-/// and is caught, one never passes and is rolled back with the attempt kept.
+/// and is caught, one never passes and its attempt is kept aside.
 ///
-/// With --agent claude your own Claude Code works off the same plan, on your account: this costs money, says so, and asks first. It
-/// ends with 0 where every story is verified, else as `verdone run` would.
+/// With --agent claude your own Claude Code works on the same plan, on your account: this costs money, so it asks first. It exits with
+/// 0 if every story is verified, else as `verdone run` would.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -384,16 +389,16 @@ Examples:
   verdone demo --keep /tmp/demo     keep the repository, to look around in it
   verdone demo --agent claude       with your own Claude Code, for 1 USD at most")]
 pub(crate) struct DemoArgs {
-    /// Who works.
+    /// The agent.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = DemoAgent::Scripted)]
     pub agent: DemoAgent,
-    /// With --agent claude: stop when it has cost USD; 0 means no limit.
+    /// With --agent claude: stop when it has cost this many USD; 0 means no limit.
     #[arg(long, value_name = "USD", default_value_t = 1.0)]
     pub max_cost: f64,
     /// With --agent claude: start without asking.
     #[arg(long)]
     pub yes: bool,
-    /// Use this new or empty folder and leave it there.
+    /// Use this new or empty folder, and keep it.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub keep: Option<PathBuf>,
 }

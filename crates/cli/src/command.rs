@@ -4,7 +4,6 @@ mod ask;
 mod asked;
 mod attach;
 mod audit;
-mod checkpoints;
 mod claim;
 mod completions;
 mod config;
@@ -31,6 +30,7 @@ mod stop;
 mod undo;
 mod users_own;
 mod verify;
+mod workspace;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -45,8 +45,9 @@ use verdone_runtime::plan_file::PlanRequest;
 use verdone_runtime::project::{Project, find_git_top};
 use verdone_runtime::stop as gate;
 use verdone_runtime::watchdog;
+use verdone_runtime::workspace::launcher;
 
-use crate::args::{Cli, ColorWhen, Command, HookArgs};
+use crate::args::{CheckpointsArgs, Cli, ColorWhen, Command, HookArgs};
 use crate::error::{CliError, Kind};
 use crate::terminal::{Terminal, say};
 
@@ -63,11 +64,6 @@ pub(crate) struct Context {
 pub(crate) type Outcome = Result<u8, CliError>;
 
 impl Context {
-    /// The same for somebody who stands elsewhere.
-    pub(crate) fn at(&self, start: PathBuf) -> Self {
-        Self { start, environment: self.environment.clone(), terminal: self.terminal }
-    }
-
     /// The project around the user; outside of a repository an error.
     pub(crate) fn project(&self) -> Result<Project, CliError> {
         Ok(Project::find(&self.start, &find_git_top(&self.start)?)?)
@@ -106,6 +102,10 @@ impl Context {
 
 /// Runs the command that the arguments name.
 pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
+    // Namespaces can only be changed while there is one thread.
+    if arguments.get(1).is_some_and(|name| name == launcher::ARGUMENT) {
+        return launcher::main(&arguments[2..]);
+    }
     // What other programs start is looked for before clap is built, so that it begins in the time of starting a process.
     if arguments.get(1).is_some_and(|name| name == scripted::ARGUMENT) {
         return scripted::main(&arguments[2..]);
@@ -163,7 +163,8 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Claim(args) => claim::run(&args, context),
         Command::Done(args) => done::run(&args, context),
         Command::Attach(args) => attach::run(&args, context),
-        Command::Checkpoints(args) => checkpoints::run(&args, context),
+        Command::Checkpoints(CheckpointsArgs { rest: _ }) => Err(removed_checkpoints()),
+        Command::Workspace(command) => workspace::run(&command, context),
         Command::Prune(args) => prune::run(&args, context),
         Command::Report(args) => report::run(&args, context),
         Command::Audit(args) => audit::run(&args, context),
@@ -178,6 +179,11 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, context),
     }
+}
+
+fn removed_checkpoints() -> CliError {
+    let error = CliError::usage("`verdone checkpoints` is gone: a run works in a private workspace and takes no checkpoints");
+    error.hint("verdone show STORY names the attempts that were kept")
 }
 
 /// With global options in front, the way leads through clap.

@@ -134,17 +134,20 @@ started. A run that died and is put in order by the next one runs no scripts.
 
 ## How a script runs
 
-- In the project's folder, with Verdone's environment and the variables above, without input and without a terminal.
+- At the project's own path, in a read-only view of the run's last commit. It is not sealed: it sees your home folder and your
+  credentials, and has the network. Git there is a copy of your repository with the run's last commit as HEAD: a script can push
+  it, and can change nothing in the copy.
+- Put temporary files into `$TMPDIR`, which is deleted when the script ends, and files to keep into `$VERDONE_LOG_DIR` or outside of
+  the project.
+- On systems without private views ([`verdone doctor`](cli.md) tells) it runs in your checkout.
+- With Verdone's environment and the variables above, without input and without a terminal.
 - At most `hooks.timeout` (30 s). Then it is ended with everything that it started. What it leaves running is ended when it ends.
 - Its output is shown with its name before it, and kept in the run's folder under `scripts/`; secrets are redacted in both.
 - With `background = true` Verdone does not wait: the output is only kept, the exit code counts for nothing, and the script is ended with
   the run. `finished` is always waited for.
 - As it was when the run began. A script that was edited, added or removed since is not run, and neither is one beside which
-  an executable in `custom/` was; that is a warning. Scripts in `.verdone/` that an agent edits are put back.
+  an executable in `custom/` was; that is a warning. It is always your checkout's version that runs, never an agent's.
 - A file that is not executable is a warning.
-
-Keep files in `$VERDONE_LOG_DIR` or outside of the project: what a script writes into the project before an iteration is part of the
-tree that the agent finds, and what it writes into `.verdone/` is put back.
 
 ## Switching scripts off
 
@@ -243,7 +246,7 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
 }
 
 fn choices(field: &Field) -> String {
-    let Shape::Choice(choices) = &field.shape else { return String::new() };
+    let Some(choices) = field.shape.choices() else { return String::new() };
     let told = choices.iter().filter(|choice| !choice.meaning.is_empty());
     told.map(|choice| ["<br>`", &choice.name, "`: ", &choice.meaning].concat()).collect()
 }

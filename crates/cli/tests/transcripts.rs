@@ -85,7 +85,7 @@ fn path(path: &Path) -> String {
     path.display().to_string()
 }
 
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 32] = [
     &[],
     &["init"],
     &["run"],
@@ -99,7 +99,10 @@ const COMMANDS: [&[&str]; 29] = [
     &["show"],
     &["undo"],
     &["land"],
-    &["checkpoints"],
+    &["workspace"],
+    &["workspace", "list"],
+    &["workspace", "shell"],
+    &["workspace", "remove"],
     &["report"],
     &["doctor"],
     &["install"],

@@ -12,9 +12,12 @@ mod gate;
 mod layer;
 mod policy;
 mod problem;
+mod run;
+mod seal;
 mod shape;
 mod suggest;
 mod template;
+mod workspace;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,9 +41,12 @@ pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
 pub use policy::{alone, for_hook, rule_lines};
 pub use problem::ConfigProblem;
+pub use run::{LandMode, RunSettings};
+pub use seal::{NetworkAccess, SealSettings, shows_container_socket};
 pub use shape::{Choice, Field, Shape};
 pub use suggest::nearest;
 pub use template::template;
+pub use workspace::{FolderMode, HomeMode, WorkspacePath, WorkspaceSettings};
 
 /// Everything that can be set in `.verdone/config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +60,9 @@ pub struct Config {
     /// What to ask of a story that has no check of its own.
     pub own_check: OwnCheck,
     pub agent: Agents,
+    pub run: RunSettings,
+    pub workspace: WorkspaceSettings,
+    pub seal: SealSettings,
     pub limits: Limits,
     pub commit: Commit,
     pub prompt: Prompt,
@@ -120,7 +129,7 @@ pub struct ScriptedAgent {
 pub struct Limits {
     /// Iterations (attempts) in the whole run.
     pub max_iterations: u32,
-    /// Attempts at one story, each from a clean checkpoint.
+    /// Attempts at one story, each from a clean workspace.
     pub attempts: u32,
     /// Turns in one attempt: the first prompt and the feedback after each failed verification.
     pub turns: u32,
@@ -151,10 +160,15 @@ pub struct Limits {
     pub grace: Span,
     /// Bytes of one output that are kept; the beginning and the end survive.
     pub output_bytes: u64,
-    /// The largest file that is copied into a checkpoint or taken into a commit.
+    /// The largest file that is taken into a commit.
     pub snapshot_file_bytes: u64,
-    /// Bytes of all changed and untracked files together that a checkpoint copies.
-    pub snapshot_bytes: u64,
+}
+
+impl Limits {
+    /// The largest file that may be committed, in bytes.
+    pub fn largest_file(&self) -> u64 {
+        if self.snapshot_file_bytes == 0 { u64::MAX } else { self.snapshot_file_bytes }
+    }
 }
 
 impl Default for Limits {
@@ -177,7 +191,6 @@ impl Default for Limits {
             grace: Span::from_secs(5),
             output_bytes: 4 * 1024 * 1024,
             snapshot_file_bytes: 100_000_000,
-            snapshot_bytes: 1_000_000_000,
         }
     }
 }

@@ -65,6 +65,7 @@ pub struct Place {
 #[serde(rename_all = "snake_case")]
 pub enum Rejection {
     /// The checks of the last turn did not pass.
+    #[serde(alias = "history_moved")]
     ChecksFailed,
     /// The agent said it was done and had changed nothing.
     NothingChanged,
@@ -72,10 +73,8 @@ pub enum Rejection {
     NoProgress,
     /// The last turn crashed or ran out of time.
     TurnFailed,
-    /// Tests that the agent ran itself failed, and the settings want a rollback then.
+    /// Tests that the agent ran itself failed, and the settings end the attempt then.
     TestsFailed,
-    /// The branch was moved or rewritten.
-    HistoryMoved,
     /// The commit was refused.
     CommitRefused,
     /// The story's checks were green before any work and config refuses that.
@@ -130,11 +129,8 @@ pub enum VerifyOutcome {
     Failed,
     /// Nothing was changed, so there is nothing to verify.
     NothingChanged,
-    /// Checks keep changing the files that they check.
-    Unsettled,
-    /// The branch was switched or its history rewritten.
-    HistoryMoved,
     /// Something else stands in the way of a commit (submodule changed, ...).
+    #[serde(alias = "unsettled", alias = "history_moved")]
     Refused,
     /// The run was being stopped.
     Interrupted,
@@ -160,10 +156,16 @@ pub enum Event {
         stories: usize,
         /// Stories that were not done.
         open: usize,
-        /// The branch that is worked on; absent when detached.
+        /// The branch that gets the story commits.
         branch: Option<String>,
-        /// Where it stood; absent before the first commit.
+        /// Where it stood.
         head: Option<Oid>,
+        /// The user's branch when the run began: what landing brings the commits to. Absent when HEAD was detached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
+        /// How the agent and the checks are confined on this machine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seal: Option<Seal>,
         /// Digest of config, gates and frozen story checks.
         frozen: String,
         /// 0 means no limit.
@@ -177,30 +179,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
     },
-    /// The user's uncommitted changes are kept, and are about to leave the work tree until the run ends (`--allow-dirty`).
-    ChangesSetAside {
-        /// Everything as it was found.
-        checkpoint: Checkpoint,
-        /// The same without the changes: what the run begins with.
-        clean: Checkpoint,
-        /// The changes as a commit that `git stash apply --index` takes.
-        stash: Oid,
-        /// The files, relative to the top level; `%XX` stands for a byte that cannot be shown.
-        files: Vec<String>,
-    },
-    /// Everything else is in order; the user's changes are about to come back.
-    PutBackStarted { finish: Finish, exit_code: u8 },
-    /// The user's changes are in the work tree and the index again.
-    ChangesPutBack { files: u32 },
-    /// The user's changes could not be put back. Nothing of them was applied; they stay under the run's ref.
-    ChangesKept {
-        reason: String,
-        /// The files that stand against each other, where that is the reason.
-        overlap: Vec<String>,
-        /// What brings the changes back by hand.
-        command: String,
-    },
-    /// The gates ran once on the start tree.
+    /// The gates ran once on the tree that the run starts from.
     BaselineChecked { green: bool, runs: Vec<CheckRun> },
     /// A story was chosen: an iteration begins.
     StorySelected {
@@ -215,8 +194,14 @@ pub enum Event {
         /// Stories not done yet, this one included.
         open: usize,
     },
-    /// The work tree was snapshotted.
-    Checkpointed { place: Place, checkpoint: Checkpoint },
+    /// The workspace holds the tip of the run's branch, and nothing else.
+    #[serde(alias = "checkpointed")]
+    AttemptStarted {
+        place: Place,
+        /// The commit that the attempt starts from.
+        #[serde(default)]
+        base: Option<Oid>,
+    },
     /// The story's own checks ran before the agent started.
     RedChecked { place: Place, red: Red, runs: Vec<CheckRun> },
     /// A prompt went to the agent.
@@ -267,22 +252,14 @@ pub enum Event {
         outcome: VerifyOutcome,
         /// The exact tree that was checked.
         tree: Option<Oid>,
-        /// Files that differ from the checkpoint.
+        /// Files that differ from the base.
         changed: u32,
         runs: Vec<CheckRun>,
         /// Why, in a sentence, where the runs do not say it.
         reason: Option<String>,
-        /// Files that the agent may not write (plan, progress, `.verdone/`) and that were put back.
+        /// Files that are not the agent's to change (the plan, `.verdone/`): its edits of them are not part of the tree.
+        #[serde(default)]
         restored: Vec<String>,
-        /// Untracked files that the checks themselves left behind: not committed.
-        debris: Vec<String>,
-        /// What the checks saw and the commit does not have as it is: changed files that were untracked before, files that a new
-        /// ignore rule hides, new attributes.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        left_out: Vec<String>,
-        /// What happened to other branches, tags and the stash since the checkpoint. They are left as they are.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        refs_moved: Vec<String>,
         /// What the attempt did to the things that judge it: tests, gates, their settings.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         alarms: Vec<Alarm>,
@@ -317,7 +294,7 @@ pub enum Event {
         commit: Oid,
         tree: Oid,
         verdict: StoryVerdict,
-        /// Where the branch stood at the checkpoint: evidence covers base..commit.
+        /// Where the run's branch stood before: the evidence covers base..commit.
         base: Option<Oid>,
         files: u32,
         /// Each criterion of the story with what proved it.
@@ -331,24 +308,36 @@ pub enum Event {
     },
     /// Git or one of the user's git hooks refused the commit.
     CommitRefused { place: Place, tree: Oid, message: String },
-    /// The attempt is given up; the rollback begins.
+    /// The attempt is given up.
     AttemptRejected { place: Place, rejection: Rejection, reason: String },
-    /// The work tree is back at the checkpoint; the attempt is kept.
-    RolledBack {
+    /// The rejected work is kept as a commit under `refs/verdone/`.
+    #[serde(alias = "rolled_back")]
+    AttemptKept {
         place: Place,
-        /// The commit that keeps the rejected work.
         kept: Oid,
-        /// The checkpoint taken right before the rollback: what `undo` returns to.
-        before: Checkpoint,
+        /// How many files it changed.
         files: u32,
     },
-    /// The attempt stays in the work tree as it was found: the branch had moved on since, and what is on it is not ours to judge.
-    AttemptLeft {
-        place: Place,
-        /// A copy of the work as a commit.
-        kept: Oid,
-        reason: String,
+    /// The attempt's workspace is gone with the run that died.
+    #[serde(alias = "attempt_left")]
+    AttemptDropped { place: Place, reason: String },
+    /// A commit was re-applied on top of the user's branch, which had moved on, and its checks passed there.
+    Reapplied {
+        story: StoryId,
+        /// The commit that it replaces.
+        was: Oid,
+        commit: Oid,
+        tree: Oid,
+        base: Option<Oid>,
+        /// Digest of its evidence.
+        evidence: String,
     },
+    /// Commits of the run are about to be brought to the user's branch.
+    LandingStarted { to: Oid },
+    /// They are on it, and its files are in the user's checkout.
+    Landed { branch: String, from: Oid, to: Oid },
+    /// They are not; nothing was changed.
+    LandingRefused { reason: String },
     /// No attempts are left for this story in this run.
     StoryFailed { story: StoryId, reason: String },
     /// A lifecycle script ran.
@@ -418,15 +407,60 @@ pub enum Event {
     RunStopping { finish: Finish, reason: String },
     /// The run has ended.
     RunStopped { finish: Finish, exit_code: u8, duration_ms: u64 },
-    /// `verdone undo` is about to put an earlier state back. One that is interrupted is taken back by the next command.
-    UndoStarted {
+    /// `verdone undo` took the run's last commit back.
+    Undone {
         what: String,
-        /// Everything as it was, the user's changes included.
-        before: Checkpoint,
-        to: Checkpoint,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        story: Option<StoryId>,
+        /// Where the run's branch, or after a landing the user's, stands now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tip: Option<Oid>,
     },
-    /// An undo did not get to its end; the work tree is as it was before it.
-    UndoTakenBack { before: Checkpoint },
-    /// `verdone undo` put an earlier state back. Itself undoable through `before`.
-    Undone { what: String, before: Checkpoint, restored: Checkpoint },
+    /// An event of an older version that means nothing here.
+    #[serde(
+        rename = "changes_set_aside",
+        alias = "put_back_started",
+        alias = "changes_put_back",
+        alias = "changes_kept",
+        alias = "undo_started",
+        alias = "undo_taken_back"
+    )]
+    Retired,
 }
+
+/// How agents and checks are confined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seal {
+    pub level: SealLevel,
+    /// Parts of the seal that this machine does not have, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Whether Verdone itself runs in a container.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub container: bool,
+}
+
+/// Ordered: a stronger seal is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SealLevel {
+    /// A clone at a path of its own; nothing enforces that it is the only place written to.
+    Unsealed,
+    /// The same, with writes elsewhere refused by Landlock.
+    Landlock,
+    /// Namespaces: a private view of the file system and the processes.
+    View,
+}
+
+impl SealLevel {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unsealed => "unsealed",
+            Self::Landlock => "sealed by Landlock",
+            Self::View => "sealed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

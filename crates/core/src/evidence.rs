@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{CheckOrigin, CheckRun};
 use crate::done::JudgeRecord;
-use crate::event::SCHEMA_VERSION;
+use crate::event::{SCHEMA_VERSION, Seal};
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
 use crate::proof::{AgentTest, ProvenCriterion};
@@ -70,6 +70,9 @@ pub struct Evidence {
     /// Digest of the evidence before this one; absent at the beginning of a chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
+    /// How the agent and the checks were confined. Absent in notes of sessions and of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<Seal>,
     /// The session of the user's own whose loop saw it; absent for runs. `run` is the id of the loop then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -106,7 +109,7 @@ impl Evidence {
             title: attempt.title.clone(),
             verdict,
             tree: tree.clone(),
-            base: attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone()),
+            base: attempt.base.clone(),
             attempt: attempt.place.attempt,
             turns: attempt.place.turn,
             red,
@@ -124,6 +127,7 @@ impl Evidence {
             criteria: attempt.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
+            seal: state.seal.clone(),
             session: None,
             amends: None,
         }
@@ -135,16 +139,28 @@ impl Evidence {
         Self { amends: Some(Box::new(first.clone())), ..self }
     }
 
-    /// The evidence that it stands in place of, where it differs from that in nothing but what a git hook can change: the tree, and
-    /// how the same checks ran on it.
+    /// The evidence that it stands in place of, where it differs from that in nothing but what a git hook or re-applying the commit
+    /// elsewhere can change: the tree, its base with the evidence there, and how the same checks ran on it.
     pub fn amended(&self) -> Option<&Self> {
         let first = self.amends.as_deref()?;
         let same_check = |(one, other): (&Proof, &Proof)| {
             (&one.name, &one.origin, &one.command) == (&other.name, &other.origin, &other.command)
         };
         let same_checks = self.after.len() == first.after.len() && self.after.iter().zip(&first.after).all(same_check);
-        let (tree, after) = (self.tree.clone(), self.after.clone());
-        (same_checks && Self { tree, after, ..first.clone().without_amends() } == self.clone().without_amends()).then_some(first)
+        let (tree, base, after) = (self.tree.clone(), self.base.clone(), self.after.clone());
+        let previous = if base == first.base { first.previous.clone() } else { self.previous.clone() };
+        let moved = Self { tree, base, previous, after, ..first.clone().without_amends() };
+        (same_checks && moved == self.clone().without_amends()).then_some(first)
+    }
+
+    /// Everything that it stands in place of, the latest first.
+    pub fn amendments(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(self.amended(), |later| later.amended())
+    }
+
+    /// Whether its commit was re-applied on top of another one.
+    pub fn was_reapplied(&self) -> bool {
+        self.amended().is_some_and(|first| first.base != self.base)
     }
 
     fn without_amends(self) -> Self {
@@ -282,6 +298,7 @@ pub(crate) mod tests {
             criteria: Vec::new(),
             gates: Some("sha256:gates".to_owned()),
             previous: None,
+            seal: None,
             session: None,
             amends: None,
         }

@@ -109,14 +109,16 @@ impl Finish {
     pub fn next_step(self) -> &'static str {
         match self {
             Self::Complete => "verdone report",
-            Self::Manual => "verdone run goes on; if a story was cut short, verdone undo brings its attempt back",
-            Self::MaxIterations => "verdone report, then verdone run --max-iterations N to go on",
-            Self::Budget => "verdone report, then verdone run with a higher --max-cost, or after the reset of the usage limit",
-            Self::Timeout => "verdone report, then verdone run to go on",
+            Self::Manual => "verdone run, to continue",
+            Self::MaxIterations => "verdone report, then verdone run --max-iterations N to continue",
+            Self::Budget => "verdone report, then verdone run with a higher --max-cost, or after the usage limit resets",
+            Self::Timeout => "verdone report, then verdone run to continue",
             Self::NoChanges => "verdone log, to see what the agent said; check its command and permissions",
-            Self::Stalled | Self::Blocked => "verdone show STORY, then mend the story, its check or the code, and verdone run",
-            Self::HookAbort => "look at the script's output in verdone log",
-            Self::Error => "verdone doctor, and the message above",
+            Self::Stalled | Self::Blocked => {
+                "verdone show STORY to see why; fix the story, its check or the code, then verdone run"
+            }
+            Self::HookAbort => "verdone log, to see the script's output",
+            Self::Error => "verdone doctor, and see the message above",
         }
     }
 }

@@ -21,6 +21,7 @@ mod json;
 pub mod lifecycle;
 pub mod machine;
 pub mod money;
+pub mod pattern;
 pub mod plan;
 pub mod policy;
 mod position;

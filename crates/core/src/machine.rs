@@ -18,7 +18,7 @@ use crate::check::CheckRun;
 use crate::config::{FailBehavior, Limits, Regression};
 use crate::control::Request;
 use crate::done::JudgeRecord;
-use crate::event::{Checkpoint, Event, Place, Rejection, TurnTests, VerifyOutcome};
+use crate::event::{Event, Place, Rejection, Seal, TurnTests, VerifyOutcome};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
@@ -42,8 +42,8 @@ pub struct Rules {
     pub unverified: bool,
     /// What a lifecycle script's failure means.
     pub fail_behavior: FailBehavior,
-    /// Set the user's uncommitted changes aside until the end.
-    pub allow_dirty: bool,
+    /// Bring each story commit to the user's branch at once.
+    pub land_each: bool,
     /// Percent of the user's allowance at which no further turn begins before its reset; 0 for never.
     pub pause_at: u32,
     /// What tamper alarms do.
@@ -59,11 +59,11 @@ pub struct Rules {
 pub enum Phase {
     #[default]
     New,
-    /// The user's changes are set aside, where that is allowed; then the script `started`, then the baseline.
+    /// The script `started`, then the baseline.
     Preparing,
     /// The script `post_iteration`, where an iteration has ended, then the choice.
     Selecting,
-    /// The script `next_iteration`, then the checkpoint.
+    /// The script `next_iteration`, then a workspace with the tip of the run's branch.
     Beginning,
     RedChecking,
     Turn,
@@ -78,9 +78,12 @@ pub enum Phase {
         tree: Oid,
         verdict: StoryVerdict,
     },
-    RollingBack {
+    /// The rejected work is kept under a ref.
+    Keeping {
         rejection: Rejection,
     },
+    /// The last commit is brought to the user's branch.
+    Landing,
     /// What was proven is checked once more.
     Regressing {
         at_end: bool,
@@ -92,23 +95,19 @@ pub enum Phase {
     Stopping {
         finish: Finish,
     },
-    /// The user's changes come back, as the very last thing.
-    PuttingBack {
-        finish: Finish,
-        exit_code: u8,
-    },
     Stopped {
         finish: Finish,
         exit_code: u8,
     },
 }
 
-/// The attempt that is under way, from its selection to its commit or rollback.
+/// The attempt in progress, from its selection until it is committed or kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
     pub place: Place,
     pub title: String,
-    pub checkpoint: Option<Checkpoint>,
+    /// The commit that it starts from; nothing before its workspace is ready.
+    pub base: Option<Oid>,
     pub red: Option<Red>,
     pub red_runs: Vec<CheckRun>,
     /// The runs of the verification that passed: the evidence.
@@ -147,41 +146,7 @@ pub struct Attempt {
     pub previous: Option<String>,
 }
 
-/// The user's changes that are not in the work tree now.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Aside {
-    /// Everything as it was found.
-    pub checkpoint: Checkpoint,
-    /// The same without the changes.
-    pub clean: Checkpoint,
-    /// The changes in the shape of a stash.
-    pub stash: Oid,
-    /// As the journal spells them.
-    pub files: Vec<String>,
-}
-
-impl Aside {
-    /// What brings the changes back by hand.
-    pub fn command(&self) -> String {
-        stash_command(&self.stash)
-    }
-}
-
-/// What brings changes in the shape of a stash back by hand.
-pub fn stash_command(stash: &Oid) -> String {
-    format!("git stash apply --index {stash}")
-}
-
-/// An undo that has begun and not ended: the work tree may be anything between the two.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Undoing {
-    pub at: Timestamp,
-    /// Everything as it was, the user's changes included.
-    pub before: Checkpoint,
-    pub to: Checkpoint,
-}
-
-/// A reason to end the run that waits for the rollback before it.
+/// A reason to end the run once the attempt is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fatal {
     pub finish: Finish,
@@ -233,12 +198,8 @@ pub struct State {
     /// The iteration that ended last: for the lifecycle scripts.
     pub last_iteration: Option<EndedIteration>,
     pub fatal: Option<Fatal>,
-    /// Set aside and not put back yet: what recovery has to bring back.
-    pub aside: Option<Aside>,
-    /// The last attempt stays in the work tree as it was found: the user's changes must not come on top of it.
-    pub left: bool,
-    /// What the next command has to take back.
-    pub undoing: Option<Undoing>,
+    /// How agents and checks are confined.
+    pub seal: Option<Seal>,
     /// Digests of the gates, and of the last evidence on the branch.
     pub gates: Option<String>,
     pub evidence: Option<String>,
@@ -268,17 +229,14 @@ pub struct EndedIteration {
 pub enum Input {
     /// Begin; the event says with what.
     Start(Box<Event>),
-    /// The user's changes are kept and still in the work tree; none where nothing was changed.
-    ChangesKept(Option<Box<Aside>>),
-    /// The work tree is without the user's changes.
-    SetAside,
-    /// What became of the user's changes at the end.
-    PutBack(PutBack),
     Prepared {
         baseline: Vec<CheckRun>,
     },
     Selected(Choice),
-    Checkpointed(Checkpoint),
+    /// The workspace holds this commit and nothing else.
+    Ready {
+        base: Oid,
+    },
     RedChecked {
         red: Red,
         runs: Vec<CheckRun>,
@@ -300,11 +258,12 @@ pub enum Input {
     CommitRefused {
         message: String,
     },
-    RolledBack {
+    Kept {
         kept: Oid,
-        before: Checkpoint,
         files: u32,
     },
+    /// What came of landing: the branch and its two ends, or why not.
+    Landed(Box<Event>),
     /// What was proven was checked once more.
     Regressed(RegressionReport),
     /// Ticks of broken stories are undone.
@@ -323,18 +282,6 @@ pub enum Input {
     /// An effect could not be performed: Verdone's own trouble, which never spends an attempt.
     Failed {
         message: String,
-    },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PutBack {
-    Done {
-        files: u32,
-    },
-    /// Nothing was applied.
-    Refused {
-        reason: String,
-        overlap: Vec<String>,
     },
 }
 
@@ -389,9 +336,6 @@ pub struct Verification {
     pub runs: Vec<CheckRun>,
     pub reason: Option<String>,
     pub restored: Vec<String>,
-    pub debris: Vec<String>,
-    pub left_out: Vec<String>,
-    pub refs_moved: Vec<String>,
     pub alarms: Vec<Alarm>,
     pub agent_test: Option<AgentTest>,
     /// The story's own checks as they were, where the attempt changed what decides them.
@@ -418,43 +362,40 @@ pub struct RegressionReport {
 /// What to do next, as data. What an effect needs beyond this is in the state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Keep the user's changes, without touching them.
-    KeepChanges,
-    /// Take the kept changes out of the work tree.
-    SetAside,
     /// Run a lifecycle script.
     Script(Script),
-    /// Look at the start tree: run the gates once.
+    /// Run the gates once on the tree that the run starts from.
     Prepare,
     Select,
-    Checkpoint,
+    /// Make the workspace hold the tip of the run's branch.
+    Reset,
     RedCheck,
     Turn,
     /// Wait a moment for the agent's service.
     Wait,
     Verify,
     Commit,
-    RollBack,
+    /// Bring the run's commits to the user's branch.
+    Land,
+    /// Keep the rejected work under a ref.
+    Keep,
     /// Check once more what was proven.
     Regression,
     /// Undo the ticks of broken stories.
     Reopen,
     /// Put things in order before the end.
     Finish,
-    /// Bring the user's changes back, or say why not.
-    PutBack,
 }
 
 impl Effect {
     /// Whether it is done in a pause, too: nothing new begins then, and putting things in order is not new.
     pub fn goes_on_in_a_pause(&self) -> bool {
         match self {
-            Self::SetAside | Self::RollBack | Self::Reopen | Self::Finish | Self::PutBack => true,
-            Self::KeepChanges
-            | Self::Script(_)
+            Self::Keep | Self::Land | Self::Reopen | Self::Finish => true,
+            Self::Script(_)
             | Self::Prepare
             | Self::Select
-            | Self::Checkpoint
+            | Self::Reset
             | Self::RedCheck
             | Self::Turn
             | Self::Wait
@@ -475,9 +416,9 @@ pub struct Decision {
 }
 
 impl State {
-    /// The attempt that has a checkpoint and neither a commit nor a rollback: what recovery has to deal with.
+    /// The attempt that has begun and is neither committed nor kept.
     pub fn open_attempt(&self) -> Option<&Attempt> {
-        self.attempt.as_ref().filter(|attempt| attempt.checkpoint.is_some())
+        self.attempt.as_ref().filter(|attempt| attempt.base.is_some())
     }
 }
 

@@ -10,9 +10,9 @@ mod builtin;
 mod config;
 mod evaluate;
 mod example;
-mod glob;
 mod looking;
 mod matcher;
+mod one_liner;
 mod path;
 mod plan_text;
 mod tool;
@@ -24,6 +24,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use crate::scope::Covered;
 use crate::verdict::PolicyVerdict;
 
 pub use act::{Access, ReadCommand, paths_and_changes, paths_to_resolve, reads, writes};
@@ -34,19 +35,18 @@ pub use config::{
 };
 pub use evaluate::{evaluate, evaluate_prompt};
 pub use example::{ExampleProblem, check_examples};
-pub(crate) use glob::fits;
 pub use looking::{Looking, look_only};
-pub use matcher::{Certainty, CommandPattern, Matcher, file_fits};
+pub use matcher::{Certainty, CommandPattern, FilePatterns, Matcher};
 pub use path::{Place, normalise, pattern_takes};
 pub use plan_text::{PlanFile, Protected, ProtectedRange};
-pub use tool::{ToolKind, kind_of, tool_fits};
+pub use tool::{ToolKind, kind_of};
 
 /// One rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub name: Cow<'static, str>,
     pub family: Family,
-    /// Globs over tool names; empty means every tool that the matcher can look at.
+    /// Patterns of tool names; empty means every tool that the matcher can look at.
     pub tools: Vec<Cow<'static, str>>,
     pub matcher: Matcher,
     pub verdict: PolicyVerdict,
@@ -96,7 +96,7 @@ pub enum Family {
     Processes,
     Network,
     Tools,
-    /// Verdone's own commands, which are the user's while a run works.
+    /// Verdone's own commands and other agents: what an unattended agent must not start, and a user's session may.
     Itself,
     /// Written by the user.
     Own,
@@ -147,7 +147,7 @@ pub struct PolicyContext {
     /// The file system does not tell upper from lower case.
     pub ignore_case: bool,
     pub on_unknown: OnUnknown,
-    /// The user's own verdicts on tools, by glob.
+    /// The user's own verdicts on tools, by pattern.
     pub tools: BTreeMap<String, PolicyVerdict>,
     /// Filled by the first question about a command.
     pub read: ReadCommand,
@@ -162,7 +162,7 @@ pub enum Mode {
     Interactive,
 }
 
-/// The paths that a story names as its own, relative to the tree, as globs.
+/// The paths that a story names as its own, relative to the tree, as patterns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
     pub paths: Vec<String>,
@@ -172,12 +172,16 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Whether a path below the tree is none of the story's. Without a path, a scope limits nothing.
-    pub fn leaves_out(&self, path: &str, ignore_case: bool) -> bool {
-        let ours = path.is_empty()
-            || path.split('/').any(|part| part == ".verdone")
-            || self.exempt.iter().any(|exempt| path::fold(exempt, ignore_case) == path::fold(path, ignore_case));
-        !self.paths.is_empty() && !ours && !crate::scope::covers(&self.paths, path, ignore_case)
+    /// Tells whether a path below the tree is outside of the scope. Without a path, a scope limits nothing.
+    pub fn outside(&self, ignore_case: bool) -> impl Fn(&str) -> bool {
+        let covered = Covered::new(&self.paths, ignore_case);
+        move |path| {
+            let ours = path.is_empty()
+                || path.split('/').any(|part| part == ".verdone")
+                || self.exempt.iter().any(|exempt| path::fold(exempt, ignore_case) == path::fold(path, ignore_case));
+            // Plans with a scope that cannot be read are faulty; such a scope covers nothing.
+            !self.paths.is_empty() && !ours && !covered.as_ref().is_ok_and(|covered| covered.has(path))
+        }
     }
 
     /// For people.

@@ -3,7 +3,7 @@
 //! A scope is relative to the project, below it, and covers what lies under it. Prose after `Scope:` is no scope: a story must not be
 //! held to paths that nobody meant.
 
-use crate::policy::fits;
+use crate::pattern::{self, PathPatterns, PatternError, is_plain, split_list};
 
 /// More paths are no scope of one story.
 const MOST: usize = 200;
@@ -26,6 +26,8 @@ pub enum ScopeFault {
     Outside(String),
     #[error("this scope is no path, so it does not count: {0:?}")]
     NoPath(String),
+    #[error("this scope does not count: {0}")]
+    Pattern(PatternError),
     #[error("a scope of more than {MOST} paths: the rest does not count")]
     TooMany,
 }
@@ -35,6 +37,7 @@ impl ScopeFault {
         match self {
             Self::Prose(_) => "put its paths in backticks, or end folders with a slash",
             Self::Outside(_) | Self::NoPath(_) => "name paths below the project, such as `src/api/` or `docs/*.md`",
+            Self::Pattern(error) => error.hint,
             Self::TooMany => "name folders instead of files",
         }
     }
@@ -44,13 +47,13 @@ impl ScopeFault {
 pub fn read(text: &str, spans: &[&str]) -> Named {
     let text = text.trim().trim_end_matches(['.', ';']).trim_end();
     if !spans.is_empty() {
-        return list(spans.iter().flat_map(|span| span.split(',')));
+        return list(spans.iter().flat_map(|span| split_list(span, &[','])));
     }
     if is_nothing(text) {
         return Named::default();
     }
-    let parts: Vec<&str> = text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()).collect();
-    let words: Vec<&str> = text.split([',', ';', ' ', '\t']).filter(|word| !word.is_empty()).collect();
+    let parts: Vec<&str> = split_list(text, &[',', ';']).into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
+    let words: Vec<&str> = split_list(text, &[',', ';', ' ', '\t']).into_iter().filter(|word| !word.is_empty()).collect();
     // A list with commas may hold plain names beside paths; a sentence may not.
     let is_list = parts.len() == words.len() && words.iter().any(|word| looks_like_path(word));
     if is_list || words.iter().all(|word| looks_like_path(word)) {
@@ -76,15 +79,29 @@ pub fn list<'a>(given: impl Iterator<Item = &'a str>) -> Named {
     named
 }
 
-/// Whether a path below the tree lies in a scope. What a path of the scope names covers everything below it.
-pub fn covers(scope: &[String], path: &str, ignore_case: bool) -> bool {
-    let fold = |text: &str| if ignore_case { text.to_lowercase() } else { text.to_owned() };
-    let path = fold(path);
-    scope.iter().any(|given| {
-        let given = fold(given.trim_start_matches("./").trim_end_matches('/'));
-        let below = || path.strip_prefix(&given).is_some_and(|rest| rest.starts_with('/'));
-        given == "." || given.is_empty() || fits(&given, &path) || below() || fits(&format!("{given}/**"), &path)
-    })
+/// A scope to ask about paths below the tree. What one of its paths names covers everything below it.
+#[derive(Debug)]
+pub struct Covered {
+    everything: bool,
+    named: PathPatterns,
+    /// What lies below folders that are named by a pattern.
+    below: PathPatterns,
+}
+
+impl Covered {
+    pub fn new(scope: &[String], ignore_case: bool) -> Result<Self, PatternError> {
+        let given = || scope.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/'));
+        let below: Vec<String> = given().filter(|path| !is_plain(path)).map(|path| format!("{path}/**")).collect();
+        Ok(Self {
+            everything: given().any(|path| matches!(path, "" | "." | "**")),
+            named: PathPatterns::new(given(), ignore_case)?,
+            below: PathPatterns::new(below.iter().map(String::as_str), ignore_case)?,
+        })
+    }
+
+    pub fn has(&self, path: &str) -> bool {
+        self.everything || self.named.matches(path) || self.named.has_above(path) || self.below.matches(path)
+    }
 }
 
 /// The same scope as seen from further up: `folder` is where the project lies below the tree, empty where it is the tree.
@@ -113,7 +130,9 @@ fn normalise(path: &str) -> Result<String, ScopeFault> {
             name => parts.push(name),
         }
     }
-    Ok(if parts.is_empty() { ".".to_owned() } else { parts.join("/") })
+    let path = if parts.is_empty() { ".".to_owned() } else { parts.join("/") };
+    pattern::check(&path).map_err(ScopeFault::Pattern)?;
+    Ok(path)
 }
 
 fn looks_like_path(word: &str) -> bool {
@@ -138,11 +157,12 @@ mod tests {
 
     #[test]
     fn paths_are_told_from_prose() {
-        let table: [(&str, &[&str]); 14] = [
+        let table: [(&str, &[&str]); 15] = [
             ("src/api/", &["src/api"]),
             ("src/api, docs/*.md", &["src/api", "docs/*.md"]),
             ("src/api docs/*.md README.md", &["src/api", "docs/*.md", "README.md"]),
             ("src, tests, docs/a.md", &["src", "tests", "docs/a.md"]),
+            ("src/{a,b}/*.rs, docs/", &["src/{a,b}/*.rs", "docs"]),
             ("./src//x/../y/", &["src/y"]),
             ("src/a.rs.", &["src/a.rs"]),
             ("./", &["."]),
@@ -169,6 +189,7 @@ mod tests {
             assert_eq!((named.paths.len(), named.faults.len()), (0, 1), "{path}");
             assert!(matches!(named.faults[0], ScopeFault::Outside(_)), "{path}");
         }
+        assert!(matches!(read("", &["src/[ab"]).faults[..], [ScopeFault::Pattern(_)]));
         assert!(matches!(read("", &["a\0b/c"]).faults[..], [ScopeFault::NoPath(_)]));
         let long = "x".repeat(10_000);
         assert!(matches!(read("", &[long.as_str()]).faults[..], [ScopeFault::NoPath(_)]));
@@ -179,7 +200,9 @@ mod tests {
 
     #[test]
     fn a_scope_covers_what_lies_under_it() {
-        let scope: Vec<String> = ["src/api", "docs/*.md", "packages/*/src", "a.rs"].map(str::to_owned).to_vec();
+        let scope: Vec<String> =
+            ["src/api", "docs/*.md", "packages/*/src", "a.rs", "{web,app}/**/*.ts", "app/[id]/x"].map(str::to_owned).to_vec();
+        let covers = |scope: &[String], path: &str, ignore_case: bool| Covered::new(scope, ignore_case).unwrap().has(path);
         for (path, inside) in [
             ("src/api", true),
             ("src/api/a/b.rs", true),
@@ -190,6 +213,11 @@ mod tests {
             ("packages/one/test/x.ts", false),
             ("a.rs", true),
             ("A.rs", false),
+            ("web/a/b.ts", true),
+            ("app/b.ts", true),
+            ("api/b.ts", false),
+            ("app/[id]/x", true),
+            ("app/[id]/x/y", true),
         ] {
             assert_eq!(covers(&scope, path, false), inside, "{path}");
         }

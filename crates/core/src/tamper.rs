@@ -166,17 +166,20 @@ pub struct Alarm {
     pub expected: bool,
 }
 
-/// What an alarm says about something that was put back already.
-pub const PUT_BACK: &str = "put back";
+/// What an alarm says about a change of the agent's that has no effect.
+pub const IGNORED: &str = "the agent's change was ignored";
+/// The same in journals of the first edition.
+const PUT_BACK: &str = "put back";
 
 impl Alarm {
     /// About a file that is not the agent's to write, and that is as it was.
     pub fn undone(kind: AlarmKind, path: &str) -> Self {
-        Self { kind, severity: Severity::Low, path: path.to_owned(), line: None, text: PUT_BACK.to_owned(), expected: false }
+        Self { kind, severity: Severity::Low, path: path.to_owned(), line: None, text: IGNORED.to_owned(), expected: false }
     }
 
     pub fn is_undone(&self) -> bool {
-        matches!(self.kind, AlarmKind::PlanEdited | AlarmKind::JudgeTouched | AlarmKind::GitTouched) && self.text == PUT_BACK
+        matches!(self.kind, AlarmKind::PlanEdited | AlarmKind::JudgeTouched | AlarmKind::GitTouched)
+            && [IGNORED, PUT_BACK].contains(&self.text.as_str())
     }
 
     /// One line for people: `test deleted: adds_two (tests/a.rs:4)`.

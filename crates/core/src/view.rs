@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::active::ActiveTime;
 use crate::check::CheckRun;
-use crate::event::{Recorded, WaitCause};
+use crate::event::{Recorded, Seal, WaitCause};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::tamper::Alarm;
@@ -84,21 +84,25 @@ pub struct RunView {
     pub duration_ms: Option<u64>,
     /// Processes of turns that had to be ended.
     pub leftovers: u32,
-    /// Files that the agent may not write and that were put back.
+    /// Files that are not the agent's to change, and that it edited: the edits were left out.
     pub restored: BTreeSet<String>,
-    /// What happened to other branches, tags and the stash.
-    pub refs_moved: BTreeSet<String>,
     /// What was done to tests, gates and their settings.
     pub alarms: BTreeSet<Alarm>,
-    /// Files that checks left behind.
-    pub debris: BTreeSet<String>,
     /// Checks that failed and passed on the same tree.
     pub flaky: BTreeSet<String>,
     pub undone: Vec<String>,
     /// Stories that were proven and did not fit into the last look at them.
     pub not_checked_again: Vec<StoryId>,
-    /// The user's own changes, where the run had to set them aside.
-    pub aside: Option<AsideView>,
+    /// How agents and checks were confined.
+    pub seal: Option<Seal>,
+    /// The user's branch that landing brings the commits to.
+    pub target: Option<String>,
+    /// The last commit that Verdone made on the run's branch.
+    pub tip: Option<Oid>,
+    /// Story commits that are not on the user's branch.
+    pub unlanded: u32,
+    /// What became of the commits: where they were brought to last, or why not.
+    pub landing: Option<LandingView>,
     /// Faults of Verdone's own hooks.
     pub guard: Option<GuardView>,
     #[serde(skip)]
@@ -135,30 +139,14 @@ pub struct WaitView {
     pub until: Timestamp,
 }
 
-/// The user's own changes during the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct AsideView {
-    /// What was changed.
-    pub files: Vec<String>,
-    /// What brings the changes back by hand, as long as they are not back.
-    pub command: String,
-    pub state: AsideState,
-    /// Why the changes could not be put back.
-    pub reason: Option<String>,
-    /// The files that stood against each other.
-    pub overlap: Vec<String>,
-}
-
-/// Where the user's own changes are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AsideState {
-    /// Under the run's ref, until the run ends.
-    SetAside,
-    /// In the work tree again.
-    PutBack,
-    /// Under the run's ref, until the user fetches them.
-    Kept,
+/// How the run's commits got to the user's branch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LandingView {
+    /// The last commit that is on the user's branch.
+    pub landed: Option<Oid>,
+    pub branch: Option<String>,
+    /// Why the last landing was refused.
+    pub refused: Option<String>,
 }
 
 /// What Verdone's own hooks could not judge.
@@ -183,15 +171,15 @@ pub struct Baseline {
     pub runs: Vec<CheckRun>,
 }
 
-/// Stories of this run by verdict, and attempts that were rolled back.
+/// Stories of this run by verdict, and attempts that were given up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     pub verified: usize,
     pub unproven: usize,
     pub unverified: usize,
     pub failed: usize,
-    /// Attempts, not stories.
-    pub rolled_back: usize,
+    /// Attempts, not stories: rejected work that is kept under a ref.
+    pub kept_attempts: usize,
 }
 
 /// Turns after which the agent stopped by itself, as if done, and was not.

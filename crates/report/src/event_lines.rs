@@ -6,7 +6,7 @@ use verdone_core::control::Request;
 use verdone_core::done::{JudgeFact, JudgeRecord};
 use verdone_core::event::{Event, Place, VerifyOutcome};
 use verdone_core::finish::StopSignal;
-use verdone_core::id::{StoryId, encode_component};
+use verdone_core::id::{Oid, StoryId};
 use verdone_core::lifecycle::{Meaning, ScriptExit};
 use verdone_core::proof::{AgentTest, AsBefore, Doubted};
 use verdone_core::tamper::{Alarm, Severity};
@@ -14,6 +14,7 @@ use verdone_core::verdict::{Red, StoryVerdict};
 use verdone_core::view::RunView;
 
 use crate::guard::{guard_failed, guard_file};
+use crate::landing::{landed, not_landed, weak_seal};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
 use crate::words::{
@@ -93,24 +94,11 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
     let dot = style.dot();
     match event {
         Event::RunStarted { .. } => started(view, dot),
-        Event::ChangesSetAside { files: names, .. } => {
-            vec![Line::top(Mark::Info, format!("Set aside until the run ends: {}", files(names)))]
-        }
-        Event::ChangesPutBack { files } => {
-            vec![Line::top(Mark::Back, format!("Your changes are back: {}", plural(*files as usize, "file", "files")))]
-        }
-        Event::ChangesKept { reason, overlap, command } => {
-            let mut lines = vec![Line::top(Mark::Warn, not_put_back(reason, overlap))];
-            let place = view.run.as_ref().map(|run| format!("They are kept under refs/verdone/{}", encode_component(run.as_str())));
-            lines.extend(place.map(|place| Line::top(Mark::Warn, clean(&place))));
-            lines.push(Line::top(Mark::Warn, format!("To get them: {}", clean(command))));
-            lines
-        }
         Event::BaselineChecked { green, runs } => baseline(*green, runs, dot),
         Event::StorySelected { place, title, number, of, .. } => vec![selected(place, title, *number, *of, dot)],
-        Event::RedChecked { red: found, .. } => vec![Line::under(red_mark(*found), format!("Red check: {}", red(*found)))],
+        Event::RedChecked { red: found, .. } => vec![Line::under(red_mark(*found), sentence(red(*found)))],
         Event::TurnStarted { place } if place.turn > 1 => {
-            vec![Line::under(Mark::Info, format!("Turn {}: what failed goes back to the agent", place.turn))]
+            vec![Line::under(Mark::Info, format!("Turn {}: retry with feedback", place.turn))]
         }
         Event::TurnEnded { outcome, duration_ms, usage: used, leftovers, session, .. } => {
             let used = [usage(used.cost_usd, used.tokens), session.as_ref().and_then(context)];
@@ -127,31 +115,26 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::WaitStarted { why, until, ahead: false, .. } => {
             vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", wait_cause(*why)))]
         }
-        Event::WaitEnded { .. } => vec![Line::under(Mark::Info, "The wait is over")],
+        Event::WaitEnded { .. } => vec![Line::under(Mark::Info, "Continuing after the wait")],
         Event::Verified { .. } => verified(view, event, dot),
         Event::Committed { commit, verdict, files, noted, .. } => {
             let files = plural(*files as usize, "file", "files");
             let text = format!("Committed {}{dot}{}{dot}{files}", clean(commit.short()), verdict.words());
             let mut lines = vec![Line::under(verdict_mark(*verdict), text)];
             if !noted {
-                lines.push(Line::under(Mark::Warn, "The evidence note could not be written; the journal keeps the evidence"));
+                lines.push(Line::under(Mark::Warn, "Could not write the evidence note; the evidence is in the journal"));
             }
             lines
         }
         Event::CommitRefused { message, .. } => vec![Line::under(Mark::Bad, because("Commit refused", message))],
         Event::AttemptRejected { place, rejection: why, reason } => {
             let why = given_up(why, reason);
-            vec![Line::under(Mark::Bad, format!("Attempt {} given up: {why}", place.attempt))]
+            vec![Line::under(Mark::Bad, format!("Gave up attempt {}: {why}", place.attempt))]
         }
-        Event::AttemptLeft { kept, reason, .. } => {
-            vec![Line::under(
-                Mark::Warn,
-                format!("{}{dot}kept as {}", because("Left as it was found", reason), clean(kept.short())),
-            )]
-        }
-        Event::RolledBack { kept, files, .. } => {
-            vec![Line::under(Mark::Back, format!("{}{dot}kept as {}", rolled_back(*files), clean(kept.short())))]
-        }
+        Event::AttemptKept { kept: commit, files, .. } => vec![Line::under(Mark::Back, kept(commit, *files))],
+        Event::AttemptDropped { reason, .. } => vec![Line::under(Mark::Warn, because("Dropped the attempt", reason))],
+        Event::Landed { branch, from, to } => vec![Line::top(Mark::Good, landed(view, branch, from, to))],
+        Event::LandingRefused { reason } => vec![Line::top(Mark::Warn, not_landed(reason))],
         Event::RegressionChecked { held, runs, not_checked, doubted, .. } => {
             let mut lines = regression(*held, runs, not_checked, dot);
             lines.extend(doubted.iter().map(|doubted| Line::top(Mark::Unproven, doubted_story(doubted))));
@@ -166,73 +149,76 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         }
         Event::GuardFailed { failures, denied, cause, file, .. } => {
             let mut lines = vec![Line::under(Mark::Warn, sentence(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))];
-            lines.extend(guard_file(view, file).map(|path| Line::under(Mark::Info, format!("each time is in {path}"))));
+            lines.extend(guard_file(view, file).map(|path| Line::under(Mark::Info, format!("details in {path}"))));
             lines
         }
         Event::IterationSkipped { place } => {
-            vec![Line::top(Mark::Info, format!("Iteration skipped, at {}", clean(place.story.as_str())))]
+            vec![Line::top(Mark::Info, format!("Skipped {}, as the script asked", clean(place.story.as_str())))]
         }
-        Event::Asked { request } => vec![Line::top(Mark::Info, format!("Asked: {}", asked(request)))],
+        Event::Asked { request } => vec![Line::top(Mark::Info, format!("Requested: {}", asked(request)))],
         Event::StopRequested { signal } => {
-            vec![Line::top(Mark::Warn, format!("{}: putting things in order, then stopping", signal_name(*signal)))]
+            vec![Line::top(Mark::Warn, format!("{}: cleaning up, then stopping", signal_name(*signal)))]
         }
         Event::RunStopping { finish, reason } => {
             vec![Line::top(Mark::Info, because(&format!("Stopping ({})", finish.name()), reason))]
         }
         Event::Undone { what, .. } => vec![Line::top(Mark::Back, format!("Undone: {}", clean(what)))],
-        Event::UndoTakenBack { .. } => vec![Line::top(Mark::Back, UNDO_TAKEN_BACK)],
         Event::TurnStarted { .. }
-        | Event::UndoStarted { .. }
-        | Event::Checkpointed { .. }
+        | Event::AttemptStarted { .. }
+        | Event::LandingStarted { .. }
+        | Event::Reapplied { .. }
+        | Event::Retired
         | Event::CommitStarted { .. }
         | Event::RegressionStarted { .. }
         // The line before it says what is broken.
         | Event::Reopened { .. }
-        | Event::PutBackStarted { .. }
         // What it had to say was shown already; the log has it.
         | Event::ScriptRan { .. }
         | Event::RunStopped { .. } => Vec::new(),
     }
 }
 
-/// Nothing to say where nothing had to be run.
+/// Says nothing where nothing had to be run.
 fn regression(held: u32, runs: &[CheckRun], not_checked: &[StoryId], dot: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     if !runs.is_empty() {
         let took = duration(runs.iter().map(|run| run.duration_ms).sum());
         let mark = if runs.iter().all(|run| run.outcome.passed()) { Mark::Good } else { Mark::Bad };
         let stories = plural(held as usize, "proven story", "proven stories");
-        lines.push(Line::top(mark, format!("Checked again: {stories} still true{dot}{took}")));
+        lines.push(Line::top(mark, format!("Regression check: {stories} still {}{dot}{took}", passes(held))));
     }
     if !not_checked.is_empty() {
         let names: Vec<String> = not_checked.iter().map(ToString::to_string).collect();
-        lines.push(Line::top(Mark::Warn, format!("Not checked again, for want of time or of tests that run: {}", files(&names))));
+        lines.push(Line::top(
+            Mark::Warn,
+            format!("Not checked again (no time left, or the tests could not run): {}", files(&names)),
+        ));
     }
     lines
 }
 
 fn regressed(story: &StoryId, runs: &[CheckRun], again: bool) -> Vec<Line> {
-    let what = if again { "is broken again" } else { "was done and is broken; it is open again" };
+    let what = if again { "fails again" } else { "was done and fails now; reopened" };
     let mut lines = vec![Line::top(Mark::Bad, format!("{} {what}: {}", clean(story.as_str()), checks(runs)))];
     lines.extend(runs.iter().filter(|run| !run.outcome.passed()).flat_map(tail));
     lines
 }
 
-/// A story that was verified and is no more.
+/// A story that was verified and is not any more.
 fn doubted_story(doubted: &Doubted) -> String {
-    because(&format!("{} is unproven now", clean(doubted.story.as_str())), &doubted.reason())
+    because(&format!("{} is no longer proven", clean(doubted.story.as_str())), &doubted.reason())
 }
 
 /// What the tests of an attempt showed, in a sentence.
 pub(crate) fn agent_test(tests: &AgentTest) -> (Mark, String) {
     let names = files(&tests.files);
     match &tests.unproven {
-        Some(why) => (Mark::Unproven, because("Tests of the attempt prove nothing", why)),
+        Some(why) => (Mark::Unproven, because("The attempt's tests prove nothing", why)),
         None if tests.proves() && tests.broken_before => {
-            (Mark::Good, format!("Tests of the attempt: not even buildable without its work, green with it: {names}"))
+            (Mark::Good, format!("The attempt's tests do not build without its work and pass with it: {names}"))
         }
-        None if tests.proves() => (Mark::Good, format!("Tests of the attempt: red without its work, green with it: {names}")),
-        None => (Mark::Bad, format!("Tests of the attempt fail in a clean tree: {names}")),
+        None if tests.proves() => (Mark::Good, format!("The attempt's tests fail without its work and pass with it: {names}")),
+        None => (Mark::Bad, format!("The attempt's tests fail in a clean tree: {names}")),
     }
 }
 
@@ -240,16 +226,16 @@ pub(crate) fn agent_test(tests: &AgentTest) -> (Mark, String) {
 pub(crate) fn as_before(seen: &AsBefore) -> (Mark, String) {
     match seen.doubt() {
         Some(why) => (Mark::Unproven, because("Unproven", &why)),
-        None => (Mark::Good, format!("Its own check passes as it was before, too: {} changed", clean(&seen.names()))),
+        None => (Mark::Good, format!("The story's check also passes in its original form ({} changed)", clean(&seen.names()))),
     }
 }
 
-/// Who was asked to refute the work, and what came of it. What was found stands in the reason of the verification.
+/// Who was asked to refute the work, and the answer. The reason of the verification has the findings.
 pub(crate) fn judged(judge: &JudgeRecord, dot: &str) -> (Mark, String) {
     let (mark, what) = match &judge.said {
-        JudgeFact::Holds => (Mark::Good, "found nothing against it"),
+        JudgeFact::Holds => (Mark::Good, "found no problem"),
         JudgeFact::Refuted { .. } => (Mark::Bad, "refuted it"),
-        JudgeFact::Unknown { .. } | JudgeFact::Off => (Mark::Unproven, "proved nothing"),
+        JudgeFact::Unknown { .. } | JudgeFact::Off => (Mark::Unproven, "gave no clear answer"),
     };
     let took = (judge.duration_ms > 0).then(|| duration(judge.duration_ms));
     let used = usage(judge.usage.cost_usd, judge.usage.tokens);
@@ -257,20 +243,14 @@ pub(crate) fn judged(judge: &JudgeRecord, dot: &str) -> (Mark, String) {
     (mark, [Some(said), took, used].into_iter().flatten().collect::<Vec<_>>().join(dot))
 }
 
-pub(crate) const UNDO_TAKEN_BACK: &str = "An undo was interrupted; the work tree is as it was before it";
-
-/// Why the user's changes are not in the work tree.
-pub(crate) fn not_put_back(reason: &str, overlap: &[String]) -> String {
-    let text = because("Your changes were not put back", reason);
-    if overlap.is_empty() { text } else { format!("{text}: {}", files(overlap)) }
+/// Where rejected work is.
+pub(crate) fn kept(commit: &Oid, files: u32) -> String {
+    let changed = if files == 0 { "no files changed".to_owned() } else { plural(files as usize, "file", "files") };
+    format!("Kept the attempt: git show {} ({changed})", clean(commit.short()))
 }
 
-/// An attempt that changed nothing is kept all the same: its journal entry names it.
-pub(crate) fn rolled_back(files: u32) -> String {
-    if files == 0 {
-        return "Rolled back, nothing had changed".to_owned();
-    }
-    format!("Rolled back {}", plural(files as usize, "file", "files"))
+pub(crate) fn passes(stories: u32) -> &'static str {
+    if stories == 1 { "passes" } else { "pass" }
 }
 
 pub(crate) fn verdict_mark(verdict: StoryVerdict) -> Mark {
@@ -294,10 +274,10 @@ pub(crate) fn asked(request: &Request) -> String {
     match request {
         Request::StopAfterStory => "stop after this story".to_owned(),
         Request::Pause => "pause".to_owned(),
-        Request::Resume => "go on".to_owned(),
+        Request::Resume => "resume".to_owned(),
         Request::Skip { story } => format!("skip {}", clean(story.as_str())),
         Request::Retry { story } => format!("retry {}", clean(story.as_str())),
-        Request::Note { text } => format!("tell the agent: {}", clean(text)),
+        Request::Note { text } => format!("note to the agent: {}", clean(text)),
     }
 }
 
@@ -316,15 +296,16 @@ fn started(view: &RunView, dot: &str) -> Vec<Line> {
     facts.push(format!("agent {}", clean(&view.agent)));
     facts.extend(view.branch.as_ref().map(|branch| format!("branch {}", clean(branch))));
     let mut lines = vec![Line::top(Mark::Info, facts.join(dot))];
+    lines.extend(weak_seal(view.seal.as_ref()).map(|text| Line::top(Mark::Warn, text)));
     if view.unverified {
-        lines.push(Line::top(Mark::Warn, "Nothing is checked in this run (--unverified): no story can become verified"));
+        lines.push(Line::top(Mark::Warn, "This run has no checks (--unverified), so no story can become verified"));
     }
     lines
 }
 
 fn baseline(green: bool, runs: &[CheckRun], dot: &str) -> Vec<Line> {
     if !green {
-        let mut lines = vec![Line::top(Mark::Bad, format!("Start tree: {}", checks(runs)))];
+        let mut lines = vec![Line::top(Mark::Bad, format!("Baseline: {}", checks(runs)))];
         lines.extend(runs.iter().filter(|run| run.blocks()).flat_map(tail));
         return lines;
     }
@@ -334,7 +315,7 @@ fn baseline(green: bool, runs: &[CheckRun], dot: &str) -> Vec<Line> {
     let took = duration(runs.iter().map(|run| run.duration_ms).sum());
     let odd = runs.iter().any(|run| check_mark(run) != Mark::Good);
     let mark = if odd { Mark::Warn } else { Mark::Good };
-    vec![Line::top(mark, format!("Start tree: {}{dot}{took}", checks(runs)))]
+    vec![Line::top(mark, format!("Baseline: {}{dot}{took}", checks(runs)))]
 }
 
 fn selected(place: &Place, title: &str, number: usize, of: usize, dot: &str) -> Line {
@@ -381,13 +362,13 @@ fn session_told(view: &RunView, session: &SessionUse) -> Vec<Line> {
     let first = || turns().filter_map(|turn| turn.session.as_ref()).all(|other| other.id == session.id);
     let fresh = session.fresh.as_ref().filter(|_| !first());
     let mut lines: Vec<Line> =
-        fresh.map(|why| Line::under(Mark::Info, format!("It was a fresh session: {}", clean(why)))).into_iter().collect();
+        fresh.map(|why| Line::under(Mark::Info, format!("Fresh session: {}", clean(why)))).into_iter().collect();
     lines.extend(compacted(session).map(|text| Line::under(Mark::Warn, sentence(&text))));
     lines
 }
 
 fn left_behind(leftovers: u32) -> Option<Line> {
-    let text = format!("Ended {} that the agent left running", plural(leftovers as usize, "process", "processes"));
+    let text = format!("Stopped {} that the agent left running", plural(leftovers as usize, "process", "processes"));
     (leftovers > 0).then(|| Line::under(Mark::Warn, text))
 }
 
@@ -398,9 +379,6 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         runs,
         reason,
         restored,
-        debris,
-        left_out,
-        refs_moved,
         alarms,
         agent_test: tests,
         as_before: before,
@@ -412,11 +390,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
     };
     let mut lines = Vec::new();
     if !restored.is_empty() {
-        lines.push(Line::under(Mark::Warn, format!("Put back, not the agent's to write: {}", files(restored))));
-        if let Some(run) = &view.run {
-            let text = format!("what was there is kept in .verdone/runs/{run}/undone");
-            lines.push(Line::under(Mark::Info, clean(&text)));
-        }
+        lines.push(Line::under(Mark::Warn, format!("Ignored the agent's changes to {}", files(restored))));
     }
     for run in runs {
         lines.push(checked(run, dot));
@@ -430,7 +404,7 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
         let (mark, text) = as_before(before);
         lines.push(Line::under(mark, text));
         if !before.holds() {
-            lines.push(Line::under(Mark::Info, "a story that is meant to change its check names the file in its Scope:"));
+            lines.push(Line::under(Mark::Info, "if the story is meant to change its check, name the file in its Scope:"));
         }
     }
     lines.extend(judge.as_deref().map(|judge| judged(judge, dot)).map(|(mark, text)| Line::under(mark, text)));
@@ -446,31 +420,18 @@ fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
             lines.push(Line::under(Mark::Bad, because("Claimed done, but nothing changed", why)));
         }
         VerifyOutcome::Failed if claimed => {
-            lines.push(Line::under(Mark::Bad, because("Claimed done, but the checks say no", why)));
+            lines.push(Line::under(Mark::Bad, because("Claimed done, but the checks fail", why)));
         }
         VerifyOutcome::Failed if runs.iter().any(CheckRun::blocks) && why.is_empty() => {}
-        VerifyOutcome::NothingChanged
-        | VerifyOutcome::Failed
-        | VerifyOutcome::Unsettled
-        | VerifyOutcome::HistoryMoved
-        | VerifyOutcome::Refused => lines.push(Line::under(Mark::Bad, because(&sentence(outcome(found)), why))),
+        VerifyOutcome::NothingChanged | VerifyOutcome::Failed | VerifyOutcome::Refused => {
+            lines.push(Line::under(Mark::Bad, because(&sentence(outcome(found)), why)));
+        }
         VerifyOutcome::Interrupted => lines.push(Line::under(Mark::Warn, "Checks were interrupted")),
-    }
-    if !left_out.is_empty() {
-        let text = format!("The checks saw what the commit does not have as it is: {}", files(left_out));
-        lines.push(Line::under(Mark::Warn, text));
-    }
-    for told in refs_moved {
-        lines.push(Line::under(Mark::Warn, format!("Left as it is: {}", clean(told))));
-    }
-    if !debris.is_empty() {
-        let text = format!("Left by the checks, not committed (ignore them in .gitignore): {}", files(debris));
-        lines.push(Line::under(Mark::Info, text));
     }
     lines
 }
 
-/// What was put back is told by its own line.
+/// Ignored changes have a line already.
 fn alarm_lines(alarms: &[Alarm]) -> Vec<Line> {
     const SHOWN: usize = 10;
     let told: Vec<&Alarm> = alarms.iter().filter(|alarm| !alarm.is_undone()).collect();
@@ -484,7 +445,7 @@ fn alarm_lines(alarms: &[Alarm]) -> Vec<Line> {
     };
     let mut lines: Vec<Line> = told.iter().take(SHOWN).map(line).collect();
     if told.len() > SHOWN {
-        lines.push(Line::under(Mark::Info, format!("and {} more of that kind", told.len() - SHOWN)));
+        lines.push(Line::under(Mark::Info, format!("and {} more like these", told.len() - SHOWN)));
     }
     lines
 }

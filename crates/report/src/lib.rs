@@ -4,12 +4,12 @@
 //! arguments, and every text that comes from a plan, an agent or a repository is sanitised before it is written.
 
 mod audit;
-mod checkpoints;
 mod diff;
 mod done;
 mod event_lines;
 mod guard;
 mod json;
+mod landing;
 mod live;
 mod log;
 mod markdown;
@@ -29,7 +29,6 @@ mod width;
 mod words;
 
 pub use audit::{audit, audit_markdown, audit_schema};
-pub use checkpoints::checkpoints;
 pub use diff::diff;
 pub use done::done_page;
 pub use json::{Json, escape_json};

@@ -89,10 +89,11 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Times
         Phase::Waiting => Activity::Ours(waiting(view, wall)),
         Phase::Starting
         | Phase::Selecting
-        | Phase::Checkpointing
+        | Phase::Resetting
         | Phase::Prompting
         | Phase::Committing
-        | Phase::RollingBack
+        | Phase::Keeping
+        | Phase::Landing
         | Phase::Stopping
         | Phase::Stopped => Activity::Ours(phase.to_owned()),
     }

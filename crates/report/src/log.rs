@@ -3,8 +3,9 @@
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
 
-use crate::event_lines::{UNDO_TAKEN_BACK, asked, files, not_put_back, rolled_back, script_mark, signal_name, verdict_mark};
+use crate::event_lines::{asked, files, kept, passes, script_mark, signal_name, verdict_mark};
 use crate::guard::guard_failed;
+use crate::landing::not_landed;
 use crate::style::{Mark, Style};
 use crate::width::clean;
 use crate::words::{because, checks, duration, given_up, moment, plural, red, sentence, verification, wait_cause};
@@ -22,7 +23,7 @@ pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
 fn place(event: &Event) -> Option<&Place> {
     match event {
         Event::StorySelected { place, .. }
-        | Event::Checkpointed { place, .. }
+        | Event::AttemptStarted { place, .. }
         | Event::RedChecked { place, .. }
         | Event::TurnStarted { place }
         | Event::TurnEnded { place, .. }
@@ -34,18 +35,14 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::CommitRefused { place, .. }
         | Event::AttemptRejected { place, .. }
         | Event::IterationSkipped { place }
-        | Event::AttemptLeft { place, .. }
-        | Event::RolledBack { place, .. } => Some(place),
+        | Event::AttemptKept { place, .. }
+        | Event::AttemptDropped { place, .. } => Some(place),
         Event::GuardFailed { place, .. } => place.as_ref(),
         Event::RunStarted { .. }
         | Event::RegressionStarted { .. }
         | Event::RegressionChecked { .. }
         | Event::Regressed { .. }
         | Event::Reopened { .. }
-        | Event::ChangesSetAside { .. }
-        | Event::PutBackStarted { .. }
-        | Event::ChangesPutBack { .. }
-        | Event::ChangesKept { .. }
         | Event::BaselineChecked { .. }
         | Event::StoryFailed { .. }
         | Event::StopRequested { .. }
@@ -53,9 +50,12 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::Asked { .. }
         | Event::RunStopping { .. }
         | Event::RunStopped { .. }
-        | Event::UndoStarted { .. }
-        | Event::UndoTakenBack { .. }
-        | Event::Undone { .. } => None,
+        | Event::LandingStarted { .. }
+        | Event::Landed { .. }
+        | Event::LandingRefused { .. }
+        | Event::Reapplied { .. }
+        | Event::Undone { .. }
+        | Event::Retired => None,
     }
 }
 
@@ -68,25 +68,17 @@ fn said(event: &Event) -> (Mark, String) {
             let (run, plan, agent) = (clean(run.as_str()), clean(plan), clean(agent));
             (Mark::Info, format!("Run {run} started: {plan}, {stories}, {open} open, agent {agent}"))
         }
-        Event::ChangesSetAside { checkpoint, stash, files: names, .. } => {
-            let (checkpoint, stash) = (clean(checkpoint.id.short()), clean(stash.short()));
-            (Mark::Info, format!("Changes set aside, checkpoint {checkpoint}, stash {stash}: {}", files(names)))
-        }
-        Event::PutBackStarted { .. } => (Mark::Info, "Putting the changes back".to_owned()),
-        Event::ChangesPutBack { files } => {
-            (Mark::Back, format!("Changes put back, {}", plural(*files as usize, "file", "files")))
-        }
-        Event::ChangesKept { reason, overlap, command } => {
-            (Mark::Warn, format!("{}; to get them: {}", not_put_back(reason, overlap), clean(command)))
-        }
         Event::BaselineChecked { green, runs } => {
-            (if *green { Mark::Good } else { Mark::Bad }, format!("Start tree: {}", checks(runs)))
+            (if *green { Mark::Good } else { Mark::Bad }, format!("Baseline: {}", checks(runs)))
         }
         Event::StorySelected { iteration, title, number, of, .. } => {
             (Mark::Story, format!("Iteration {iteration}: story {number} of {of}, {}", clean(title)))
         }
-        Event::Checkpointed { checkpoint, .. } => (Mark::Info, format!("Checkpoint {}", clean(checkpoint.id.short()))),
-        Event::RedChecked { red: found, .. } => (Mark::Info, format!("Red check: {}", red(*found))),
+        Event::AttemptStarted { base, .. } => {
+            let from = base.as_ref().map_or_else(String::new, |base| format!(" from {}", clean(base.short())));
+            (Mark::Info, format!("Attempt started{from}"))
+        }
+        Event::RedChecked { red: found, .. } => (Mark::Info, sentence(red(*found))),
         Event::TurnStarted { .. } => (Mark::Info, "Turn started".to_owned()),
         Event::TurnEnded { outcome, duration_ms, .. } => {
             let (mark, words) = match outcome {
@@ -109,7 +101,7 @@ fn said(event: &Event) -> (Mark, String) {
         Event::WaitStarted { why, reason, until, .. } => {
             (Mark::Warn, format!("{}, waiting until {until:.0}", because(wait_cause(*why), reason)))
         }
-        Event::WaitEnded { .. } => (Mark::Info, "The wait is over".to_owned()),
+        Event::WaitEnded { .. } => (Mark::Info, "Continuing after the wait".to_owned()),
         Event::Verified { outcome: found, runs, reason, .. } => {
             let mark = if *found == VerifyOutcome::Passed { Mark::Good } else { Mark::Bad };
             let why = if runs.is_empty() { String::new() } else { checks(runs) };
@@ -122,47 +114,61 @@ fn said(event: &Event) -> (Mark, String) {
             (verdict_mark(*verdict), format!("Committed {}, {}", clean(commit.short()), verdict.words()))
         }
         Event::CommitRefused { message, .. } => (Mark::Bad, because("Commit refused", message)),
-        Event::AttemptRejected { rejection: why, reason, .. } => (Mark::Bad, format!("Given up: {}", given_up(why, reason))),
-        Event::AttemptLeft { kept, reason, .. } => {
-            (Mark::Warn, format!("{}, kept as {}", because("Left as it was found", reason), clean(kept.short())))
+        Event::AttemptRejected { rejection: why, reason, .. } => (Mark::Bad, format!("Gave up: {}", given_up(why, reason))),
+        Event::AttemptKept { kept: commit, files, .. } => (Mark::Back, kept(commit, *files)),
+        Event::AttemptDropped { reason, .. } => (Mark::Warn, because("Dropped the attempt", reason)),
+        Event::Reapplied { story, was, commit, .. } => {
+            let (was, commit) = (clean(was.short()), clean(commit.short()));
+            (Mark::Good, format!("Re-applied {} as {commit}, which was {was}", clean(story.as_str())))
         }
-        Event::RolledBack { kept, files, .. } => {
-            (Mark::Back, format!("{}, kept as {}", rolled_back(*files), clean(kept.short())))
+        Event::LandingStarted { to } => (Mark::Info, format!("Landing {}", clean(to.short()))),
+        Event::Landed { branch, from, to } => {
+            (Mark::Good, format!("Landed {}..{} on {}", clean(from.short()), clean(to.short()), clean(branch)))
         }
+        Event::LandingRefused { reason } => (Mark::Warn, not_landed(reason)),
         Event::RegressionStarted { .. } => (Mark::Info, "Checking proven stories again".to_owned()),
         Event::RegressionChecked { held, runs, not_checked, doubted, .. } => {
             let mark = if runs.iter().all(|run| run.outcome.passed()) { Mark::Good } else { Mark::Bad };
             let mut left = if not_checked.is_empty() { String::new() } else { format!(", {} not checked", not_checked.len()) };
             for doubted in doubted {
-                left.push_str(&clean(&format!("; {} is unproven now: {}", doubted.story, doubted.reason())));
+                left.push_str(&clean(&format!("; {} is no longer proven: {}", doubted.story, doubted.reason())));
             }
-            (mark, format!("Checked again: {} still true{left}", plural(*held as usize, "proven story", "proven stories")))
+            (
+                mark,
+                format!(
+                    "Regression check: {} still {}{left}",
+                    plural(*held as usize, "proven story", "proven stories"),
+                    passes(*held)
+                ),
+            )
         }
-        Event::Regressed { story, runs, .. } => (Mark::Bad, format!("{} is broken: {}", clean(story.as_str()), checks(runs))),
+        Event::Regressed { story, runs, .. } => {
+            (Mark::Bad, format!("{} was done and fails now: {}", clean(story.as_str()), checks(runs)))
+        }
         Event::Reopened { stories, commit } => {
             let names = files(&stories.iter().map(ToString::to_string).collect::<Vec<_>>());
             let commit = commit.as_ref().map_or_else(String::new, |commit| format!(", commit {}", clean(commit.short())));
-            (Mark::Back, format!("Open again: {names}{commit}"))
+            (Mark::Back, format!("Reopened {names}{commit}"))
         }
         Event::StoryFailed { story, reason } => (Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason)),
         Event::ScriptRan { script, exit, meaning, duration_ms, .. } => {
-            let text = format!("Script {} {}, {}", script.name(), clean(&exit.words()), duration(*duration_ms));
+            let text = format!("Script {}: {}, {}", script.name(), clean(&exit.words()), duration(*duration_ms));
             (script_mark(*meaning), text)
         }
         Event::GuardFailed { failures, denied, cause, .. } => {
             (Mark::Warn, sentence(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))
         }
-        Event::IterationSkipped { .. } => (Mark::Info, "Iteration skipped by the script".to_owned()),
-        Event::Asked { request } => (Mark::Info, format!("Asked: {}", asked(request))),
+        Event::IterationSkipped { .. } => (Mark::Info, "Skipped, as the script asked".to_owned()),
+        Event::Asked { request } => (Mark::Info, format!("Requested: {}", asked(request))),
         Event::StopRequested { signal } => (Mark::Warn, format!("Stop requested by {}", signal_name(*signal))),
         Event::RunStopping { finish, reason } => (Mark::Info, because(&format!("Stopping, {}", finish.name()), reason)),
         Event::RunStopped { finish, exit_code, duration_ms } => {
             (Mark::Info, format!("Run ended, {} (exit code {exit_code}) after {}", finish.name(), duration(*duration_ms)))
         }
-        Event::UndoStarted { what, before, .. } => {
-            (Mark::Info, format!("Undoing: {}, checkpoint {}", clean(what), clean(before.id.short())))
+        Event::Undone { what, tip, .. } => {
+            let tip = tip.as_ref().map_or_else(String::new, |tip| format!("; the branch is at {}", clean(tip.short())));
+            (Mark::Back, format!("Undone: {}{tip}", clean(what)))
         }
-        Event::UndoTakenBack { .. } => (Mark::Back, UNDO_TAKEN_BACK.to_owned()),
-        Event::Undone { what, .. } => (Mark::Back, format!("Undone: {}", clean(what))),
+        Event::Retired => (Mark::Info, "Event of an older version of Verdone".to_owned()),
     }
 }

@@ -1,16 +1,16 @@
-//! The report for the morning after, in Markdown: what is done, what only looks done, what was rolled back, what to review.
+//! The report for the morning after, in Markdown: what is done, what only looks done, what failed, what to review.
 
 use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
 use verdone_core::id::StoryId;
 use verdone_core::verdict::StoryVerdict;
-use verdone_core::view::{AsideState, AttemptView, RunView, StoryView};
+use verdone_core::view::{AttemptView, RunView, StoryView};
 
-use crate::event_lines::{agent_test, as_before, judged, name, not_put_back};
+use crate::event_lines::{agent_test, as_before, judged, name};
 use crate::guard::guard_told;
-use crate::style::Tone;
-use crate::summary::{aside, cost_per_verified, false_claims, flaky, tally, work};
+use crate::landing::{commits, next_step, weak_seal};
+use crate::summary::{cost_per_verified, false_claims, flaky, tally, work};
 use crate::width::clean;
 use crate::words::{checks, duration, given_up, last_words, moment, plural, red, sentence, short_digest, usage};
 use escape::{code, text};
@@ -49,26 +49,30 @@ pub fn markdown(view: &RunView, extra: &Extra) -> String {
     let now = view.active_ms();
     let mut out = head(view, extra, now);
     let done = [
-        (StoryVerdict::Verified, "Done and verified", "Their own checks failed before and pass now, and every gate passes."),
-        (StoryVerdict::Unproven, "Done, but unproven", "Every check passes, but nothing failed before the work: please look."),
-        (StoryVerdict::Unverified, "Unverified", "Committed without any check: please look."),
+        (StoryVerdict::Verified, "Done and verified", "Their checks failed before the work and pass now; every gate passes."),
+        (
+            StoryVerdict::Unproven,
+            "Done, but unproven",
+            "All checks pass, but none of them failed before the work. Please review.",
+        ),
+        (StoryVerdict::Unverified, "Unverified", "Committed without any check. Please review."),
     ];
     for (verdict, title, meaning) in done {
         let stories: Vec<&StoryView> = view.with_verdict(Some(verdict)).collect();
         section(&mut out, title, meaning, &stories, |out, story| committed(out, story, now));
     }
-    let claimed = "The plan calls them done; there is no evidence for that.";
+    let claimed = "Marked as done in the plan, without evidence.";
     listed(&mut out, "Claimed", claimed, &extra.claimed);
     let failed: Vec<&StoryView> = view.with_verdict(Some(StoryVerdict::Failed)).collect();
-    let kept = "The work tree is as it was before. Each attempt is kept and can be looked at.";
-    section(&mut out, "Failed and rolled back", kept, &failed, |out, story| rejected(out, story, now));
+    let kept = "Not committed. Each attempt is kept as a commit.";
+    section(&mut out, "Failed", kept, &failed, |out, story| rejected(out, story, now));
     let unfinished: Vec<&StoryView> = view.with_verdict(None).collect();
-    section(&mut out, "Not finished", "Begun, but neither done nor given up.", &unfinished, |out, story| {
+    section(&mut out, "Not finished", "Started, but neither done nor failed.", &unfinished, |out, story| {
         rejected(out, story, now);
     });
     let touched = |listed: &&ListedStory| view.story(&listed.id).is_none();
     let open: Vec<ListedStory> = extra.open.iter().filter(touched).cloned().collect();
-    listed(&mut out, "Still open", "Not begun in this run.", &open);
+    listed(&mut out, "Still open", "Not started in this run.", &open);
     review(&mut out, view);
     out
 }
@@ -91,9 +95,10 @@ fn head(view: &RunView, extra: &Extra, now: u64) -> String {
         let code = view.exit_code.unwrap_or_else(|| finish.exit_code());
         let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
         facts.push(("Finish", text(&format!("{} (exit code {code}). {reason}", finish.name()))));
-        facts.push(("Next", text(finish.next_step())));
     }
-    facts.extend(aside(view).filter(|(tone, _)| *tone != Tone::Warn).map(|(_, said)| ("Changes", text(&said))));
+    facts.extend(commits(view).into_iter().map(|(_, said)| ("Commits", text(&said))));
+    facts.extend(next_step(view).map(|step| ("Next", text(step))));
+    facts.extend(weak_seal(view.seal.as_ref()).map(|said| ("Seal", text(&said))));
     facts.extend(extra.run_dir.as_ref().map(|dir| ("Files", code(dir))));
     for (name, value) in facts {
         put!(out, "- {name}: {value}\n");
@@ -149,7 +154,7 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     if let Some(seen) = attempt.verifications.last() {
         put!(out, "  - evidence: {}\n", text(&checks(&seen.runs)));
     }
-    // One that was done and is in doubt by now.
+    // Done, but no longer proven.
     if let Some(reason) = &story.reason {
         put!(out, "  - **{}**\n", text(reason));
     }
@@ -160,7 +165,7 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
         put!(out, "  - claimed: {}\n", text(&last_words(claim)));
     }
     if let Some(found) = attempt.red {
-        put!(out, "  - red check: {}\n", red(found));
+        put!(out, "  - {}\n", red(found));
     }
     if let Some(tests) = attempt.verifications.last().and_then(|seen| seen.agent_test.as_ref()) {
         put!(out, "  - {}\n", text(&agent_test(tests).1));
@@ -200,7 +205,7 @@ fn kept(out: &mut String, attempt: &AttemptView) {
     if let Some(kept) = &attempt.kept {
         put!(out, "    - kept as {}: {}\n", code(kept.short()), code(&format!("git show {}", kept.short())));
         if let Some(base) = &attempt.base {
-            put!(out, "    - all of it: {}\n", code(&format!("git diff {} {}", base.short(), kept.short())));
+            put!(out, "    - all changes: {}\n", code(&format!("git diff {} {}", base.short(), kept.short())));
         }
     }
 }
@@ -218,10 +223,9 @@ fn review(out: &mut String, view: &RunView) {
         let in_doubt = view.touched.iter().filter(|story| is_in_doubt(story)).count();
         let n = (view.counts.unproven + view.counts.unverified).saturating_sub(in_doubt);
         let commits = |n| plural(n, "commit", "commits");
-        let nothing_red = format!("{} to read: nothing of the story's own failed before the work.", commits(n));
+        let nothing_red = format!("{} to review: no check of the story failed before the work.", commits(n));
         points.extend((n > 0).then_some(nothing_red));
-        let changed =
-            format!("{} to read: the story's own check does not pass as it was before it was changed.", commits(in_doubt));
+        let changed = format!("{} to review: the story's check was changed, and the original does not pass.", commits(in_doubt));
         points.extend((in_doubt > 0).then_some(changed));
     }
     let files = |names: &std::collections::BTreeSet<String>| {
@@ -233,31 +237,25 @@ fn review(out: &mut String, view: &RunView) {
         list
     };
     if !view.restored.is_empty() {
-        points.push(format!("The agent wrote files that it may not write; they were put back: {}.", files(&view.restored)));
+        points.push(format!("Ignored the agent's changes to files that only Verdone may change: {}.", files(&view.restored)));
     }
-    points.extend(view.refs_moved.iter().take(LONGEST_LIST).map(|told| format!("Left as it is: {}", text(told))));
     let told = view.alarms.iter().filter(|alarm| !alarm.is_undone()).take(LONGEST_LIST);
     points.extend(told.map(|alarm| format!("Alarm ({}): {}", alarm.severity.words(), text(&alarm.sentence()))));
-    if !view.debris.is_empty() {
-        points.push(format!("The checks left files behind; consider `.gitignore`: {}.", files(&view.debris)));
-    }
     if view.leftovers > 0 {
-        points.push(format!("Ended {} that the agent left running.", plural(view.leftovers as usize, "process", "processes")));
+        points.push(format!("Stopped {} that the agent left running.", plural(view.leftovers as usize, "process", "processes")));
     }
     points.extend(flaky(view).map(|said| format!("{}.", text(&said))));
     points.extend(view.guard.as_ref().map(|guard| format!("{}.", text(&guard_told(view, guard)))));
-    if let Some(aside) = view.aside.as_ref().filter(|aside| aside.state == AsideState::Kept) {
-        let why = not_put_back(aside.reason.as_deref().unwrap_or_default(), &aside.overlap);
-        points.push(format!("{}. To get them: {}.", text(&why), code(&aside.command)));
-    }
     for story in view.touched.iter().filter(|story| story.regressions > 0) {
         let times = plural(story.regressions as usize, "time", "times");
-        points.push(format!("{} was done, and later work broke it ({times}).", heading(&story.id, &story.title)));
+        points.push(format!("{} was done, but later work broke it ({times}).", heading(&story.id, &story.title)));
     }
     if !view.not_checked_again.is_empty() {
         let names: Vec<String> = view.not_checked_again.iter().take(LONGEST_LIST).map(|id| code(id.as_str())).collect();
-        points
-            .push(format!("Proven earlier, and not checked again for want of time or of tests that run: {}.", names.join(", ")));
+        points.push(format!(
+            "Proven earlier, but not checked again (no time left, or the tests could not run): {}.",
+            names.join(", ")
+        ));
     }
     points.extend(view.undone.iter().map(|what| format!("Undone: {}.", text(what))));
     if points.is_empty() {

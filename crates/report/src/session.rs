@@ -156,7 +156,7 @@ fn calls(tally: &SessionTally) -> String {
     let bracket = |n: u64, what: &str| if n > 0 { format!(" ({n} {what})") } else { String::new() };
     let mut said = format!("{}{}", plural(count(tally.calls), "call", "calls"), bracket(tally.failed, "failed"));
     if tally.denied > 0 {
-        said.push_str(&format!(", {} denied{}", tally.denied, bracket(tally.needs_human, "for want of a human")));
+        said.push_str(&format!(", {} denied{}", tally.denied, bracket(tally.needs_human, "needed a human")));
     }
     format!("{said}, {} in tools", duration(tally.tool_ms))
 }

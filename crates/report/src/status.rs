@@ -5,9 +5,10 @@ use verdone_core::view::RunView;
 
 use crate::event_lines::name;
 use crate::guard::guard_told;
+use crate::landing::{commits, next_step, weak_seal};
 use crate::live::waiting;
 use crate::style::{Style, Tone};
-use crate::summary::{aside, false_claims, tally, way_back, work};
+use crate::summary::{false_claims, tally, work};
 use crate::width::{clean, wrap};
 use crate::words::{duration, sentence, usage};
 
@@ -29,11 +30,9 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     rows.extend(usage(view.cost_usd, view.tokens).map(|used| ("Cost", used)));
     rows.extend(false_claims(view.false_claims).map(|text| ("Claims", text)));
     rows.extend(view.guard.as_ref().map(|guard| ("Guard", guard_told(view, guard))));
-    rows.extend(aside(view).map(|(_, text)| ("Changes", text)));
-    rows.extend(way_back(view).map(|command| ("Get them", command)));
-    if let Some(finish) = view.finish.filter(|_| view.ended.is_some()) {
-        rows.push(("Next", finish.next_step().to_owned()));
-    }
+    rows.extend(weak_seal(view.seal.as_ref()).map(|text| ("Seal", text)));
+    rows.extend(commits(view).into_iter().map(|(_, text)| ("Commits", text)));
+    rows.extend(next_step(view).filter(|_| view.ended.is_some()).map(|step| ("Next", step.to_owned())));
     facts(&rows, style)
 }
 

@@ -8,14 +8,14 @@ use verdone_core::proof::ProvenCriterion;
 use verdone_core::verdict::StoryVerdict;
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
-use crate::event_lines::{agent_test, as_before, files, judged, name};
+use crate::event_lines::{agent_test, as_before, files, judged, kept as kept_line, name};
 use crate::guard::guard_told;
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{story_mark, verdict_words};
 use crate::width::{clean, wrap};
 use crate::words::{
-    because, check_mark, compacted, context, duration, ended, facts, given_up, last_words, outcome, plural, red, short_digest,
-    usage,
+    because, check_mark, compacted, context, duration, ended, facts, given_up, last_words, outcome, plural, red, sentence,
+    short_digest, usage,
 };
 
 /// `None` when the run never touched it.
@@ -77,7 +77,7 @@ impl Page<'_> {
         let took = duration(attempt.duration_ms(now));
         self.put(0, None, Tone::Strong, &format!("Attempt {} (iteration {}, {took})", attempt.attempt, attempt.iteration));
         if let Some(found) = attempt.red {
-            self.put(2, Some(Mark::Info), Tone::Plain, &format!("Red check: {}", red(found)));
+            self.put(2, Some(Mark::Info), Tone::Plain, &sentence(red(found)));
             self.runs(&attempt.red_runs);
         }
         for turn in &attempt.turns {
@@ -119,12 +119,12 @@ impl Page<'_> {
     }
 
     fn session(&mut self, session: &SessionUse) {
-        let how = session.fresh.as_ref().map_or_else(|| "the same as before".to_owned(), |why| format!("fresh: {}", clean(why)));
+        let how = session.fresh.as_ref().map_or_else(|| "same session".to_owned(), |why| format!("fresh: {}", clean(why)));
         let facts = [Some(format!("session {}", clean(&session.id))), Some(how), context(session), compacted(session)];
         self.note(4, &facts.into_iter().flatten().collect::<Vec<_>>().join(self.style.dot()));
     }
 
-    /// How to talk to the agent about it: in a copy, so that the run's own session stays as it is.
+    /// How to talk to the agent about it: in a copy, so that the run's session does not change.
     fn takeover(&mut self, story: &StoryView) {
         let turns = story.attempts.iter().flat_map(|attempt| &attempt.turns);
         // The id is the client's word; nothing else than one may come out as part of a command.
@@ -135,14 +135,9 @@ impl Page<'_> {
             return;
         };
         self.out.push('\n');
-        self.put(
-            0,
-            None,
-            Tone::Plain,
-            "To go on with the agent's last session yourself, in a copy of it, in the project's folder:",
-        );
+        self.put(0, None, Tone::Plain, "To continue the agent's last session yourself (in a copy), run in the project folder:");
         self.out.push_str(&format!("    claude --resume {id} --fork-session\n"));
-        self.note(0, "The guards of the run are not in it; verdone install puts them into your own sessions.");
+        self.note(0, "It runs without Verdone's guards; verdone install adds them to your own sessions.");
     }
 
     fn judge(&mut self, judge: &JudgeRecord) {
@@ -154,7 +149,7 @@ impl Page<'_> {
         if judge.denied > 0 {
             self.note(
                 6,
-                &format!("{} that would have done more than look", plural(judge.denied as usize, "denied call", "denied calls")),
+                &format!("{} that would have changed something", plural(judge.denied as usize, "denied call", "denied calls")),
             );
         }
         for looked in &judge.checked {
@@ -187,7 +182,7 @@ impl Page<'_> {
             let (mark, said) = as_before(before);
             self.put(4, Some(mark), Tone::Plain, &said);
             if !before.runs.is_empty() {
-                self.note(4, "as it was before the work:");
+                self.note(4, "in its original form:");
                 self.runs(&before.runs);
             }
         }
@@ -195,19 +190,10 @@ impl Page<'_> {
             self.judge(judge);
         }
         if !seen.restored.is_empty() {
-            self.note(4, &format!("put back: {}", files(&seen.restored)));
-        }
-        if !seen.left_out.is_empty() {
-            self.note(4, &format!("changed, but not in the commit: {}", files(&seen.left_out)));
-        }
-        for told in &seen.refs_moved {
-            self.note(4, &clean(told));
+            self.note(4, &format!("ignored the agent's changes to {}", files(&seen.restored)));
         }
         for alarm in seen.alarms.iter().filter(|alarm| !alarm.is_undone()) {
             self.note(4, &clean(&format!("{} alarm: {}", alarm.severity.words(), alarm.sentence())));
-        }
-        if !seen.debris.is_empty() {
-            self.note(4, &format!("left by the checks: {}", files(&seen.debris)));
         }
     }
 
@@ -260,12 +246,10 @@ impl Page<'_> {
         }
         if let Some(why) = &attempt.rejection {
             let why = given_up(why, attempt.reason.as_deref().unwrap_or_default());
-            self.put(2, Some(Mark::Bad), Tone::Plain, &format!("Given up: {why}"));
+            self.put(2, Some(Mark::Bad), Tone::Plain, &format!("Gave up: {why}"));
         }
         if let Some(kept) = &attempt.kept {
-            let files = plural(attempt.files as usize, "file", "files");
-            self.put(2, Some(Mark::Back), Tone::Plain, &format!("Rolled back {files}; kept as {}", clean(kept.short())));
-            self.note(4, &format!("git show {}", clean(kept.short())));
+            self.put(2, Some(Mark::Back), Tone::Plain, &kept_line(kept, attempt.files));
             if let Some(base) = &attempt.base {
                 self.note(4, &format!("git diff {} {}", clean(base.short()), clean(kept.short())));
             }

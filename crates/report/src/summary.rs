@@ -1,11 +1,12 @@
-//! The end of a run on one screen: what is done, what is only claimed, what was rolled back, and what to do next.
+//! The end of a run on one screen: what is done, what is only claimed, what failed, where the commits are, and what to do next.
 
 use verdone_core::tamper::Severity;
 use verdone_core::verdict::StoryVerdict;
-use verdone_core::view::{AsideState, FalseClaims, RunView, StoryView};
+use verdone_core::view::{FalseClaims, RunView, StoryView};
 
-use crate::event_lines::{files, not_put_back, verdict_mark};
+use crate::event_lines::{files, verdict_mark};
 use crate::guard::guard_told;
+use crate::landing::{commits, next_step, weak_seal};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
 use crate::words::{cost, duration, plural, sentence, usage};
@@ -41,7 +42,7 @@ pub(crate) fn verdict_words(view: &RunView, story: &StoryView) -> &'static str {
     match story.verdict {
         Some(verdict) => verdict.words(),
         None if story.undone => "undone",
-        None if view.ended.is_none() && view.current.as_ref().is_some_and(|current| current.story == story.id) => "in work",
+        None if view.ended.is_none() && view.current.as_ref().is_some_and(|current| current.story == story.id) => "in progress",
         None => "not done",
     }
 }
@@ -76,43 +77,24 @@ pub(crate) fn work(view: &RunView, now: u64) -> String {
     let parts = [
         plural(view.iterations as usize, "iteration", "iterations"),
         plural(view.commits as usize, "commit", "commits"),
-        plural(view.counts.rolled_back, "rollback", "rollbacks"),
+        plural(view.counts.kept_attempts, "attempt kept", "attempts kept"),
     ];
     format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
 }
 
-/// How many alarms there were about tests and gates that nobody expected.
+/// Unexpected changes to what judges the work, by severity.
 pub(crate) fn alarms(view: &RunView) -> Option<String> {
     let count =
         |severity| view.alarms.iter().filter(|alarm| alarm.severity == severity && !alarm.expected && !alarm.is_undone()).count();
     let all = [Severity::High, Severity::Medium, Severity::Low].map(|severity| (count(severity), severity.words()));
     let parts: Vec<String> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    (!parts.is_empty()).then(|| format!("Alarms about tests, gates and their settings: {}", parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("Changes to tests, gates or their configuration: {}", parts.join(", ")))
 }
 
-/// What failed is part of the price of what did not.
+/// Failed stories are part of the price.
 pub(crate) fn cost_per_verified(view: &RunView) -> Option<String> {
     let all = view.cost_usd.filter(|_| view.counts.verified > 0)?;
     Some(format!("{} per verified story", cost(all / view.counts.verified as f64)))
-}
-
-/// Where the user's own changes are.
-pub(crate) fn aside(view: &RunView) -> Option<(Tone, String)> {
-    let aside = view.aside.as_ref()?;
-    let count = plural(aside.files.len(), "file", "files");
-    Some(match aside.state {
-        AsideState::SetAside => (Tone::Plain, format!("Your changes to {count} are set aside until the run ends")),
-        AsideState::PutBack => (Tone::Plain, format!("Your changes to {count} are back")),
-        AsideState::Kept => {
-            let why = not_put_back(aside.reason.as_deref().unwrap_or_default(), &aside.overlap);
-            (Tone::Warn, why)
-        }
-    })
-}
-
-/// What brings the user's changes back by hand, where nothing else did. A line of its own, so that it can be copied.
-pub(crate) fn way_back(view: &RunView) -> Option<String> {
-    view.aside.as_ref().filter(|aside| aside.state == AsideState::Kept).map(|aside| clean(&aside.command))
 }
 
 fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
@@ -122,38 +104,31 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
     rows.push((Tone::Plain, format!("{}{used}", work(view, now))));
     rows.extend(cost_per_verified(view).map(|each| (Tone::Plain, each)));
     if !view.restored.is_empty() {
-        let files = plural(view.restored.len(), "protected file", "protected files");
-        rows.push((Tone::Warn, format!("Put back {files} that the agent had written")));
+        let files = plural(view.restored.len(), "file", "files");
+        rows.push((Tone::Warn, format!("Ignored the agent's changes to {files} that only Verdone may change")));
     }
     rows.extend(alarms(view).map(|text| (Tone::Warn, text)));
     if view.leftovers > 0 {
         let processes = plural(view.leftovers as usize, "process", "processes");
-        rows.push((Tone::Plain, format!("Ended {processes} that the agent left running")));
-    }
-    if !view.debris.is_empty() {
-        let files = plural(view.debris.len(), "file", "files");
-        rows.push((
-            Tone::Plain,
-            format!("The checks left {files} behind that {} not ignored", if view.debris.len() == 1 { "is" } else { "are" }),
-        ));
+        rows.push((Tone::Plain, format!("Stopped {processes} that the agent left running")));
     }
     rows.extend(flaky(view).map(|text| (Tone::Warn, text)));
     rows.extend(view.guard.as_ref().map(|guard| (Tone::Warn, guard_told(view, guard))));
-    rows.extend(aside(view).filter(|(tone, _)| *tone == Tone::Warn));
-    rows.extend(way_back(view).map(|command| (Tone::Warn, format!("To get them: {command}"))));
+    rows.extend(weak_seal(view.seal.as_ref()).map(|text| (Tone::Warn, text)));
+    rows.extend(commits(view));
     if let Some(finish) = view.finish {
         let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
         let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
         rows.push((Tone::Plain, format!("Finished: {}{code}. {reason}", finish.name())));
-        rows.push((Tone::Strong, format!("Next: {}", finish.next_step())));
     }
+    rows.extend(next_step(view).map(|step| (Tone::Strong, format!("Next: {step}"))));
     rows
 }
 
-/// Checks that cannot be trusted.
+/// Checks that both failed and passed.
 pub(crate) fn flaky(view: &RunView) -> Option<String> {
     let names: Vec<String> = view.flaky.iter().cloned().collect();
-    (!names.is_empty()).then(|| format!("Flaky, failed and passed on the same tree: {}", files(&names)))
+    (!names.is_empty()).then(|| format!("Flaky checks (failed and passed on the same tree): {}", files(&names)))
 }
 
 struct Row {

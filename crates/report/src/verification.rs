@@ -56,10 +56,8 @@ fn last(found: &VerifyOutcome, runs: &[CheckRun]) -> Line {
                 (None, None) => Line::top(Mark::Unproven, "Unknown: not every check ran"),
             }
         }
-        VerifyOutcome::NothingChanged
-        | VerifyOutcome::Unsettled
-        | VerifyOutcome::HistoryMoved
-        | VerifyOutcome::Refused
-        | VerifyOutcome::Interrupted => Line::top(Mark::Bad, sentence(outcome(found))),
+        VerifyOutcome::NothingChanged | VerifyOutcome::Refused | VerifyOutcome::Interrupted => {
+            Line::top(Mark::Bad, sentence(outcome(found)))
+        }
     }
 }

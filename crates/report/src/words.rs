@@ -79,40 +79,39 @@ pub(crate) fn context(session: &SessionUse) -> Option<String> {
     })
 }
 
-/// How often the client itself shortened its conversation.
+/// How often the client compacted its own context.
 pub(crate) fn compacted(session: &SessionUse) -> Option<String> {
     let often = match session.compactions {
         0 => return None,
         1 => "once".to_owned(),
         n => format!("{n} times"),
     };
-    Some(format!("the agent's conversation was replaced by a summary {often}"))
+    Some(format!("the agent's context was compacted {often}"))
 }
 
 pub(crate) fn red(red: Red) -> &'static str {
     match red {
-        Red::Red => "fails before the work, as it should",
-        Red::Green => "already green before the work, so it proves nothing",
-        Red::Unknown => "could not tell",
-        Red::Absent => "the story has no check of its own",
+        Red::Red => "check fails before the work (expected)",
+        Red::Green => "check passes before the work, so it proves nothing",
+        Red::Unknown => "check gave no clear result before the work",
+        Red::Absent => "no check for this story",
     }
 }
 
 fn rejection(rejection: &Rejection) -> &'static str {
     match rejection {
         Rejection::ChecksFailed => "the checks did not pass",
-        Rejection::NothingChanged => "claimed done, nothing changed",
+        Rejection::NothingChanged => "claimed done, but nothing changed",
         Rejection::NoProgress => "no progress",
         Rejection::TurnFailed => "the agent's turn failed",
         Rejection::TestsFailed => "the agent's own tests failed",
-        Rejection::HistoryMoved => "the branch was moved or rewritten",
         Rejection::CommitRefused => "the commit was refused",
-        Rejection::AlreadyGreen => "its checks were green before any work",
-        Rejection::NeedsHuman => "a human has to look at it",
+        Rejection::AlreadyGreen => "its checks passed before any work",
+        Rejection::NeedsHuman => "needs a human review",
         Rejection::UsageLimit => "a usage limit was reached",
         Rejection::ServiceError => "the agent's service failed",
         Rejection::Stopped => "the run was stopped",
-        Rejection::Crashed => "the run had died",
+        Rejection::Crashed => "the run crashed",
     }
 }
 
@@ -128,8 +127,6 @@ pub(crate) fn outcome(outcome: &VerifyOutcome) -> &'static str {
         VerifyOutcome::Passed => "passed",
         VerifyOutcome::Failed => "failed",
         VerifyOutcome::NothingChanged => "nothing changed",
-        VerifyOutcome::Unsettled => "checks do not settle",
-        VerifyOutcome::HistoryMoved => "the branch was moved or rewritten",
         VerifyOutcome::Refused => "refused",
         VerifyOutcome::Interrupted => "interrupted",
     }
@@ -139,15 +136,13 @@ pub(crate) fn outcome(outcome: &VerifyOutcome) -> &'static str {
 pub(crate) fn verification(found: &VerifyOutcome) -> String {
     match found {
         VerifyOutcome::Passed | VerifyOutcome::Failed => format!("Verification {}", outcome(found)),
-        VerifyOutcome::NothingChanged
-        | VerifyOutcome::Unsettled
-        | VerifyOutcome::HistoryMoved
-        | VerifyOutcome::Refused
-        | VerifyOutcome::Interrupted => format!("Verification: {}", outcome(found)),
+        VerifyOutcome::NothingChanged | VerifyOutcome::Refused | VerifyOutcome::Interrupted => {
+            format!("Verification: {}", outcome(found))
+        }
     }
 }
 
-/// `2 checks passed`, or the first that stands in the way; then what is odd about them.
+/// `2 checks passed`, or the first that blocks; then advisory failures and flaky checks.
 pub(crate) fn checks(runs: &[CheckRun]) -> String {
     let names = |wanted: fn(&&CheckRun) -> bool| runs.iter().filter(wanted).map(|run| clean(&run.name)).collect::<Vec<_>>();
     let mut text = match runs.iter().find(|run| run.blocks()) {
@@ -158,8 +153,7 @@ pub(crate) fn checks(runs: &[CheckRun]) -> String {
             format!("{} passed", plural(passed, "check", "checks"))
         }
     };
-    let odd =
-        [("advisory and not passed", names(|run| run.advisory && !run.outcome.passed())), ("flaky", names(|run| run.flaky))];
+    let odd = [("advisory, not passed", names(|run| run.advisory && !run.outcome.passed())), ("flaky", names(|run| run.flaky))];
     for (what, names) in odd.iter().filter(|(_, names)| !names.is_empty()) {
         text.push_str(&format!(" ({what}: {})", names.join(", ")));
     }
@@ -173,7 +167,7 @@ pub(crate) fn ended(run: &CheckRun) -> String {
     format!("{}{flaky}{advisory}", clean(&run.outcome.words()))
 }
 
-/// What else is known of a check: its tests, and how long it took or that an earlier run answered.
+/// A check's test counts, and how long it took or that the result is cached.
 pub(crate) fn facts(run: &CheckRun, dot: &str) -> String {
     let tests = run.tests.filter(|tests| *tests != TestCount::default()).map(|tests| {
         let count = |number: u64, word: &str| if number > 0 { format!(", {number} {word}") } else { String::new() };
@@ -194,19 +188,19 @@ pub(crate) fn check_mark(run: &CheckRun) -> Mark {
     }
 }
 
-/// The words before, and the details after, without saying the same twice.
+/// A short text and its reason, unless the two are the same.
 pub(crate) fn because(short: &str, reason: &str) -> String {
     let reason = clean(reason);
     if reason.is_empty() || reason.eq_ignore_ascii_case(short) { short.to_owned() } else { format!("{short}: {reason}") }
 }
 
-/// Why an attempt was given up: what was recorded, or at least its kind.
+/// Why an attempt was given up: the recorded reason, else its kind.
 pub(crate) fn given_up(kind: &Rejection, reason: &str) -> String {
     let reason = clean(reason);
     if reason.is_empty() { rejection(kind).to_owned() } else { reason }
 }
 
-/// The end of what an agent claims, on a line; the note has all that is kept of it.
+/// The end of an agent's claim on one line; the evidence note has the rest.
 pub(crate) fn last_words(claim: &str) -> String {
     const LONGEST: usize = 160;
     let line = clean(claim);

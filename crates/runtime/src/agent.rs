@@ -22,6 +22,7 @@ use crate::git::reflog_mark;
 use crate::output::create_fresh;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
+use crate::workspace::Inside;
 
 pub use claude::Claude;
 pub(crate) use claude::check as check_claude;
@@ -36,6 +37,10 @@ pub struct TurnRequest<'a> {
     pub agent: &'a Agents,
     pub prompt: &'a str,
     pub cwd: &'a Path,
+    /// The workspace that it works in; nothing: right here.
+    pub inside: Option<&'a Inside>,
+    /// What the workspace adds to the environment.
+    pub env: &'a EnvPlan,
     /// Gets `turns/<number>-prompt.md` and `turns/<number>-output.txt`.
     pub run_dir: &'a Path,
     /// Counts the turns of the run, so that no file is written twice.
@@ -89,6 +94,13 @@ impl TurnResult {
     }
 }
 
+/// On disk before the journal's line that names it.
+fn write_prompt(path: &Path, prompt: &str) -> io::Result<()> {
+    let mut file = create_fresh(path)?;
+    fault::write_torn(&mut file, prompt.as_bytes(), Point::PromptWrite)?;
+    file.sync_all()
+}
+
 /// Runs one turn of the client that stays for many.
 pub(crate) fn run_client_turn(
     request: &TurnRequest<'_>,
@@ -99,7 +111,7 @@ pub(crate) fn run_client_turn(
 ) -> io::Result<TurnResult> {
     let prompt_file = format!("turns/{}-prompt.md", request.number);
     let prompt_path = request.run_dir.join(&prompt_file);
-    fault::write_torn(&mut create_fresh(&prompt_path)?, request.prompt.as_bytes(), Point::PromptWrite)?;
+    write_prompt(&prompt_path, request.prompt)?;
     let result = client.turn(request, budget, signals, on)?;
     Ok(TurnResult { prompt_file: Some(prompt_file), ..result })
 }
@@ -109,7 +121,7 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
     let prompt_file = format!("turns/{}-prompt.md", request.number);
     let output_file = format!("turns/{}-output.txt", request.number);
     let prompt_path = request.run_dir.join(&prompt_file);
-    fault::write_torn(&mut create_fresh(&prompt_path)?, request.prompt.as_bytes(), Point::PromptWrite)?;
+    write_prompt(&prompt_path, request.prompt)?;
     let mut result = TurnResult { prompt_file: Some(prompt_file), ..TurnResult::empty() };
     let (argv, stdin) = match start(request, &prompt_path) {
         Ok(start) => start,
@@ -120,7 +132,7 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
     };
     let limits = request.limits;
     let spawn = Spawn {
-        inside: None,
+        inside: request.inside.cloned(),
         argv,
         cwd: request.cwd.to_owned(),
         env: environment(request, &prompt_path),
@@ -166,8 +178,8 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
 
 /// For an agent that stays for many turns: what is true of all of them.
 fn lasting_environment(request: &TurnRequest<'_>) -> EnvPlan {
-    EnvPlan::default()
-        .with(process::RUN_VARIABLE, request.run.as_str())
+    let env = request.env.clone();
+    env.with(process::RUN_VARIABLE, request.run.as_str())
         .with("GIT_REFLOG_ACTION", format!("{} agent", reflog_mark(request.run.as_str())))
         .with("VERDONE_PLAN", absolute(request.plan, request.cwd))
 }

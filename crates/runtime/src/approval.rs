@@ -57,8 +57,8 @@ impl Approvals {
         Ok(Self { root: root.to_owned(), path, plans })
     }
 
-    /// Without what the user did not approve on this machine. The file lies where an agent can write: a run puts it back, nobody does
-    /// that for a session.
+    /// Without what the user did not approve on this machine. The file lies where the agent of a
+    /// session can write.
     #[must_use]
     pub fn made_here(mut self) -> Self {
         let seal = self.seal();
@@ -79,11 +79,6 @@ impl Approvals {
     pub fn missing(&self, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<&str> {
         let approval = self.plans.get(plan).filter(|approval| !approval.written_by.is_empty())?;
         (approval.approved.as_deref() != Some(&fingerprint())).then_some(approval.written_by.as_str())
-    }
-
-    /// From the file's text as a run holds it; one that cannot be read approves nothing.
-    pub(crate) fn of_text(text: &str) -> Self {
-        Self { plans: serde_json::from_str(text).unwrap_or_default(), ..Self::default() }
     }
 
     /// What the user said about a plan.
@@ -160,12 +155,11 @@ mod tests {
         assert_eq!(approvals.state("PLAN.md", || "f1".to_owned()), State::NeverAsked);
         approvals.approve_own("PLAN.md", "f1").unwrap();
         approvals.written("other.md", "claude").unwrap();
-        let again = Approvals::of_text(&fs::read_to_string(dir.path().join(".verdone/approvals.json")).unwrap());
+        let again = Approvals::read(dir.path()).unwrap();
         assert_eq!(again.state("PLAN.md", || "f1".to_owned()), State::Approved);
         assert_eq!(again.state("PLAN.md", || "f2".to_owned()), State::Changed);
         assert_eq!(again.missing("PLAN.md", || "f2".to_owned()), None, "a run asks for agents' plans alone");
         assert_eq!(again.state("other.md", || "f".to_owned()), State::WrittenBy("claude".to_owned()));
-        assert_eq!(Approvals::of_text("{").state("PLAN.md", || "f1".to_owned()), State::NeverAsked);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use verdone_core::sanitise::sanitise_line;
 
 use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
+use crate::workspace::Inside;
 
 pub use clean::CleanPlaces;
 pub use guarded::Guarded;
@@ -34,6 +35,10 @@ const TAIL: usize = 4 * 1024;
 #[derive(Debug)]
 pub struct CheckContext<'a> {
     pub cwd: &'a Path,
+    /// Where files that checks write at `cwd` are found, if that is elsewhere.
+    pub written: Option<&'a Path>,
+    /// The workspace that they run in; nothing: right here.
+    pub inside: Option<&'a Inside>,
     /// Gets `checks/<number>-<name>.txt`.
     pub run_dir: &'a Path,
     /// Number of the first check; go on with `number + runs.len()`, so that no file is written twice in a run.
@@ -166,6 +171,9 @@ impl<'a> Job<'a> {
 /// What the threads of a stage share.
 #[derive(Debug)]
 struct Shared<'a> {
+    cwd: &'a Path,
+    written: Option<&'a Path>,
+    inside: Option<&'a Inside>,
     run_dir: &'a Path,
     env: &'a EnvPlan,
     cap: u64,
@@ -175,8 +183,8 @@ struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     fn of(context: &'a CheckContext<'_>) -> Self {
-        let CheckContext { run_dir, env, cap, grace, redactor, .. } = context;
-        Self { run_dir, env, cap: *cap, grace: *grace, redactor }
+        let CheckContext { cwd, written, inside, run_dir, env, cap, grace, redactor, .. } = context;
+        Self { cwd, written: *written, inside: *inside, run_dir, env, cap: *cap, grace: *grace, redactor }
     }
 }
 
@@ -224,7 +232,7 @@ impl Worker<'_> {
         let file = format!("checks/{}-{}{again}.txt", job.number, encode_component(&run.name));
         let env = check.terms.env.iter().fold(self.shared.env.clone(), |env, (name, value)| env.with(name, value));
         let spawn = Spawn {
-            inside: None,
+            inside: self.shared.inside.cloned(),
             argv: process::argv(&check.command),
             cwd: place.clone(),
             env,
@@ -236,7 +244,8 @@ impl Worker<'_> {
             keep: Some(self.shared.run_dir.join(&file)),
             redactor,
         };
-        let before = Reports::look(place, check.terms.junit.as_deref());
+        let written = self.shared.written.filter(|_| place == self.shared.cwd).unwrap_or(place);
+        let before = Reports::look(written, check.terms.junit.as_deref());
         match (self.start)(&spawn, signals, on) {
             Ok(ended) => {
                 let judged = judge::judge(check, ended.exit, &ended.output.text, &before.written_since());

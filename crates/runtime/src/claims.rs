@@ -14,7 +14,7 @@ use verdone_core::sanitise::sanitise_line;
 
 use crate::hook::append_in;
 use crate::process::RUN_VARIABLE;
-use crate::sessions::{each_line, own_sessions, run_sessions};
+use crate::sessions::{each_line, own_sessions, sessions_in_workspace};
 use crate::store::Store;
 
 const FILE: &str = "claims.jsonl";
@@ -81,7 +81,7 @@ pub fn keep(
     let claim = Claim { at: Timestamp::now().to_string(), name: name.to_owned(), note, complexity };
     let line = format!("{}\n", serde_json::to_string(&claim).map_err(io::Error::from)?);
     let (sessions, session) = match speaker {
-        Speaker::Run(dir) => (run_sessions(dir), None),
+        Speaker::Run(dir) => (sessions_in_workspace(dir), None),
         Speaker::Session(id) => (own_sessions(root), Some(id.as_str())),
     };
     let dir = session.map_or_else(|| sessions.clone(), |id| sessions.join(encode_component(id)));

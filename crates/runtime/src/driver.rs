@@ -91,13 +91,8 @@ impl<'a> Driver<'a> {
         let active = self.site.clock.elapsed();
         let when = When { at: Timestamp::now(), active_ms: Some(active.as_millis() as u64) };
         let decision = decide(&self.state, &self.rules, active, input);
-        let before = self.journal.times_put_back();
         for recorded in self.journal.append(decision.events, when)? {
             self.fold(&recorded);
-        }
-        if self.journal.times_put_back() > before {
-            self.reporter
-                .report(Update::Notice { text: "somebody wrote into the journal; it was put back, what was found is kept" });
         }
         Ok(decision.effect)
     }
@@ -113,24 +108,23 @@ impl<'a> Driver<'a> {
         fault::tell(effect);
         fault::pass(Point::StepBegin);
         let done: Result<Input, StepError> = match effect {
-            Effect::KeepChanges => step::keep_changes(site),
-            Effect::SetAside => step::set_aside(site, state),
             Effect::Script(script) => step::script(site, state, *script, reporter),
             Effect::Prepare => step::prepare(site, reporter),
             Effect::Select => step::select(site, state, reporter),
-            Effect::Checkpoint => step::checkpoint(site, state),
+            Effect::Reset => step::reset(site, state),
             Effect::RedCheck => step::red_check(site, state, reporter),
             Effect::Turn => step::turn(site, state, reporter),
             Effect::Wait => Ok(step::wait(site, state, reporter)),
             Effect::Verify => step::verify(site, state, reporter),
             Effect::Commit => step::commit(site, state, reporter),
-            Effect::RollBack => step::roll_back(site, state, reporter),
+            Effect::Keep => step::keep(site, state),
+            Effect::Land => step::land(site, state),
             Effect::Regression => step::regression(site, state, reporter),
-            Effect::Reopen => step::reopen(site, state, reporter),
+            Effect::Reopen => step::reopen(site, state),
             Effect::Finish => step::finish(site, state, reporter),
-            Effect::PutBack => step::bring_back(site, state),
         };
         fault::pass(Point::StepDone);
+        step::clear_locks(site, reporter);
         done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
     }
 }

@@ -1,7 +1,7 @@
 //! Trouble on purpose, for tests of this program: `VERDONE_FAULT` names a point in the code and what happens there.
 //!
-//! A point stands between every two writes of a run and of its recovery that matter. `land`, `undo`, making a linked work tree and
-//! giving out an id have no points of their own, only those of what they call. Off, which is always for users, a point costs one
+//! A point stands between every two writes of a run and of its recovery that matter. `land`, `undo` and giving out an id
+//! have no points of their own, only those of what they call. Off, which is always for users, a point costs one
 //! relaxed load. The variable is not passed on to children. Grammar, parts separated by commas:
 //!
 //! - `trace=FILE`: append the name of each point that is reached, a line each, and `# EFFECT` where an effect begins
@@ -60,6 +60,12 @@ points! {
     JournalSynced = "journal-synced" passes,
     StepBegin = "step-begin" passes,
     StepDone = "step-done" passes,
+    RefSet = "ref-set" fails,
+    RefWasSet = "ref-was-set" passes,
+    LandFiles = "land-files" fails,
+    LandFilesMoved = "land-files-moved" passes,
+    LandBranch = "land-branch" fails,
+    LandBranchMoved = "land-branch-moved" passes,
     AtomicWrite = "atomic-write" fails,
     AtomicRename = "atomic-rename" fails,
     AtomicRenamed = "atomic-renamed" fails,
@@ -69,10 +75,6 @@ points! {
     OutputCreate = "output-create" fails,
     PromptWrite = "prompt-write" fails,
     InboxTaken = "inbox-taken" fails,
-    ProtectedKeep = "protected-keep" fails,
-    ProtectedRemove = "protected-remove" fails,
-    ProtectedWrite = "protected-write" fails,
-    ProtectedRename = "protected-rename" fails,
     ScriptBegin = "script-begin" passes,
     ScriptDone = "script-done" passes,
     ChainAppend = "chain-append" fails,
@@ -86,19 +88,8 @@ points! {
     Uncommit = "uncommit" fails,
     NoteWrite = "note-write" fails,
     NoteWritten = "note-written" passes,
-    RestoreHead = "restore-head" fails,
-    RestoreIndex = "restore-index" fails,
-    RestoreRemove = "restore-remove" fails,
-    RestoreAside = "restore-aside" fails,
-    RestoreWrite = "restore-write" fails,
-    RestoreRename = "restore-rename" fails,
-    RestoreCheckout = "restore-checkout" fails,
-    RestoreExtra = "restore-extra" fails,
-    RestoreDone = "restore-done" passes,
     RecoverBegin = "recover-begin" passes,
     RecoverSettled = "recover-settled" passes,
-    RecoverSaved = "recover-saved" passes,
-    RecoverKept = "recover-kept" passes,
 }
 
 /// A value of the variable that means nothing. Ignoring it would make a test pass that tested nothing.

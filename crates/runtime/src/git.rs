@@ -1,80 +1,101 @@
-//! The one module that runs git: checkpoints, candidate trees, commits, rollback and notes, all through the git command.
+//! The one module that runs git.
 //!
-//! It never runs `git clean`, `git stash` or `git reset`. It changes the user's branch, index or files only in [`Git::commit`] and
-//! [`Git::commit_unless`], [`Git::uncommit`] (the branch alone), [`Git::restore`], [`Git::clear_changes`] and [`Git::put_back`] (the
-//! user's own changes go and come), [`Git::put_back_deleted`] and [`Git::set_aside`] (files alone), [`Git::switch_branch`] and
-//! [`Git::fast_forward`]. [`Git::create`] makes a repository, and locks and temporary indexes of dead processes are removed.
-//! Everything else reads, or writes objects and refs under `refs/verdone/` and `refs/notes/verdone`, or makes and removes linked
-//! work trees, or lays a tree out elsewhere. Processes are what costs time here, so each question is put to as few of them as possible.
+//! It never runs `git clean`, `git stash` or `git reset`. What it may change:
+//!
+//! - the user's branch, index and files: [`Git::land_files`], a fast-forward that overwrites nothing uncommitted
+//! - the user's branch and index, in a session loop: [`Git::commit_unless`] and [`Git::take_back`]
+//! - branches that nobody is on: [`Git::set_branch`], [`Git::delete_branch`]
+//! - objects, and refs under `refs/verdone/` and `refs/notes/verdone`
+//! - our own folders: workspaces, clean trees, temporary indexes
+//! - locks that a killed git process of ours left behind
+//!
+//! [`Git::create`] makes a repository. Everything else reads. Processes are what costs time here, so each question is put to as few
+//! of them as possible.
 
 mod added;
 mod apart;
+mod attempt_tree;
 mod branch;
 mod candidate;
 mod chain;
-mod changes;
 mod checkpoint;
 mod clean_tree;
 mod command;
 mod commit;
+mod commit_hooks;
 mod compare;
 mod create;
-mod derived;
 mod diff_text;
+mod durability;
 mod earlier;
 mod error;
+mod file_times;
 mod files;
 mod filter;
 mod head;
 mod hidden;
 mod ignored;
+mod ignored_entries;
 mod index;
 mod index_entries;
+mod index_stat;
+mod kept_attempt;
+mod landing;
+mod large_files;
 mod lineage;
 mod look;
 mod nested;
 mod note;
+mod object_import;
 mod path;
-mod put_back;
-mod refs;
-mod restore;
-mod rules;
+mod private_repository;
+mod private_settings;
+mod reapply;
+mod reset_files;
+mod run_branch;
 mod sight;
 mod snapshot;
 mod stale_lock;
 mod status;
+mod story_commit;
+mod touched;
 mod tree_now;
-mod untracked;
+mod workspace_files;
 mod worktree;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use verdone_core::id::Oid;
 
 pub use added::AddedLines;
-pub use branch::Answered;
-pub use candidate::{Candidate, CandidateRules, Drift, History, Obstacle};
-pub use chain::{ChainEntry, ChainKind};
-pub use changes::KeptChanges;
-pub use checkpoint::{CheckpointRequest, SnapshotLimits};
+pub use attempt_tree::{AttemptTree, ReadBack, TreeObstacle};
+pub use candidate::{Candidate, CandidateRules, History, Obstacle};
+pub use checkpoint::CheckpointRequest;
 pub(crate) use clean_tree::TreeFile;
 pub use commit::Commit;
+pub use commit_hooks::{HookRun, Hooked};
 pub use compare::{Compared, Comparison};
 pub use earlier::Earlier;
 pub use error::{CommitError, GitError};
 pub use filter::RequiredFilter;
 pub use head::reflog_mark;
 pub(crate) use ignored::Ignored;
+pub use ignored_entries::IgnoredEntry;
+pub(crate) use index_stat::copy_index_file;
+pub use kept_attempt::KeptAttempt;
+pub use landing::{InterruptedLanding, Landing, LandingRefusal};
+pub use object_import::NewContent;
 pub use path::{PathSet, RepoPath};
-pub use put_back::Return;
-pub use refs::{Refs, RefsMoved};
-pub use restore::{RestoreRules, Restored};
+pub use private_repository::{Alternates, BOUND_OBJECTS, PrivateRepository};
+pub use reapply::Merged;
+pub use reset_files::ResetFiles;
 pub use status::{Blob, Change, Entry, Kind, Status};
+pub use touched::{file_clock, file_clock_after};
 pub use tree_now::TreeNow;
 pub use worktree::WorkTreeEntry;
 
@@ -99,11 +120,10 @@ pub struct Git {
     common_dir: PathBuf,
     environment: Vec<(OsString, OsString)>,
     deadline: Duration,
-    /// Only caches: the tip of each run's chain and the last checkpoint, both of which git could be asked for.
+    /// Only caches: the tip of each loop's chain, the last checkpoint and the trees of commits, all of which git could be asked for.
     tips: Mutex<HashMap<String, Oid>>,
+    trees: Mutex<HashMap<Oid, Oid>>,
     last: Mutex<Option<Arc<Snapshot>>>,
-    /// Where the user's own ignore rules are.
-    user_rules: OnceLock<Vec<PathBuf>>,
 }
 
 /// How a path differs between two trees. A rename is a deletion and an addition.
@@ -151,8 +171,8 @@ impl Git {
                 environment: environment.to_vec(),
                 deadline,
                 tips: Mutex::default(),
+                trees: Mutex::default(),
                 last: Mutex::default(),
-                user_rules: OnceLock::new(),
             });
         }
         if answer.stderr.contains("not a git repository") {
@@ -177,8 +197,8 @@ impl Git {
             environment: Vec::new(),
             deadline,
             tips: Mutex::default(),
+            trees: Mutex::default(),
             last: Mutex::default(),
-            user_rules: OnceLock::new(),
         }
     }
 
@@ -277,6 +297,12 @@ impl Git {
 
     fn of_the_user(&self, subcommand: &str, deadline: Duration) -> Call {
         Call::of_the_user(&self.top, subcommand, deadline).envs(&self.environment)
+    }
+
+    /// A variable as git's processes see it.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        let given = self.environment.iter().rfind(|(given, _)| given == name).map(|(_, value)| value.clone());
+        given.or_else(|| std::env::var_os(name)).filter(|value| !value.is_empty())
     }
 
     /// The commit that a name stands for, if it exists.

@@ -24,6 +24,7 @@ use crate::looking::{LookError, Looked, Question};
 use crate::output::create_fresh;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, Stdin};
 use crate::signal::Signals;
+use crate::workspace::Inside;
 
 /// What asks CI says by this: not known yet.
 const NOT_YET: i32 = 75;
@@ -37,6 +38,8 @@ const LONGEST_WORDS: usize = 300;
 #[derive(Debug)]
 pub struct Court<'a> {
     pub root: &'a Path,
+    /// The workspace that they work in; nothing: right here.
+    pub inside: Option<&'a Inside>,
     /// Gets the prompt and what was said.
     pub dir: &'a Path,
     pub env: EnvPlan,
@@ -98,7 +101,7 @@ fn by_command(
     let (argv, stdin) = start_command(command, via, prompt, &prompt_file);
     let limits = court.limits;
     let spawn = Spawn {
-        inside: None,
+        inside: court.inside.cloned(),
         argv,
         cwd: court.root.to_owned(),
         env: court.env.clone().with("VERDONE_PROMPT_FILE", &prompt_file),
@@ -152,6 +155,8 @@ fn by_client(
         agent: &agent,
         prompt,
         cwd: court.root,
+        inside: court.inside,
+        env: &court.env,
         run_dir: court.dir,
         number: 1,
         run: seat.run,

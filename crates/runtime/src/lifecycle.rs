@@ -16,6 +16,7 @@ use verdone_core::redact::Redactor;
 use crate::fault::{self, Point};
 use crate::process::{self, Background, EnvPlan, Exit, Moment, SHELL, Spawn, SpawnError, Stdin, redactor_from_environment};
 use crate::signal::Signals;
+use crate::workspace::ScriptPlace;
 
 /// Where scripts are looked for. The first that has a script of the name wins; the other is not run.
 const HOMES: [&str; 2] = [".verdone/hooks", ".fresher/hooks"];
@@ -26,6 +27,8 @@ pub struct ScriptRequest<'a> {
     pub script: Script,
     /// Gets `scripts/<number>-<name>.txt`.
     pub run_dir: &'a Path,
+    /// Where it runs; nothing means the checkout.
+    pub place: Option<ScriptPlace>,
     pub env: EnvPlan,
     pub timeout: Option<Duration>,
     pub grace: Duration,
@@ -43,7 +46,8 @@ pub struct Scripts {
     root: PathBuf,
     frozen: Vec<(Script, Option<Seen>)>,
     ran: u32,
-    background: Vec<Background>,
+    /// Each process before the place that it runs in.
+    background: Vec<(Background, Option<ScriptPlace>)>,
 }
 
 /// A script as it lies there: its fingerprint, or why it cannot be run.
@@ -65,10 +69,15 @@ impl Scripts {
         self.frozen.iter().filter_map(fault).collect()
     }
 
+    /// Whether there is a script that would run now.
+    pub fn would_run(&self, script: Script) -> bool {
+        matches!(self.runnable(script), Ok(Some(_)))
+    }
+
     /// Runs a script where there is one. Whatever goes wrong with it is its exit; only our own files fail.
     pub fn run(
         &mut self,
-        request: &ScriptRequest<'_>,
+        mut request: ScriptRequest<'_>,
         signals: &Signals,
         on: &mut dyn FnMut(Moment<'_>),
     ) -> io::Result<Option<ScriptRun>> {
@@ -81,14 +90,27 @@ impl Scripts {
             }
         };
         self.ran += 1;
-        self.background.retain_mut(|process| !process.has_ended());
+        self.background.retain_mut(|(process, _)| !process.has_ended());
         let file = format!("scripts/{}-{}.txt", self.ran, script.name());
         let keep = request.run_dir.join(&file);
+        let place = request.place.as_ref();
+        let mut env = request.env.clone();
+        if let Some(place) = place {
+            env.set.extend(place.env.set.iter().cloned());
+            env.unset.extend(place.env.unset.iter().cloned());
+        }
+        let inside = place.and_then(|place| place.inside.clone());
+        // Nobody waits for a script in the background, so nobody sees that a view could not execute it.
+        let by_shell = request.background && inside.is_some() && names_no_interpreter(&path);
+        let mut argv = vec![path.into_os_string()];
+        if by_shell {
+            argv.insert(0, SHELL.into());
+        }
         let mut spawn = Spawn {
-            inside: None,
-            argv: vec![path.into_os_string()],
-            cwd: self.root.clone(),
-            env: request.env.clone(),
+            inside,
+            argv,
+            cwd: place.map_or_else(|| self.root.clone(), |place| place.cwd.clone()),
+            env,
             stdin: Stdin::Null,
             wall: request.timeout,
             idle: None,
@@ -98,11 +120,11 @@ impl Scripts {
             redactor: request.redactor,
         };
         fault::pass(Point::ScriptBegin);
-        let mut started = self.start(request, &spawn, signals, on);
+        let mut started = self.start(&mut request, &spawn, signals, on);
         // As a shell does: a script that does not say who runs it is the shell's.
         if matches!(&started, Err(SpawnError::Failed { source, .. }) if source.raw_os_error() == Some(NO_FORMAT)) {
             spawn.argv.insert(0, SHELL.into());
-            started = self.start(request, &spawn, signals, on);
+            started = self.start(&mut request, &spawn, signals, on);
         }
         fault::pass(Point::ScriptDone);
         let (exit, duration) = match started {
@@ -116,20 +138,21 @@ impl Scripts {
 
     /// Ends what still runs in the background.
     pub fn end_background(&mut self, grace: Duration, signals: &Signals) {
-        for process in self.background.drain(..) {
+        for (process, _place) in self.background.drain(..) {
             process.end(grace, signals);
         }
     }
 
     fn start(
         &mut self,
-        request: &ScriptRequest<'_>,
+        request: &mut ScriptRequest<'_>,
         spawn: &Spawn<'_>,
         signals: &Signals,
         on: &mut dyn FnMut(Moment<'_>),
     ) -> Result<(ScriptExit, Duration), SpawnError> {
         if request.background {
-            self.background.push(Background::start(spawn, redactor_from_environment(request.exports))?);
+            let process = Background::start(spawn, redactor_from_environment(request.exports))?;
+            self.background.push((process, request.place.take()));
             return Ok((ScriptExit::Background, Duration::ZERO));
         }
         let ended = process::run(spawn, signals, on)?;
@@ -148,6 +171,13 @@ impl Scripts {
             (Some(_), Some(now)) => now.fingerprint.map(|_| Some(now.path)),
         }
     }
+}
+
+/// Neither a program nor a script that says who runs it.
+fn names_no_interpreter(path: &Path) -> bool {
+    let mut begin = [0; 4];
+    let read = fs::File::open(path).and_then(|file| io::Read::read(&mut &file, &mut begin));
+    read.is_ok_and(|count| !begin[..count].starts_with(b"#!") && begin[..count] != *b"\x7fELF")
 }
 
 /// ENOEXEC: no program, and no line that says who runs it.

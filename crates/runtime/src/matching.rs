@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use verdone_core::scope::covers;
+use verdone_core::pattern::is_plain;
+use verdone_core::scope::Covered;
 
 /// A pattern that looks at more than this was not meant so.
 const MOST: usize = 50_000;
@@ -12,15 +13,15 @@ const MOST: usize = 50_000;
 /// The plain files that fit, sorted. A path without signs of a pattern means that file, or everything below that folder.
 pub(crate) fn matching(root: &Path, pattern: &str) -> io::Result<Vec<PathBuf>> {
     let parts: Vec<&str> = pattern.split('/').collect();
-    let is_pattern = |part: &&str| part.contains(['*', '?', '[', '{']);
-    let first = parts.iter().position(is_pattern).unwrap_or(parts.len());
+    let first = parts.iter().position(|part| !is_plain(part)).unwrap_or(parts.len());
     let base =
         root.join(if pattern.starts_with('/') { format!("/{}", parts[..first].join("/")) } else { parts[..first].join("/") });
     let rest = [parts[first..].join("/")];
+    let covered = Covered::new(&rest, false).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let mut walk = Walk { found: Vec::new(), seen: 0 };
     match fs::symlink_metadata(&base) {
         Ok(meta) if meta.is_dir() => {
-            walk.below(&base, Path::new(""), &|path| rest[0].is_empty() || covers(&rest, path, false))?;
+            walk.below(&base, Path::new(""), &|path| covered.has(path))?;
         }
         Ok(meta) if meta.is_file() && rest[0].is_empty() => walk.found.push(base),
         Ok(_) => {}

@@ -162,6 +162,8 @@ impl Kept {
         }
         rest.push_str(&String::from_utf8_lossy(tail));
         self.write(|file| file.write_all(rest.as_bytes()).and_then(|()| file.flush()));
+        // The journal names this file, so it has to be on disk before the journal's line.
+        self.write(|file| file.get_ref().sync_all());
         (self.head + &rest, self.problem)
     }
 }

@@ -31,7 +31,6 @@ pub struct PlanFile {
     progress_md: Option<ProgressFile>,
     progress_txt: Option<ProgressFile>,
     context: Option<String>,
-    notes: Vec<String>,
     last_mark: Option<LastMark>,
     ticked_by_others: Vec<StoryId>,
 }
@@ -42,9 +41,6 @@ struct Companion {
     held: Held,
     content: Content,
 }
-
-/// A companion, if there is one now, and what is odd about it.
-type NewCompanion = (Option<Companion>, Vec<String>);
 
 #[derive(Debug)]
 enum Content {
@@ -63,14 +59,6 @@ struct ProgressFile {
 struct LastMark {
     plan: Undo,
     companion: Option<Undo>,
-}
-
-/// A protected file that is not as we left it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignEdit {
-    pub path: PathBuf,
-    /// Nothing if the file is gone or is no file any more.
-    pub bytes_on_disk: Option<Vec<u8>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -93,9 +81,8 @@ impl PlanFile {
     pub fn open(location: PlanLocation) -> Result<Self, PlanFileError> {
         let (held, bytes) = read(&location.plan)?;
         let document = Document::from_bytes(&location.plan.display().to_string(), bytes)?;
-        let mut notes = Vec::new();
         let companion = match location.companion() {
-            Some(path) => open_companion(&path, &mut notes)?,
+            Some(path) => open_companion(&path)?,
             None => None,
         };
         let progress_md = location.progress_md().map(|path| open_progress(&path)).transpose()?;
@@ -112,7 +99,6 @@ impl PlanFile {
             progress_md,
             progress_txt,
             context,
-            notes,
             last_mark: None,
             ticked_by_others: Vec::new(),
         })
@@ -139,11 +125,6 @@ impl PlanFile {
         self.context.as_deref()
     }
 
-    /// What is odd about the files beside the plan.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
     /// Files that an agent may not change: the plan, its companion and its progress files.
     pub fn protected_paths(&self) -> Vec<PathBuf> {
         self.files().into_iter().map(|(held, _)| held.path.clone()).collect()
@@ -166,9 +147,8 @@ impl PlanFile {
             self.held = held;
             self.document = document;
         }
-        if let Some((companion, notes)) = companion {
+        if let Some(companion) = companion {
             self.companion = companion;
-            self.notes = notes;
         }
         for (file, new) in [&mut self.progress_md, &mut self.progress_txt].into_iter().zip(progress) {
             if new.is_some() {
@@ -206,6 +186,11 @@ impl PlanFile {
         Ok(())
     }
 
+    /// The last mark stays.
+    pub fn forget_mark(&mut self) {
+        self.last_mark = None;
+    }
+
     /// Opens a story that somebody else marked, by what its markers said before.
     pub fn take_back(&mut self, id: &StoryId, before: &[String]) -> Result<(), PlanFileError> {
         let Some(index) = self.plan().place(id) else { return Err(PlanFileError::NoSuchStory(id.clone())) };
@@ -230,48 +215,6 @@ impl PlanFile {
         }
         self.held.write(self.document.text().as_bytes())?;
         Ok(true)
-    }
-
-    /// Protected files that differ on disk from what we hold.
-    pub fn foreign_edits(&self) -> Result<Vec<ForeignEdit>, PlanFileError> {
-        let mut edits = Vec::new();
-        for (held, bytes) in self.files() {
-            if held.is_unchanged(bytes).map_err(|error| held.error(error))? {
-                continue;
-            }
-            let bytes_on_disk = match held.read_again() {
-                Ok((_, bytes)) => Some(bytes),
-                Err(ReadError::Missing | ReadError::NotAFile | ReadError::TooLarge(_)) => None,
-                Err(ReadError::Io(source)) => return Err(PlanFileError::Read { path: held.path.clone(), source }),
-            };
-            edits.push(ForeignEdit { path: held.path.clone(), bytes_on_disk });
-        }
-        Ok(edits)
-    }
-
-    /// Whether every story that we hold is on disk with the mark that we gave it, however the rest of the text looks.
-    pub fn marks_are_ours(&self) -> Result<bool, PlanFileError> {
-        let ours = self.document.text().as_bytes();
-        if self.held.is_unchanged(Some(ours)).map_err(|error| self.held.error(error))? {
-            return Ok(true);
-        }
-        let Ok((_, bytes)) = self.held.read_again() else { return Ok(false) };
-        let Ok(on_disk) = Document::parse(self.document.name(), &bytes) else { return Ok(false) };
-        let is_there = |story: &Story| on_disk.plan().story(&story.id).is_some_and(|found| found.status == story.status);
-        Ok(self.plan().stories.iter().all(is_there))
-    }
-
-    /// Rewrites our bytes where something else is on disk, and removes progress files that we did not write.
-    pub fn put_back(&mut self) -> Result<(), PlanFileError> {
-        self.held.put_back(Some(self.document.text().as_bytes()))?;
-        if let Some(companion) = &mut self.companion {
-            let Companion { held, content } = companion;
-            held.put_back(Some(content.bytes()))?;
-        }
-        for file in [&mut self.progress_md, &mut self.progress_txt].into_iter().flatten() {
-            file.held.put_back(file.text.as_ref().map(String::as_bytes))?;
-        }
-        Ok(())
     }
 
     /// Appends an entry to `progress.md`, where the plan has one.
@@ -305,7 +248,8 @@ impl PlanFile {
         Ok(Some((held, Document::from_bytes(self.document.name(), bytes)?)))
     }
 
-    fn changed_companion(&mut self) -> Result<Option<NewCompanion>, PlanFileError> {
+    #[expect(clippy::option_option, reason = "a companion that is gone is a change")]
+    fn changed_companion(&mut self) -> Result<Option<Option<Companion>>, PlanFileError> {
         let Some(path) = self.location.companion() else { return Ok(None) };
         let same = match &mut self.companion {
             Some(Companion { held, content }) => held.confirm(Some(content.bytes()))?,
@@ -314,8 +258,7 @@ impl PlanFile {
         if same {
             return Ok(None);
         }
-        let mut notes = Vec::new();
-        Ok(Some((open_companion(&path, &mut notes)?, notes)))
+        open_companion(&path).map(Some)
     }
 
     /// Every file with the bytes it should have.
@@ -383,7 +326,7 @@ fn read(path: &Path) -> Result<(Held, Vec<u8>), PlanFileError> {
     Held::open(path).map_err(|error| held::named(path, error))
 }
 
-fn open_companion(path: &Path, notes: &mut Vec<String>) -> Result<Option<Companion>, PlanFileError> {
+fn open_companion(path: &Path) -> Result<Option<Companion>, PlanFileError> {
     let (held, bytes) = match Held::open(path) {
         Ok(opened) => opened,
         Err(ReadError::Missing) => return Ok(None),
@@ -391,10 +334,8 @@ fn open_companion(path: &Path, notes: &mut Vec<String>) -> Result<Option<Compani
     };
     let content = match Document::parse(&path.display().to_string(), &bytes) {
         Ok(document) => Content::Plan(Box::new(document)),
-        Err(error) => {
-            notes.push(format!("stories are not ticked here: {error}"));
-            Content::Bytes(bytes)
-        }
+        // Stories are not ticked there.
+        Err(_) => Content::Bytes(bytes),
     };
     Ok(Some(Companion { held, content }))
 }

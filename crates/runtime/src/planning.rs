@@ -1,5 +1,4 @@
-//! Planning: the agent turns a request into a plan. It may look, not touch: whatever it changed is kept and put back, and where its
-//! calls are judged, those that would change something are denied.
+//! Planning: the agent turns a request into a plan. It works in a workspace of its own, which is dropped: only its answer counts.
 
 use std::fs;
 use std::io;
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use verdone_core::agent::{TurnOutcome, Usage};
 use verdone_core::config::Config;
-use verdone_core::event::Place;
+use verdone_core::event;
 use verdone_core::id::{RunId, StoryId};
 use verdone_core::plan::{Document, PlanError};
 use verdone_core::policy::Looking;
@@ -21,17 +20,15 @@ use crate::atomic::write_atomically;
 use crate::clock::Stopwatch;
 use crate::config_file::SettingsError;
 use crate::git::{Git, GitError};
-use crate::home::Home;
-use crate::keep::Keep;
 use crate::looking::{LookError, Question};
 use crate::process::{self, Moment};
 use crate::project::Project;
-use crate::protected::Protected;
-use crate::run::{WorkTree, watch};
+use crate::run::{CheckoutLock, watch};
 use crate::signal::Signals;
 use crate::store::Store;
 use crate::template::read_template;
 use crate::watchdog::Watchdog;
+use crate::workspace::{Place, WorkspaceError, WorkspaceRequest, Workspaces};
 
 #[derive(Debug)]
 pub struct PlanningRequest<'a> {
@@ -56,6 +53,8 @@ pub enum PlanningError {
     Exists(PathBuf),
     #[error("the request is empty")]
     EmptyRequest,
+    #[error("the repository has no commit yet")]
+    NoCommit,
     #[error("the agent {}", .0.words())]
     Turn(TurnOutcome),
     #[error("the agent's answer is not a plan; it is kept in {}", kept.display())]
@@ -67,6 +66,8 @@ pub enum PlanningError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Approval(#[from] ApprovalError),
@@ -74,10 +75,10 @@ pub enum PlanningError {
     Io { doing: String, source: io::Error },
 }
 
-/// Asks for a plan and writes it. Its commands stay unapproved. The work tree is ours meanwhile.
+/// Asks for a plan and writes it. Its commands stay unapproved.
 pub fn write_plan(
     request: &PlanningRequest<'_>,
-    _ours: &WorkTree,
+    _ours: &CheckoutLock,
     signals: &Signals,
     reporter: &mut dyn Reporter,
 ) -> Result<PlanWritten, PlanningError> {
@@ -89,44 +90,28 @@ pub fn write_plan(
     }
     let root = &request.project.root;
     let git = Git::open(root)?;
+    let head = git.status()?.head.ok_or(PlanningError::NoCommit)?;
     let created = Store::of(root).create(git.common_dir(), Timestamp::now());
     let (run, run_dir) = created.map_err(io_error("making the run's directory"))?;
-    let limits = (&request.config.limits).into();
-    let keep = Keep { git: &git, root, run: &run, run_dir: &run_dir, limits };
-    let checkpoint = keep.checkpoint("before planning", &[])?;
-    let before = git.candidate(&checkpoint, &keep.candidate_rules())?;
-
     let watchdog = watch(Watchdog::start(request.config.limits.grace.duration()), &run, reporter);
     process::adopt_orphans();
-    let protected = Protected::snapshot(root).map_err(io_error("reading .verdone/"))?;
-    let mut held = vec![protected];
-    if request.config.agent.name == "claude" {
-        held.extend(Protected::client_settings(root).map_err(io_error("reading .claude/"))?);
-    }
-    let guardrails = held[0].text("guardrails.md").unwrap_or_default();
-    let home = Home::of(root, &run_dir);
-    let asked = Asked { request, run: &run, run_dir: &run_dir, top: git.top(), signals };
+    let guardrails = fs::read_to_string(root.join(".verdone/guardrails.md")).unwrap_or_default();
+    let mut spaces = Workspaces::new(&WorkspaceRequest {
+        project: request.project,
+        config: request.config,
+        run: run.as_str(),
+        run_dir: &run_dir,
+        objects: git.object_folders()?,
+    });
+    spaces.open(&git)?;
+    spaces.reset_agent(&git, &head, "verdone", &[])?;
+    let place = spaces.agent()?;
+    let asked = Asked { request, run: &run, run_dir: &run_dir, top: git.top(), place: &place, signals };
     let answer = asked.ask(&guardrails, reporter);
     if let Some(watchdog) = watchdog {
         watchdog.dismiss();
     }
-
-    // Whatever became of the turn.
-    let aside = run_dir.join("undone");
-    let mut changed = home.mend().map_err(io_error("putting .verdone/ back"))?;
-    for held in &held {
-        changed.extend(held.put_back(&aside).map_err(io_error("putting settings back"))?);
-    }
-    for path in changed {
-        reporter.report(Update::Notice { text: &format!("the agent changed {path} while planning; it was put back") });
-    }
-    let drift = git.unchanged_since(&before)?;
-    if !drift.is_none() || !drift.new_untracked.is_empty() {
-        let kept = keep.checkpoint_before_restore("what the agent changed while planning", &[])?;
-        keep.restore(&checkpoint)?;
-        let text = format!("the agent changed files while planning; they were put back and are kept in {}", kept.id.short());
-        reporter.report(Update::Notice { text: &text });
-    }
+    drop(spaces);
     accept(request, &run_dir, &answer?)
 }
 
@@ -137,6 +122,7 @@ struct Asked<'a> {
     run_dir: &'a Path,
     /// Of the work tree.
     top: &'a Path,
+    place: &'a Place,
     signals: &'a Signals,
 }
 
@@ -147,15 +133,17 @@ impl Asked<'_> {
         let (name, template) = read_template(root, "planning", prompt::PLANNING).map_err(io_error("reading the template"))?;
         let prompt = prompt::planning(&name, &template, self.request.request, guardrails)?;
         let redactor = process::redactor_from_environment(&[]);
-        let place = Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
+        let story = event::Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
         let turn = TurnRequest {
             agent: &config.agent,
             prompt: &prompt,
-            cwd: root,
+            cwd: &self.place.cwd,
+            inside: self.place.inside.as_ref(),
+            env: &self.place.env,
             run_dir: self.run_dir,
             number: 1,
             run: self.run,
-            place: &place,
+            place: &story,
             iteration: 1,
             plan: self.request.output,
             limits: &config.limits,

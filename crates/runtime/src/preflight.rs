@@ -13,9 +13,9 @@ use verdone_core::proof::OwnCheck;
 use crate::agent::check_claude;
 use crate::approval::Approvals;
 use crate::fault;
-use crate::git::{Entry, Git, GitError, Kind, Status as GitStatus};
+use crate::git::{Git, GitError, Kind, Status as GitStatus};
 use crate::process::{check_program, program_exists};
-use crate::words::listed;
+use crate::words::{listed, plural};
 
 /// Less room than this on the disk, and a run would fail at a bad moment.
 const ROOM: u64 = 200 * 1024 * 1024;
@@ -26,14 +26,6 @@ pub enum Health {
     Good,
     Warning,
     Bad,
-}
-
-/// What happens to uncommitted changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dirty {
-    Refused,
-    /// They leave the work tree until the run has ended.
-    SetAside,
 }
 
 /// One thing that was looked at.
@@ -65,19 +57,14 @@ impl Finding {
     }
 }
 
-/// The repository: nothing half done, a branch to commit to, nothing of the user's in the way, an identity.
+/// The repository: an identity for the commits and room for the workspaces. What the user is in the middle of never blocks a run.
 pub fn repository(
     git: &Git,
     status: &GitStatus,
     identity: Result<String, GitError>,
     ours: &dyn Fn(&Path) -> bool,
-    dirty: Dirty,
-) -> Result<Vec<Finding>, GitError> {
-    let mut findings = Vec::new();
-    findings.extend(operation(git));
-    findings.push(branch(git, status));
-    findings.extend(inner_repositories(git, status)?);
-    findings.extend(work_tree(status, ours, dirty));
+) -> Vec<Finding> {
+    let mut findings = vec![checkout(status, ours)];
     findings.push(match identity {
         Ok(identity) => Finding::good("identity", identity),
         Err(error) => Finding::bad(
@@ -87,18 +74,18 @@ pub fn repository(
         ),
     });
     findings.push(room(git.top()));
-    Ok(findings)
+    findings
 }
 
-/// Repositories inside this one, submodules or not, are never staged nor copied: what is changed in them could not come back.
-fn inner_repositories(git: &Git, status: &GitStatus) -> Result<Option<Finding>, GitError> {
-    let submodules = status.entries.iter().filter(|entry| matches!(entry.kind, Kind::Submodule { .. }));
-    let mut dirty: Vec<String> = submodules.map(|entry| entry.path.to_string()).collect();
-    dirty.extend(git.dirty_nested(status)?.iter().map(ToString::to_string));
-    let Some(first) = dirty.first() else { return Ok(None) };
-    let message = format!("repositories inside this one have changes that a checkpoint cannot keep: {}", listed(&dirty));
-    let look = format!("commit or discard them there: git -C {first} status");
-    Ok(Some(Finding::bad("repositories", message, [&look, "or, if it is no submodule, add it to .gitignore"])))
+/// A run starts from a commit: what is not committed is not part of it.
+fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
+    let files = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Ignored));
+    let names: Vec<String> = files.filter(|entry| !ours(entry.path.as_path())).map(|entry| entry.path.to_string()).collect();
+    if names.is_empty() {
+        return Finding::good("checkout", "nothing uncommitted");
+    }
+    let what = plural(u32::try_from(names.len()).unwrap_or(u32::MAX), "uncommitted file is", "uncommitted files are");
+    Finding::warning("checkout", format!("{what} not part of the run: {}", listed(&names)))
 }
 
 /// Required filters whose program is not there. Nothing where no file needs them.
@@ -116,78 +103,6 @@ pub fn filters(git: &Git, root: &Path) -> Result<Vec<Finding>, GitError> {
         }
     }
     Ok(findings)
-}
-
-/// What keeps the work tree from being switched to another branch.
-pub fn in_the_way(git: &Git, status: &GitStatus, ours: &dyn Fn(&Path) -> bool, dirty: Dirty) -> Option<Finding> {
-    operation(git).or_else(|| work_tree(status, ours, dirty).into_iter().find(|finding| finding.health == Health::Bad))
-}
-
-fn operation(git: &Git) -> Option<Finding> {
-    let operation = git.operation_in_progress()?;
-    let article = if operation.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let hint = match operation {
-        "bisect" => "end it: git bisect reset".to_owned(),
-        _ => format!("finish it: git {operation} --continue, or give it up: git {operation} --abort"),
-    };
-    Some(Finding::bad("operation", format!("{article} {operation} is in progress"), [&hint]))
-}
-
-fn branch(git: &Git, status: &GitStatus) -> Finding {
-    match status.branch.as_deref() {
-        None => Finding::bad(
-            "branch",
-            "HEAD is detached: commits would belong to no branch",
-            ["verdone run --branch NAME makes one here, or continues it"],
-        ),
-        Some(name) if git.is_default_branch(name).unwrap_or(false) => {
-            let mut finding = Finding::warning("branch", format!("commits go to the default branch {name}"));
-            finding.hints.push("--branch NAME or --worktree keeps the run's commits apart".to_owned());
-            finding
-        }
-        Some(name) => Finding::good("branch", format!("commits go to {name}")),
-    }
-}
-
-/// Settings that were read before the changes could leave: half of the run would work with others.
-pub fn cannot_leave(status: &GitStatus, settings: &dyn Fn(&Path) -> bool) -> Option<Finding> {
-    let found: Vec<&Entry> =
-        status.entries.iter().filter(|entry| !entry.is_untracked() && settings(entry.path.as_path())).collect();
-    let message = || format!("uncommitted settings cannot be set aside: {}", names(&found));
-    (!found.is_empty()).then(|| Finding::bad("work tree", message(), ["git commit, or git stash, and run again"]))
-}
-
-fn names(entries: &[&Entry]) -> String {
-    listed(&entries.iter().map(|entry| entry.path.to_string()).collect::<Vec<String>>())
-}
-
-fn work_tree(status: &GitStatus, ours: &dyn Fn(&Path) -> bool, dirty: Dirty) -> Vec<Finding> {
-    let files = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Submodule { .. }));
-    let (untracked, changed): (Vec<_>, Vec<_>) =
-        files.filter(|entry| !ours(entry.path.as_path())).partition(|entry| entry.is_untracked());
-    let (plain, conflicts): (Vec<&Entry>, Vec<&Entry>) =
-        changed.iter().partition(|entry| matches!(entry.kind, Kind::Tracked { .. }));
-    let mut findings = vec![match dirty {
-        Dirty::Refused | Dirty::SetAside if changed.is_empty() => Finding::good("work tree", "nothing uncommitted is in the way"),
-        Dirty::SetAside if conflicts.is_empty() => {
-            Finding::good("work tree", format!("set aside until the run ends: {}", names(&plain)))
-        }
-        Dirty::SetAside => Finding::bad(
-            "work tree",
-            format!("conflicts cannot be set aside: {}", names(&conflicts)),
-            ["settle them, then git commit, and run again"],
-        ),
-        Dirty::Refused => Finding::bad(
-            "work tree",
-            format!("uncommitted changes would mix with the agent's: {}", names(&changed)),
-            ["git commit, or git stash, and run again", "or set them aside until the run ends: --allow-dirty"],
-        ),
-    }];
-    if !untracked.is_empty() {
-        let message = format!("untracked files stay as they are and are never committed: {}", names(&untracked));
-        findings.push(Finding::warning("untracked", message));
-    }
-    findings
 }
 
 fn room(top: &Path) -> Finding {
@@ -278,7 +193,7 @@ fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
     (!program_exists(&program, path.as_deref(), root)).then_some(program)
 }
 
-/// Paths that gates share with their clean trees and that are not there: what needs them fails for another reason than it seems.
+/// Paths that gates share with their clean trees and that do not exist: what needs them fails for another reason than it seems.
 pub fn shares(gates: &[Check], root: &Path) -> Vec<Finding> {
     let shared = gates.iter().filter(|gate| gate.terms.place == Where::Clean);
     let mut missing: BTreeMap<&str, &str> = BTreeMap::new();
@@ -288,8 +203,8 @@ pub fn shares(gates: &[Check], root: &Path) -> Vec<Finding> {
         }
     }
     let finding = |(path, gate): (&str, &str)| {
-        let message = format!("gate {gate:?} shares {path}, which is not there: its clean tree does without");
-        let hints = vec![format!("make {path}, or take it out of `share` in .verdone/config.toml")];
+        let message = format!("gate {gate:?} shares {path}, which does not exist: its clean tree does without");
+        let hints = vec![format!("create {path}, or take it out of `share` in .verdone/config.toml")];
         Finding { hints, ..Finding::warning("share", message) }
     };
     missing.into_iter().map(finding).collect()
@@ -308,7 +223,7 @@ pub fn checks<'a>(
     let open = || plan.stories.iter().filter(|story| story.status != Status::Done);
     for gate in gates {
         if let Some(program) = missing_program(&gate.command, root) {
-            let message = format!("gate {:?} needs {program}, which is not there", gate.name);
+            let message = format!("{program} is not installed (needed by gate {:?})", gate.name);
             findings.push(Finding::bad("checks", message, ["install it, or correct the gate in .verdone/config.toml"]));
         }
     }

@@ -3,11 +3,14 @@
 //! Threads read the pipes and wait for the exit; everything is decided in one loop that also serves the caller while a
 //! process is being ended. The exit is seen without reaping, so that the group's id stays ours until the group is gone.
 
+mod attached;
 mod background;
 mod companion;
 mod detached;
 mod environment;
 mod flow;
+mod helper;
+mod launch;
 mod program;
 pub(crate) mod standstill;
 mod supervise;
@@ -27,12 +30,14 @@ use crate::output::{Captured, Stream};
 use crate::signal::Signals;
 use crate::workspace::Inside;
 
+pub use attached::run_attached;
 pub use background::Background;
 pub use companion::{Companion, Heard};
 pub(crate) use detached::{own_session, start_detached};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flow::Flow;
+pub(crate) use helper::{forget_helper, start_helper};
 pub use program::{check_program, own_program, program_exists};
 pub use supervise::{Sweep, run, run_beside, run_beside_others};
 pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};
@@ -50,7 +55,8 @@ pub const SHELL: &str = "/bin/sh";
 /// What to start and how long to bear it.
 #[derive(Debug)]
 pub struct Spawn<'a> {
-    /// The workspace that it runs in; nothing: right here.
+    /// The workspace that it runs in; nothing: right here. The thread that starts it there must live as long as it: the kernel ends it
+    /// with that thread.
     pub inside: Option<Inside>,
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
@@ -156,4 +162,9 @@ pub(crate) fn end_marked(marks: &[(&str, &str)], grace: Duration, signals: &Sign
     // A process that was only just started shows no environment for a moment, so it is not found at the first look.
     std::thread::sleep(SECOND_LOOK);
     found + end()
+}
+
+/// Whether a process is left below us that may still do something. Helpers do not count.
+pub(crate) fn has_descendants() -> bool {
+    tree::descendants().iter().any(|process| !process.zombie)
 }

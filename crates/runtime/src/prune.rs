@@ -1,19 +1,20 @@
 //! Making room: what old runs kept is deleted, their journals stay. The evidence of every story lives on in those and in git notes.
 //! Of the user's own sessions nothing is evidence: old ones go.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use verdone_core::id::RunId;
+use verdone_core::id::{Oid, RunId};
 use verdone_core::machine::Phase;
 
 use crate::clean_tree;
 use crate::git::{Git, GitError};
 use crate::sessions::{own_sessions, sessions};
 use crate::stop::{LeftLoops, Loops, StopError};
-use crate::store::{JournalError, LockError, RunLock, Store};
+use crate::store::{JournalError, LockError, RunLock, Store, StoredRun};
 
 #[derive(Debug, thiserror::Error)]
 pub enum PruneError {
@@ -33,8 +34,10 @@ pub enum PruneError {
 #[derive(Debug, Default)]
 pub struct Pruned {
     pub runs: Vec<RunId>,
-    /// Left alone, because uncommitted changes of the user's are nowhere else.
-    pub with_changes: Vec<RunId>,
+    /// How many attempts that were not accepted.
+    pub attempts: usize,
+    /// Branches of runs whose commits are all on the user's branch.
+    pub branches: Vec<String>,
     /// How many sessions of the user's own.
     pub sessions: usize,
     pub bytes: u64,
@@ -50,35 +53,50 @@ const QUIET: Duration = Duration::from_hours(24);
 /// What a folder of sessions is called while it is deleted: no session has such a name.
 const GOING: &str = ".pruned";
 
-/// Deletes prompts, outputs, snapshots and kept attempts of all but the newest `keep` runs, and what hooks recorded of all but the newest
+/// Deletes prompts, outputs, kept attempts and landed branches of all but the newest `keep` runs, and what hooks recorded of all but the newest
 /// `keep` sessions of the user's own. A run that did not end is left alone, and so is a session that wrote something in the last day.
 pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Pruned, PruneError> {
     let _lock = RunLock::take(git.git_dir())?;
     let store = Store::of(root);
     let ids = store.ids().map_err(|source| PruneError::Io { path: root.join(".verdone/runs"), source })?;
     let mut pruned = Pruned::default();
+    let mut in_use: HashSet<String> = HashSet::new();
+    for id in ids.iter().rev().take(keep) {
+        in_use.extend(branch_of(&store.run(id.clone())).map(|(branch, _)| branch));
+    }
     for id in ids.iter().rev().skip(keep) {
         let stored = store.run(id.clone());
         let state = stored.last_state()?;
-        if !matches!(state.phase, Phase::Stopped { .. }) || state.undoing.is_some() {
+        let branch = branch_of(&stored).filter(|(branch, _)| !in_use.contains(branch));
+        if !matches!(state.phase, Phase::Stopped { .. }) {
+            in_use.extend(branch.map(|(branch, _)| branch));
             continue;
         }
         let dir = store.dir(id);
         let bytes = size_without_journal(&dir).map_err(|source| PruneError::Io { path: dir.clone(), source })?;
         let has_ref = git.runs_with_refs()?.iter().any(|name| name == id.as_str());
-        if bytes == 0 && !has_ref {
-            continue;
-        }
-        let owes = || Ok::<_, PruneError>(stored.owes_changes()? || (stored.forgot_changes()? && git.stash_of(id)?.is_some()));
-        if has_ref && owes()? {
-            pruned.with_changes.push(id.clone());
+        let attempts = git.kept_attempts(Some(id))?.len();
+        let landed = match branch {
+            Some((branch, target)) => landed_tip(git, &branch, target.as_deref())?.map(|tip| (branch, tip)),
+            None => None,
+        };
+        if bytes == 0 && !has_ref && attempts == 0 && landed.is_none() {
             continue;
         }
         if !dry_run {
             git.forget_run(id)?;
+            git.forget_attempts(id)?;
+            if let Some((branch, tip)) = &landed {
+                git.delete_branch(branch, tip)?;
+            }
             empty(&dir).map_err(|source| PruneError::Io { path: dir.clone(), source })?;
         }
         pruned.bytes += bytes;
+        pruned.attempts += attempts;
+        if let Some((branch, _)) = landed {
+            in_use.insert(branch.clone());
+            pruned.branches.push(branch);
+        }
         pruned.runs.push(id.clone());
     }
     let left = LeftLoops::of(root);
@@ -97,6 +115,26 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         pruned.clean_trees = if dry_run { found.left } else { clean_tree::remove_left(git) };
     }
     Ok(pruned)
+}
+
+fn branch_of(stored: &StoredRun) -> Option<(String, Option<String>)> {
+    // A journal that cannot be read names no branch.
+    stored.branches().ok().flatten()
+}
+
+/// Where a branch that Verdone named stands, if all of its commits are on the user's branch and no work tree is on it.
+fn landed_tip(git: &Git, branch: &str, target: Option<&str>) -> Result<Option<Oid>, GitError> {
+    let Some(tip) = git.branch_tip(branch)?.filter(|_| branch.starts_with("verdone/")) else { return Ok(None) };
+    if git.checked_out_at(branch)?.is_some() {
+        return Ok(None);
+    }
+    let target = target.filter(|target| *target != branch).map(|target| git.branch_tip(target)).transpose()?.flatten();
+    for into in git.status()?.head.iter().chain(&target) {
+        if git.is_part_of(&tip, into)? {
+            return Ok(Some(tip));
+        }
+    }
+    Ok(None)
 }
 
 fn prune_sessions(

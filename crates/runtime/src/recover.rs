@@ -1,8 +1,8 @@
-//! A run that died is put in order before the next one begins: what it left in the work tree is kept, and the tree goes back to
-//! the attempt's checkpoint, or the story's commit is recorded where it was made already. Killed halfway, it is done again.
+//! What is left of a run that died, before the next one begins: its workspaces go, and its journal gets an end. The run's branch
+//! says which stories were committed, so nothing has to be repaired.
 
+mod record;
 mod salvage;
-mod settings;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,162 +10,96 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use verdone_core::agent::claude::{self, Resumable};
 use verdone_core::config::Limits;
-use verdone_core::event::{Event, Recorded, Rejection};
+use verdone_core::event::{Event, Recorded};
 use verdone_core::evidence::Evidence;
 use verdone_core::finish::Finish;
-use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_core::machine::{Attempt, Phase, PutBack, State, apply, stash_command};
-use verdone_core::plan::Status;
+use verdone_core::id::RunId;
+use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
 
 use crate::atomic::sweep_drafts;
 use crate::clean_tree;
 use crate::fault::{self, Point};
-use crate::git::{Git, GitError, PathSet};
-use crate::keep::Keep;
-use crate::plan_file::{PlanFile, PlanFileError, PlanLocation};
-use crate::process::{self, RUN_VARIABLE};
+use crate::git::{Git, GitError, InterruptedLanding, Landing};
+use crate::process;
 use crate::project::Project;
-use crate::protected::Protected;
 use crate::signal::Signals;
-use crate::step;
 use crate::store::{Journal, JournalError, JournalReader, Store, StoredRun, When};
-use crate::undo::{self, TakenBack};
-use crate::words::{listed, plural};
+use crate::words::plural;
+use crate::workspace;
 
 /// What the journal of a run that died says about its end.
-const DIED: &str = "the run died; found and put in order by the next one";
+const DIED: &str = "the run died; the next one found it";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     /// Nobody can work in this repository: that is not the last run's fault.
     #[error(transparent)]
     Open(GitError),
-    #[error("the last run cannot be put in order: {0}")]
+    #[error("cannot recover the last run: {0}")]
     Journal(#[from] JournalError),
-    #[error("the last run cannot be put in order: {0}")]
+    #[error("cannot recover the last run: {0}")]
     Git(#[from] GitError),
-    #[error("the last run cannot be put in order: {doing}: {source}")]
+    #[error("cannot recover the last run: {doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
 
-/// The last run of a project, where it died and was not put in order yet.
+/// The last run of a project, where it died and was not recovered yet.
 pub fn unfinished(root: &Path) -> Result<Option<RunId>, JournalError> {
     let Some(stored) = Store::of(root).latest()? else { return Ok(None) };
     let state = stored.last_state()?;
-    Ok((!ended(&state) || state.undoing.is_some()).then_some(stored.id))
+    Ok((!ended(&state)).then_some(stored.id))
 }
 
 fn ended(state: &State) -> bool {
-    matches!(state.phase, Phase::Stopped { .. } | Phase::New) && state.open_attempt().is_none()
+    matches!(state.phase, Phase::Stopped { .. } | Phase::New)
 }
 
-/// Puts the last run in order where it died. Nothing of the project is read before: the dead run's agent may have changed the
-/// plan, the settings or both.
+/// Ends the last run of a project where it died. Killed halfway, it is done again.
 pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let store = Store::of(&project.root);
-    let told = settings::put_back(project, &store, signals, reporter)?;
     let git = Git::open(&project.root).map_err(RecoverError::Open)?;
     git.remove_leftovers()?;
     clean_tree::remove_leftovers(&git);
+    workspace::sweep(&project.git_top);
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
-    let Some(salvaged) = salvage::latest(&git, project, &store, reporter)? else { return Ok(()) };
-    let stored = salvaged.stored;
-    note_again(&git, &stored, reporter)?;
+    let Some(stored) = salvage::latest(&store, reporter)? else { return Ok(()) };
     let mut state = stored.last_state()?;
-    take_undo_back(&git, project, &stored, &state, reporter)?;
-    // A journal with a hole may only seem to have left an attempt open: a run that said it had ended is believed.
-    if ended(&state) || (salvaged.mended && matches!(state.phase, Phase::Stopped { .. })) {
-        Protected::forget(&stored.dir);
+    clear_locks(&git, &stored, &state, reporter)?;
+    finish_landing(&git, reporter)?;
+    write_notes_again(&git, &stored, reporter)?;
+    if ended(&state) {
+        if matches!(state.phase, Phase::Stopped { finish: _, exit_code } if exit_code == Finish::Error.exit_code()) {
+            progress(&git, project, &stored, &[], reporter);
+        }
         return Ok(());
     }
     fault::pass(Point::RecoverBegin);
-    if !told {
-        begin(&stored.id, signals, reporter);
-    }
-    // A recovery that is killed leaves git processes behind, too. Under another name than the run's: its watchdog may still be at work.
-    let git = git.marked(RUN_VARIABLE, recovery_of(&stored.id).as_str());
-    git.remove_leftovers()?;
-    if let Some(begun) = state.started_at {
-        let branch = state.open_attempt().and_then(|attempt| attempt.checkpoint.as_ref()?.branch.as_deref());
-        for lock in git.remove_stale_locks(begun.into(), &stored.id, branch)? {
-            let text = format!("removed {}, which a git process of that run had left", lock.display());
-            reporter.report(Update::Notice { text: &text });
-        }
-    }
+    begin(&stored.id, signals, reporter);
     sweep(project, &stored)?;
     let mut journal = Journal::reopen(&stored.dir)?;
+    let mut events = Vec::new();
     if let Some(attempt) = state.open_attempt() {
-        let events = settle(&git, project, &stored, &state, attempt, reporter)?;
-        record(&mut journal, &mut state, events, reporter)?;
+        events.push(settle(&git, project, &stored, &state, attempt, reporter)?);
     }
+    progress(&git, project, &stored, &events, reporter);
     fault::pass(Point::RecoverSettled);
-    let mut events: Vec<Event> = bring_back(&git, &project.root, &stored, &state)?.into_iter().collect();
-    let (mut finish, mut code) = (Finish::Error, Finish::Error.exit_code());
-    if let Phase::PuttingBack { finish: reached, exit_code } = state.phase {
-        (finish, code) = (reached, exit_code);
-    } else {
+    let finish = Finish::Error;
+    if !matches!(state.phase, Phase::Stopping { .. }) {
         events.push(Event::RunStopping { finish, reason: DIED.to_owned() });
     }
-    events.push(Event::RunStopped { finish, exit_code: code, duration_ms: state.active.ms() });
-    record(&mut journal, &mut state, events, reporter)?;
-    Protected::forget(&stored.dir);
-    Ok(())
-}
-
-fn record(journal: &mut Journal, state: &mut State, events: Vec<Event>, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
+    events.push(Event::RunStopped { finish, exit_code: finish.exit_code(), duration_ms: state.active.ms() });
     for recorded in journal.append(events, When { at: Timestamp::now(), active_ms: Some(state.active.ms()) })? {
-        apply(state, &recorded);
-        tell(&recorded, reporter);
+        apply(&mut state, &recorded);
     }
     Ok(())
 }
 
-/// The user's own changes, where the run had set them aside: also when it died while it did that, or while it brought them back.
-fn bring_back(git: &Git, root: &Path, stored: &StoredRun, state: &State) -> Result<Option<Event>, RecoverError> {
-    let Some(aside) = &state.aside else { return forgotten(git, stored) };
-    // Whatever is wrong is said about the changes; it does not stand in the way of other runs.
-    let limits = git.limits_of(&aside.checkpoint).unwrap_or_default();
-    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits };
-    let outcome = if state.left {
-        let reason = "the branch has moved since the run began its last attempt".to_owned();
-        PutBack::Refused { reason, overlap: Vec::new() }
-    } else {
-        keep.bring_back(aside, &git.extra_paths(&aside.checkpoint).unwrap_or_default())
-    };
-    Ok(Some(match outcome {
-        PutBack::Done { files } => Event::ChangesPutBack { files },
-        PutBack::Refused { reason, overlap } => Event::ChangesKept { reason, overlap, command: aside.command() },
-    }))
-}
-
-/// Changes of the user's that only the run's ref knows about: the journal has a hole where it said so.
-fn forgotten(git: &Git, stored: &StoredRun) -> Result<Option<Event>, RecoverError> {
-    let stash = if stored.forgot_changes()? { git.stash_of(&stored.id)? } else { None };
-    let reason = "the journal is damaged, and does not say which they are".to_owned();
-    Ok(stash.map(|stash| Event::ChangesKept { reason, overlap: Vec::new(), command: stash_command(&stash) }))
-}
-
-fn take_undo_back(
-    git: &Git,
-    project: &Project,
-    stored: &StoredRun,
-    state: &State,
-    reporter: &mut dyn Reporter,
-) -> Result<(), RecoverError> {
-    let text = match undo::take_back::<RecoverError>(git, &project.root, stored, state)? {
-        TakenBack::Nothing => return Ok(()),
-        TakenBack::Done { found } => {
-            let found = found.id.short();
-            format!("an undo was interrupted; the work tree is as it was before it, and what was found is kept as {found}")
-        }
-        TakenBack::Left { before, reason } => {
-            let before = before.id.short();
-            format!("an undo was interrupted, and {reason}: left as it is; the work tree from before it is kept as {before}")
-        }
-    };
-    reporter.report(Update::Notice { text: &text });
-    Ok(())
+/// Entries of the progress file that the run did not get to commit.
+fn progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event], reporter: &mut dyn Reporter) {
+    if let Err(error) = record::commit_progress(git, project, stored, settled) {
+        reporter.report(Update::Notice { text: &format!("the progress file could not be updated: {error}") });
+    }
 }
 
 /// The session of the run before this one, where that one died between two stories of the same plan.
@@ -186,28 +120,35 @@ fn died(events: &[Recorded]) -> Option<bool> {
     })
 }
 
-/// Whether runs that died before this one left progress of committed stories for it to commit.
-pub fn owes_progress(store: &Store, this: &RunId) -> Result<bool, JournalError> {
-    let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
-    for id in ids.into_iter().rev().filter(|id| id < this) {
-        let stored = store.run(id);
-        // One without an end was killed before it began.
-        if stored.find_from_end(died)? == Some(false) {
-            return Ok(false);
-        }
-        if stored.has(b"committed", |_| true)? {
-            return Ok(true);
-        }
+/// Locks of git processes that were killed: those of the run, or of a landing that began and did not end.
+fn clear_locks(git: &Git, stored: &StoredRun, state: &State, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
+    let of_landing = git.interrupted_landing().map(|landing| landing.since);
+    let of_run = state.started_at.filter(|_| !ended(state)).map(Into::into);
+    let Some(since) = of_landing.into_iter().chain(of_run).min() else { return Ok(()) };
+    for lock in git.remove_stale_locks(since, &stored.id, branch_of(stored)?.as_deref())? {
+        let text = format!("removed {}: a killed git process had left it", lock.display());
+        reporter.report(Update::Notice { text: &text });
     }
-    Ok(false)
+    Ok(())
+}
+
+/// A landing that was cut off is finished first: its files may be half there.
+fn finish_landing(git: &Git, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
+    let Some(InterruptedLanding { branch, to, .. }) = git.interrupted_landing() else { return Ok(()) };
+    let text = match git.land_files(Some(&branch), &to)? {
+        Landing::Landed { .. } => format!("finished the landing of {} on {branch}", to.short()),
+        Landing::Refused(refusal) => format!("an interrupted landing on {branch} cannot be finished: {refusal}"),
+    };
+    reporter.report(Update::Notice { text: &text });
+    Ok(())
 }
 
 /// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
-fn note_again(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
+fn write_notes_again(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
     match write_missing_notes(git, stored, reporter) {
         // What can wait stands in nobody's way.
         Err(error @ (JournalError::Broken { .. } | JournalError::Newer { .. })) => {
-            let text = format!("evidence notes that are missing cannot be made again: {error}");
+            let text = format!("missing evidence notes cannot be written: {error}");
             reporter.report(Update::Notice { text: &text });
             Ok(())
         }
@@ -230,7 +171,7 @@ fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporte
             let evidence = Evidence::of(&state, attempt, *verdict, tree, &attempt.proof);
             let missing = git.read_note(commit).is_ok_and(|note| note.is_none());
             if missing && git.note(commit, &evidence.to_note()).is_ok() {
-                let text = format!("the evidence note of {}, which could not be written then, is written", attempt.place.story);
+                let text = format!("wrote the missing evidence note of {}", attempt.place.story);
                 reporter.report(Update::Notice { text: &text });
             }
         }
@@ -239,18 +180,9 @@ fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporte
     Ok(())
 }
 
-fn recovery_of(run: &RunId) -> RunId {
-    RunId(format!("{run}-recovery"))
-}
-
 fn begin(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
-    let text = format!("run {run} did not end properly; putting things in order");
-    reporter.report(Update::Notice { text: &text });
-    end_strays(run, signals, reporter);
-}
-
-fn end_strays(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
-    let strays = process::end_strays(&[run, &recovery_of(run)], Limits::default().grace.duration(), signals);
+    reporter.report(Update::Notice { text: &format!("run {run} did not end properly; cleaning up") });
+    let strays = process::end_strays(&[run], Limits::default().grace.duration(), signals);
     if strays > 0 {
         let text = format!("ended {} that it had left behind", plural(strays, "process", "processes"));
         reporter.report(Update::Notice { text: &text });
@@ -273,31 +205,15 @@ fn plan_of(project: &Project, stored: &StoredRun) -> Result<Option<PathBuf>, Jou
     }))
 }
 
-fn tell(recorded: &Recorded, reporter: &mut dyn Reporter) {
-    if let Event::ChangesPutBack { files } = &recorded.event {
-        let text = format!("your changes that it had set aside are back ({})", plural(*files, "file", "files"));
-        reporter.report(Update::Notice { text: &text });
-    }
-    if let Event::ChangesKept { reason, overlap, command } = &recorded.event {
-        let overlap = if overlap.is_empty() { String::new() } else { format!(": {}", listed(overlap)) };
-        let text = format!("your changes that it had set aside were not put back ({reason}{overlap}); get them with: {command}");
-        reporter.report(Update::Notice { text: &text });
-    }
-    if let Event::AttemptLeft { place, kept, reason } = &recorded.event {
-        let text = format!("the unfinished attempt at {} was left as it is ({reason}); a copy is {}", place.story, kept.short());
-        reporter.report(Update::Notice { text: &text });
-    }
-    if let Event::RolledBack { place, kept, .. } = &recorded.event {
-        let text = format!(
-            "the unfinished attempt at {}, and whatever else was changed since it began, the plan included, is kept as {}",
-            place.story,
-            kept.short()
-        );
-        reporter.report(Update::Notice { text: &text });
-    }
+fn branch_of(stored: &StoredRun) -> Result<Option<String>, JournalError> {
+    Ok(stored.beginning()?.into_iter().find_map(|line| match line.event {
+        Event::RunStarted { branch, .. } => branch,
+        _ => None,
+    }))
 }
 
-/// What became of the attempt that was under way.
+/// What became of the attempt that was in progress: committed, where the branch has a commit on its base; else dropped. A recovery
+/// that was killed may have put progress on top of it.
 fn settle(
     git: &Git,
     project: &Project,
@@ -305,91 +221,44 @@ fn settle(
     state: &State,
     attempt: &Attempt,
     reporter: &mut dyn Reporter,
-) -> Result<Vec<Event>, RecoverError> {
-    let Some(checkpoint) = &attempt.checkpoint else { return Ok(Vec::new()) };
-    if let Phase::Committing { tree, verdict } = &state.phase
-        && let Some(commit) = git.commit_made_since(checkpoint, tree)?
-    {
-        let (place, base) = (attempt.place.clone(), checkpoint.head.clone());
-        // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
-        let evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
-        let noted = git.note(&commit, &evidence.to_note()).is_ok();
-        for path in git.put_back_deleted(checkpoint, &PathSet::default())? {
-            reporter.report(Update::Notice { text: &format!("{path} is not in git and was deleted; it was put back") });
-        }
-        if let Err(error) = record_progress(git, project, stored, &evidence, &commit) {
-            reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
-        }
-        let (tree, verdict) = (tree.clone(), *verdict);
-        let (evidence, criteria) = (Some(evidence.digest()), attempt.criteria.clone());
-        return Ok(vec![Event::Committed { place, commit, tree, verdict, base, files: 0, evidence, criteria, noted }]);
-    }
+) -> Result<Event, RecoverError> {
     let place = attempt.place.clone();
-    let extra = git.extra_paths(checkpoint)?;
-    let limits = git.limits_of(checkpoint)?;
-    let keep = Keep { git, root: &project.root, run: &stored.id, run_dir: &stored.dir, limits };
-    let label = format!("{} attempt {}, as the dead run left it", place.story, place.attempt);
-    let before = keep.checkpoint_before_restore(&label, &extra)?;
-    fault::pass(Point::RecoverSaved);
-    let kept = git.keep_attempt(&stored.id, &git.candidate(checkpoint, &keep.candidate_rules())?, &label)?;
-    fault::pass(Point::RecoverKept);
-    let moved = (&before.head, &before.branch) != (&checkpoint.head, &checkpoint.branch);
-    if moved && !git.moved_by(&stored.id, checkpoint.head.as_ref(), before.head.as_ref())? {
-        let reason = "the branch has moved since the run began this attempt".to_owned();
-        take_tick_back(project, stored, &place.story, reporter);
-        return Ok(vec![Event::AttemptLeft { place, kept, reason }]);
-    }
-    let restored = keep.restore(checkpoint)?;
-    let rejection = Rejection::Crashed;
-    Ok(vec![
-        Event::AttemptRejected { place: place.clone(), rejection, reason: "the run died".to_owned() },
-        Event::RolledBack { place, kept, before, files: restored.files },
-    ])
-}
-
-/// The run ticks a story before it verifies it. Where everything else is left as it is, that tick would be a claim of ours.
-fn take_tick_back(project: &Project, stored: &StoredRun, story: &StoryId, reporter: &mut dyn Reporter) {
-    let open = || -> Result<bool, RecordError> {
-        let Some(plan) = plan_of(project, stored)? else { return Ok(false) };
-        let mut plan = PlanFile::open(PlanLocation::of(plan))?;
-        let ticked = plan.plan().story(story).is_some_and(|story| story.status == Status::Done);
-        if ticked {
-            plan.mark(story, Status::Open)?;
+    if let (Phase::Committing { tree: verified, verdict }, Some(base), Some(branch)) =
+        (&state.phase, &attempt.base, branch_of(stored)?)
+        && let Some(tip) = git.branch_tip(&branch)?
+        && let Some(commit) = git.commits_to_land(&tip, base)?.into_iter().next()
+        && git.commit_before_it(&commit)?.as_ref() == Some(base)
+    {
+        let tree = git.tree_of(&commit)?;
+        let note = git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
+        // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
+        let again = || Evidence::of(state, attempt, *verdict, &tree, &attempt.proof);
+        let (evidence, noted) = match note {
+            Some(evidence) => (evidence, true),
+            None => (again(), tree == *verified && git.note(&commit, &again().to_note()).is_ok()),
+        };
+        if let Err(error) = record::mark_done(git, project, stored, &evidence, &commit) {
+            let text = format!("the plan could not be updated for {}: {error}", place.story);
+            reporter.report(Update::Notice { text: &text });
         }
-        Ok(ticked)
-    };
-    let text = match open() {
-        Ok(false) => return,
-        Ok(true) => format!("{story} was ticked in the plan and never verified; the tick was taken back"),
-        Err(error) => format!("whether {story} is ticked in the plan could not be seen ({error}); it was not verified"),
-    };
-    reporter.report(Update::Notice { text: &text });
-}
-
-/// The entry that the run would have written after the commit, if it did not get to it.
-fn record_progress(
-    git: &Git,
-    project: &Project,
-    stored: &StoredRun,
-    evidence: &Evidence,
-    commit: &Oid,
-) -> Result<(), RecordError> {
-    let Some(plan) = plan_of(project, stored)? else { return Ok(()) };
-    let mut plan = PlanFile::open(PlanLocation::of(plan))?;
-    if plan.progress_names(commit) {
-        return Ok(());
+        let files = git.changed_paths(Some(base), &commit)?.len() as u32;
+        let text = format!("{} had been committed as {}", place.story, commit.short());
+        reporter.report(Update::Notice { text: &text });
+        return Ok(Event::Committed {
+            place,
+            commit,
+            tree,
+            verdict: *verdict,
+            base: Some(base.clone()),
+            files,
+            evidence: Some(evidence.digest()),
+            criteria: attempt.criteria.clone(),
+            noted,
+        });
     }
-    Ok(plan.record_story(&step::entry(&stored.dir, &project.root, evidence, commit, &git.subject(commit)?))?)
-}
-
-#[derive(Debug, thiserror::Error)]
-enum RecordError {
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Plan(#[from] PlanFileError),
+    let text = format!("the unfinished attempt at {} is gone with its workspace; the story is tried again", place.story);
+    reporter.report(Update::Notice { text: &text });
+    Ok(Event::AttemptDropped { place, reason: "the run died".to_owned() })
 }
 
 fn io_error(doing: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ {

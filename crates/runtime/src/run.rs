@@ -1,6 +1,10 @@
 //! A run from the outside: getting ready, refusing with a reason, and driving it to its end.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod branch;
+pub mod land;
+mod plan;
+
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -9,10 +13,10 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use verdone_core::check::Check;
-use verdone_core::config::Config;
+use verdone_core::config::{Config, LandMode};
 use verdone_core::done::{out_of_reach, stated_complexity};
-use verdone_core::event::Event;
-use verdone_core::id::{RunId, StoryId, digest};
+use verdone_core::event::{Event, Seal};
+use verdone_core::id::{Oid, RunId, StoryId, digest};
 use verdone_core::machine::Rules;
 use verdone_core::plan::{Plan, Status};
 use verdone_core::prompt;
@@ -25,25 +29,23 @@ use crate::clock::Stopwatch;
 use crate::config_file::SettingsError;
 use crate::done;
 use crate::driver::Driver;
-use crate::git::{Git, GitError, Kind, PathSet, Refs};
-use crate::home::Home;
+use crate::git::{Git, GitError};
 use crate::hook::Guard;
 use crate::lifecycle::Scripts;
-use crate::place::PlaceError;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
-use crate::preflight::{self, Dirty, Finding, Health};
+use crate::preflight::{self, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
 use crate::project::{GitDirs, Project};
-use crate::protected::Protected;
 use crate::recover::{self, RecoverError};
 use crate::signal::Signals;
 use crate::site::{self, Site};
-use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, owed, proven};
+use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
 use crate::template::read_template;
 use crate::watchdog::{Starting, Watchdog};
+use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
-/// Where a user has switched this rule off, an agent may write its client's settings.
-const AGENT_SETTINGS: &str = "agent-settings";
+pub use branch::{RunBranch, Wanted};
+pub use plan::{Refreshed, RunPlan, RunPlanError};
 
 /// What the user asked for, settings already merged.
 #[derive(Debug)]
@@ -54,8 +56,10 @@ pub struct RunRequest {
     pub only: Option<StoryId>,
     pub red_baseline: bool,
     pub unverified: bool,
-    /// Set uncommitted changes aside instead of refusing.
-    pub allow_dirty: bool,
+    /// The branch for the story commits.
+    pub branch: Option<String>,
+    /// Start over from HEAD, whatever an earlier run of the plan left.
+    pub fresh: bool,
     /// Where the project's specifications are, for lifecycle scripts; `specs` where nobody says.
     pub spec_dir: Option<PathBuf>,
     /// Variables for lifecycle scripts, from a fresher project.
@@ -84,26 +88,26 @@ pub enum RunError {
     #[error(transparent)]
     Recover(#[from] RecoverError),
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    RunPlan(#[from] RunPlanError),
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
 
-/// A work tree that is ours alone and in order.
+/// The right to run in this checkout: one run at a time.
 #[derive(Debug)]
-pub struct WorkTree {
+pub struct CheckoutLock {
     lock: RunLock,
 }
 
-impl WorkTree {
-    /// Takes the work tree for a run, and puts in order what a dead one left behind. Comes before the settings and the plan are
-    /// read, because the dead run's agent may have changed them.
+impl CheckoutLock {
+    /// Takes the lock and ends what a dead run left.
     pub fn take(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
         refuse_nested()?;
         refuse_pipes(&project.git_top)?;
-        // Git is not asked where it is possible: a dead run's agent may have changed what it would answer.
         let lock = match GitDirs::of(&project.git_top) {
             Some(dirs) => RunLock::take(&dirs.own)?,
             None => RunLock::take(Git::open(&project.root)?.git_dir())?,
@@ -141,15 +145,6 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Changes of the user's that earlier runs could not put back, as lines.
-    fn tell_owed(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RunError> {
-        for (run, command) in owed(&self.git, store)? {
-            let text = format!("run {run} still keeps changes of yours that it could not put back; to get them: {command}");
-            reporter.report(Update::Notice { text: &text });
-        }
-        Ok(())
-    }
-
     /// Reads everything that a run needs and looks at nothing else yet.
     pub fn read(request: RunRequest) -> Result<Self, RunError> {
         let git = Git::open(&request.project.root)?;
@@ -185,22 +180,8 @@ impl Ready {
             return Ok(filters);
         }
         let status = status?;
-        let skip = self.git.repo_path(&root.join(".verdone")).into_iter().collect();
-        let fits = self.git.fits_a_checkpoint(&status, &skip, (&self.request.config.limits).into());
-        let dirty = if self.request.allow_dirty { Dirty::SetAside } else { Dirty::Refused };
         let mut findings = filters;
-        findings.extend(preflight::repository(&self.git, &status, identity, &self.ours(), dirty)?);
-        if self.request.allow_dirty {
-            let (top, fresher) = (self.git.top(), root.join(".fresher"));
-            findings.extend(preflight::cannot_leave(&status, &|path: &Path| top.join(path).starts_with(&fresher)));
-        }
-        if let Err(error) = fits {
-            findings.push(Finding::bad(
-                "files",
-                error.to_string(),
-                [error.hint().unwrap_or("look at the files that git status lists")],
-            ));
-        }
+        findings.extend(preflight::repository(&self.git, &status, identity, &self.ours()));
         findings.push(preflight::agent(&self.request.config, root));
         findings.extend(preflight::judge(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
@@ -212,7 +193,6 @@ impl Ready {
             self.request.unverified,
             root,
         ));
-        findings.extend(preflight::shares(&self.gates, root));
         findings.extend(self.approval()?);
         findings.extend(self.conditions()?);
         Ok(findings)
@@ -238,17 +218,7 @@ impl Ready {
         Ok(preflight::conditions(&out_of_reach(done, plan, stages.keys().map(String::as_str))))
     }
 
-    /// What would leave the work tree when the run begins, as git names it.
-    pub fn changes_to_set_aside(&self) -> Result<Vec<String>, RunError> {
-        if !self.request.allow_dirty {
-            return Ok(Vec::new());
-        }
-        let ours = self.ours();
-        let changed = self.git.status()?.entries.into_iter().filter(|entry| matches!(entry.kind, Kind::Tracked { .. }));
-        Ok(changed.filter(|entry| !ours(entry.path.as_path())).map(|entry| entry.path.to_string()).collect())
-    }
-
-    /// Whether a path of the repository is Verdone's or the plan's: those never count as dirty.
+    /// Whether a path of the repository is Verdone's or the plan's: a run reads those from the checkout.
     pub fn ours(&self) -> impl Fn(&Path) -> bool {
         let (top, home, protected) =
             (self.git.top().to_owned(), self.request.project.root.join(".verdone"), self.plan.protected_paths());
@@ -262,82 +232,93 @@ impl Ready {
         site::shown(self.plan.path(), &self.request.project.root)
     }
 
-    /// A site to build prompts on, without a run: nothing is written.
-    pub fn into_site(self, run: RunId, run_dir: PathBuf, signals: Signals) -> Result<(Site, Rules), RunError> {
-        let root = self.request.project.root;
-        let protected = Protected::snapshot(&root).map_err(io_error("reading .verdone/"))?;
-        let settings = Protected::all_git_settings(self.git.common_dir(), self.git.git_dir());
-        let mut settings = settings.map_err(io_error("reading git's settings"))?;
-        settings.push(Protected::scripts_of_fresher(&root).map_err(io_error("reading .fresher/"))?);
-        let agent_settings = self.request.config.policy.off.iter().all(|rule| rule != AGENT_SETTINGS);
-        if self.request.config.agent.name == "claude" && agent_settings {
-            settings.extend(Protected::client_settings(&root).map_err(io_error("reading .claude/"))?);
-        }
-        let rules = Rules {
-            limits: self.request.config.limits.clone(),
-            red_check: self.request.config.red_check,
+    /// The branch that the run would work on.
+    pub fn branch(&self) -> Result<RunBranch, RunError> {
+        let named = self.request.branch.as_deref().or(self.plan.plan().branch.as_deref());
+        let wanted = Wanted { named, fresh: self.request.fresh, plan: &self.plan_name() };
+        RunBranch::choose(&self.git, &Store::of(&self.request.project.root), &wanted)
+    }
+
+    fn rules(&self) -> Rules {
+        let config = &self.request.config;
+        Rules {
+            limits: config.limits.clone(),
+            red_check: config.red_check,
             red_baseline: self.request.red_baseline,
             unverified: self.request.unverified,
-            fail_behavior: self.request.config.hooks.fail_behavior,
-            allow_dirty: self.request.allow_dirty,
-            pause_at: self.request.config.agent.claude.pause_at,
-            tamper: self.request.config.tamper,
-            own_check: self.request.config.own_check,
-            regression: self.request.config.regression.clone(),
-        };
-        let scripts = Scripts::freeze(&root);
-        let home = Home::of(&root, &run_dir);
-        let spec_dir = self.request.spec_dir.unwrap_or_else(|| root.join("specs"));
-        let claude = match self.request.config.agent.name.as_str() {
+            fail_behavior: config.hooks.fail_behavior,
+            land_each: config.run.land == LandMode::Auto,
+            pause_at: config.agent.claude.pause_at,
+            tamper: config.tamper,
+            own_check: config.own_check,
+            regression: config.regression.clone(),
+        }
+    }
+
+    /// The workspaces of a run. Nothing is made before they are opened.
+    pub fn workspaces(&self, run: &RunId, run_dir: &Path) -> Result<Workspaces, RunError> {
+        let RunRequest { project, config, .. } = &self.request;
+        let objects = self.git.object_folders()?;
+        Ok(Workspaces::new(&WorkspaceRequest { project, config, run: run.as_str(), run_dir, objects }))
+    }
+
+    /// Where a run works. Nothing is written before its first step.
+    pub fn into_site(
+        self,
+        (run, run_dir): (RunId, PathBuf),
+        branch: &RunBranch,
+        spaces: Workspaces,
+        signals: Signals,
+    ) -> Result<(Site, Rules), RunError> {
+        let rules = self.rules();
+        let Self { request, git, plan, gates, frozen, template } = self;
+        let RunRequest { project, config, only, spec_dir, exports, .. } = request;
+        let root = project.root;
+        let claude = match config.agent.name.as_str() {
             "claude" => {
-                let guard = Guard::of_run(&root, self.git.top(), &run_dir)?;
-                Claude::guarded_by(guard, self.git.common_dir())
+                let guard = Guard::of_run(&root, git.top(), &run_dir)?;
+                Claude::guarded_by(guard, git.common_dir())
             }
             _ => Claude::default(),
         };
         let site = Site {
-            // So that a git hook of a run that died is found and ended by the next one.
-            git: self.git.marked(RUN_VARIABLE, run.as_str()),
+            branch: branch.name_for(&run),
+            tip: branch.tip.clone(),
+            target: branch.target.clone(),
+            plan: RunPlan::of_user(&git, plan),
+            git: git.marked(RUN_VARIABLE, run.as_str()),
+            scripts: Scripts::freeze(&root),
+            spec_dir: spec_dir.unwrap_or_else(|| root.join("specs")),
             root,
             run,
             run_dir,
-            plan: self.plan,
-            config: self.request.config,
-            gates: self.gates,
-            frozen: self.frozen,
-            only: self.request.only,
+            config,
+            gates,
+            frozen,
+            only,
             signals,
             clock: Stopwatch::start(),
+            since: SystemTime::now(),
             attempt_since: SystemTime::now(),
-            redactor: process::redactor_from_environment(&self.request.exports),
-            protected,
-            home,
-            mended: Vec::new(),
-            settings,
-            known_runs: BTreeSet::new(),
-            template: self.template,
-            refs: Refs::default(),
+            redactor: process::redactor_from_environment(&exports),
+            spaces,
+            template,
             memory: Memory::default(),
             judged: Vec::new(),
             candidate: None,
             green: None,
-            before_turn: None,
-            debris: BTreeMap::new(),
-            untracked_before: PathSet::default(),
             claims_from: 0,
             turns_run: 0,
             checks_run: 0,
             claude,
-            scripts,
-            spec_dir,
-            exports: self.request.exports,
+            exports,
         };
         Ok((site, rules))
     }
 
     /// Drives the run to its end; answers with its exit code.
-    pub fn run(self, ours: WorkTree, signals: Signals, reporter: &mut dyn Reporter) -> Result<u8, RunError> {
-        let WorkTree { mut lock } = ours;
+    pub fn run(self, ours: CheckoutLock, signals: Signals, reporter: &mut dyn Reporter) -> Result<Ended, RunError> {
+        let CheckoutLock { mut lock } = ours;
         let store = Store::of(&self.request.project.root);
         for text in &self.request.warnings {
             reporter.report(Update::Notice { text });
@@ -349,10 +330,11 @@ impl Ready {
                 Health::Good => {}
             }
         }
+        let branch = self.branch()?;
+        branch.announce(&self.git, reporter)?;
         // What was examined ran programs, and ended whatever they left: a watchdog in its start would have been taken for that.
         let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
-        self.tell_claims(&store, reporter)?;
-        self.tell_owed(&store, reporter)?;
+        self.announce_claims(&store, reporter)?;
         let now = Timestamp::now();
         let created = store.create(self.git.common_dir(), now);
         let (run, run_dir) = created.map_err(io_error(&format!("making a run's directory in {}", store.path().display())))?;
@@ -360,29 +342,33 @@ impl Ready {
         process::adopt_orphans();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
-        let journal = Journal::create(&run_dir)?;
-        let start = self.start_event(&run)?;
         // What cannot be read is not resumed; a fresh session is always right.
         let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default();
-        let (mut site, rules) = self.into_site(run, run_dir, signals)?;
+        let mut spaces = self.workspaces(&run, &run_dir)?;
+        let folder = spaces.open(&self.git)?;
+        for text in spaces.take_notes() {
+            reporter.report(Update::Notice { text: &text });
+        }
+        let user = PlanFile::open(self.plan.location().clone())?;
+        let plan = RunPlan::open(&self.git, user, &branch.tip, &branch.head, &folder.join("plan"))?;
+        let start = self.start_event(&run, &branch, spaces.seal(), plan.plan())?;
+        let (mut site, rules) = self.into_site((run, run_dir), &branch, spaces, signals)?;
         site.claude.resume(left);
-        site.known_runs = store.directories().map_err(io_error("reading .verdone/runs/"))?;
-        let all = site.settings.iter().chain([&site.protected]);
-        Protected::save(all, &site.run_dir).map_err(io_error("copying .verdone/ and git's settings"))?;
-        let (root, run_dir) = (site.root.clone(), site.run_dir.clone());
+        site.plan = plan;
+        let journal = Journal::create(&site.run_dir)?;
+        if !branch.exists {
+            site.git.set_branch(&site.branch, &branch.tip, None)?;
+        }
+        let name = site.branch.clone();
         let code = Driver::new(site, rules, journal, reporter).run(start)?;
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }
-        // A run that had to give up may leave an attempt to the next one, and with it what the attempt changed.
-        if matches!(recover::unfinished(&root), Ok(None)) {
-            Protected::forget(&run_dir);
-        }
-        Ok(code)
+        Ok(Ended { code, branch: name, began_at: branch.tip })
     }
 
     /// A box that is ticked without evidence is only a claim.
-    fn tell_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RunError> {
+    fn announce_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RunError> {
         let done: Vec<&StoryId> =
             self.plan.plan().stories.iter().filter(|story| story.status == Status::Done).map(|story| &story.id).collect();
         if done.is_empty() {
@@ -392,15 +378,14 @@ impl Ready {
         let claimed: Vec<&str> = done.into_iter().filter(|id| !known.contains_key(*id)).map(StoryId::as_str).collect();
         if let Some(first) = claimed.first() {
             let more = if claimed.len() > 1 { format!(" and {} more", claimed.len() - 1) } else { String::new() };
-            let text = format!("ticked without evidence, so claimed and not verified: {first}{more}");
+            let text = format!("ticked without evidence (claimed, not verified): {first}{more}");
             reporter.report(Update::Notice { text: &text });
         }
         Ok(())
     }
 
-    fn start_event(&self, run: &RunId) -> Result<Event, RunError> {
-        let status = self.git.status()?;
-        let stories = &self.plan.plan().stories;
+    fn start_event(&self, run: &RunId, branch: &RunBranch, seal: Seal, plan: &Plan) -> Result<Event, RunError> {
+        let stories = &plan.stories;
         Ok(Event::RunStarted {
             run: run.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -410,13 +395,15 @@ impl Ready {
             mode: "building".to_owned(),
             stories: stories.len(),
             open: stories.iter().filter(|story| story.status != Status::Done).count(),
-            branch: status.branch,
-            head: status.head,
+            branch: Some(branch.name_for(run)),
+            head: Some(branch.tip.clone()),
+            target: branch.target.clone(),
+            seal: Some(seal),
             frozen: self.frozen_digest(),
             max_iterations: self.request.config.limits.max_iterations,
             unverified: self.request.unverified,
             gates: Some(gates_digest(&self.request.config)),
-            evidence: self.git.last_evidence()?,
+            evidence: self.git.last_evidence(&branch.tip)?,
         })
     }
 
@@ -427,6 +414,15 @@ impl Ready {
         let all = serde_json::to_vec(&(&self.request.config, &self.gates, checks)).unwrap_or_default();
         digest(&all)
     }
+}
+
+/// How a run ended, and where its commits are.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: u8,
+    pub branch: String,
+    /// Where the branch stood when it began.
+    pub began_at: Oid,
 }
 
 /// A run does without a watchdog where none can be started: the next one ends what a killed one left.

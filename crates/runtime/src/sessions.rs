@@ -42,6 +42,12 @@ pub fn run_sessions(run_dir: &Path) -> PathBuf {
     run_dir.join(FOLDER)
 }
 
+/// The same folder for a process in the run's workspace. Where nothing can be mounted, the workspace has a link to it.
+pub fn sessions_in_workspace(run_dir: &Path) -> PathBuf {
+    let folder = run_sessions(run_dir);
+    fs::read_link(&folder).unwrap_or(folder)
+}
+
 /// The sessions below a folder, newest first; none where it is no folder.
 pub fn sessions(folder: &Path) -> io::Result<Vec<StoredSession>> {
     if !is_dir(folder) {

@@ -1,32 +1,27 @@
 //! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::OsString;
-use std::io;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Where, due, stages};
+use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec, Gate, GateSettings, Where, due, stages};
 use verdone_core::config::Config;
 use verdone_core::done::{JudgeRecord, stated_complexity};
-use verdone_core::event::Checkpoint;
-use verdone_core::id::{Oid, RunId, StoryId, digest};
+use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::proof::OwnCheck;
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
 
 use crate::agent::Claude;
-use crate::check_runner::{CheckContext, CheckMoment, CleanPlaces, Memory, Ways, run_checks};
+use crate::check_runner::{CheckContext, CheckMoment, Memory, Ways, run_checks};
 use crate::clock::Stopwatch;
-use crate::git::{Candidate, CandidateRules, ChangedPath, Git, GitError, PathSet, Refs, RepoPath};
-use crate::home::Home;
-use crate::keep::Keep;
+use crate::git::{ChangedPath, Git, GitError};
 use crate::lifecycle::Scripts;
-use crate::plan_file::PlanFile;
-use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
-use crate::protected::Protected;
-use crate::regular::read_regular;
+use crate::process::{Moment, RUN_VARIABLE};
+use crate::run::RunPlan;
 use crate::signal::Signals;
+use crate::step::{StepError, io_error};
+use crate::workspace::Workspaces;
 
 /// Everything a step may touch.
 #[derive(Debug)]
@@ -36,7 +31,12 @@ pub struct Site {
     pub root: PathBuf,
     pub run: RunId,
     pub run_dir: PathBuf,
-    pub plan: PlanFile,
+    /// The branch that gets the story commits, and where it stands.
+    pub branch: String,
+    pub tip: Oid,
+    /// The branch that the user was on when the run began; nothing where HEAD was detached.
+    pub target: Option<String>,
+    pub plan: RunPlan,
     pub config: Config,
     pub gates: Vec<Check>,
     /// The stories' own checks as they were when the run began: later edits are not run.
@@ -46,21 +46,14 @@ pub struct Site {
     pub signals: Signals,
     /// Active time of the run.
     pub clock: Stopwatch,
-    /// When the attempt began, as the file system dates it.
+    /// When the run and when the attempt began, as the file system dates it.
+    pub since: SystemTime,
     pub attempt_since: SystemTime,
     pub redactor: Redactor,
-    pub protected: Protected,
-    /// The run's own directories, and which of them had to be put back since that was last told.
-    pub home: Home,
-    pub mended: Vec<String>,
-    /// Settings and hooks of git, and those of fresher: put back like our own.
-    pub settings: Vec<Protected>,
-    /// The directories of earlier runs and of this one.
-    pub known_runs: BTreeSet<OsString>,
+    /// Where the agent works and checks run.
+    pub spaces: Workspaces,
     /// The template of the prompt and where it came from.
     pub template: (String, String),
-    /// Branches, tags and stash as they were when they were last looked at.
-    pub refs: Refs,
     /// What gates said about the trees of this run.
     pub memory: Memory,
     /// The tree that was verified and is to be committed.
@@ -69,12 +62,6 @@ pub struct Site {
     pub judged: Vec<(StoryId, Oid, JudgeRecord)>,
     /// The tree of the last story commit, and the commands that were green on it.
     pub green: Option<(Oid, Vec<CommandSpec>)>,
-    /// The tree right before the first turn, where the red check changed tracked files.
-    pub before_turn: Option<Oid>,
-    /// Untracked files that checks of this attempt made, by their content: nobody's work, until somebody changes them.
-    pub debris: BTreeMap<RepoPath, String>,
-    /// Untracked files that the red check changed: the agent is not to blame for them.
-    pub untracked_before: PathSet,
     /// How long the file of claims was when the attempt began: what stands before was said about another one.
     pub claims_from: u64,
     /// Turns and checks so far: they number the kept files.
@@ -90,69 +77,46 @@ pub struct Site {
     pub exports: Vec<(String, String)>,
 }
 
+/// What an attempt amounts to: a tree that may become a commit.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub tree: Oid,
+    /// What differs from the base, the plan's mark included.
+    pub changes: Vec<ChangedPath>,
+    /// Why this tree cannot be committed as it is.
+    pub obstacle: Option<String>,
+    /// Files that are not the agent's to change, and that it edited.
+    pub restored: Vec<String>,
+}
+
 impl Site {
     /// The plan as people know it: relative to the project where it lies below it.
     pub fn plan_name(&self) -> String {
         shown(self.plan.path(), &self.root)
     }
 
-    /// Snapshots the work tree, the plan's files included wherever they lie.
-    pub fn checkpoint(&self, label: &str) -> Result<Checkpoint, GitError> {
-        self.keep().checkpoint(label, &self.plan.protected_paths())
+    /// The files of the agent's workspace as a tree, with the plan as it is marked now.
+    pub fn read_attempt(&mut self) -> Result<Candidate, StepError> {
+        let read = self.spaces.read_attempt(&self.git, self.plan.paths(), self.config.limits.largest_file())?;
+        let tree = self.with_plan(&read.tree)?;
+        let changes = self.git.changed_paths(Some(&self.tip), &tree)?;
+        let restored = self.spaces.edited(&self.plan.given());
+        Ok(Candidate { tree, changes, obstacle: read.obstacle, restored })
     }
 
-    pub fn keep(&self) -> Keep<'_> {
-        let limits = (&self.config.limits).into();
-        Keep { git: &self.git, root: &self.root, run: &self.run, run_dir: &self.run_dir, limits }
-    }
-
-    /// What never enters a story's commit: our own folder, and what checks left behind.
-    pub fn candidate_rules(&self) -> CandidateRules {
-        let mut rules = self.keep().candidate_rules();
-        rules.excluded.extend(self.debris.keys().cloned());
-        rules
-    }
-
-    /// The plan and what belongs to it, as git names them.
-    pub fn plan_paths(&self) -> PathSet {
-        self.plan.protected_paths().iter().filter_map(|path| self.git.repo_path(path)).collect()
-    }
-
-    /// Remembers files as made by checks.
-    pub fn add_debris(&mut self, paths: impl IntoIterator<Item = RepoPath>) {
-        for path in paths {
-            let content = self.content_of(&path);
-            self.debris.insert(path, content);
+    /// A tree with the plan as it is marked now.
+    pub fn with_plan(&self, tree: &Oid) -> Result<Oid, GitError> {
+        let texts = self.plan.texts();
+        if texts.is_empty() {
+            return Ok(tree.clone());
         }
+        let changes: Vec<_> = texts.into_iter().map(|(path, bytes)| (path, Some(("100644", bytes)))).collect();
+        self.git.replace_in_tree(tree, &changes)
     }
 
-    /// What a turn wrote over is the agent's now.
-    pub fn forget_changed_debris(&mut self) {
-        let debris = std::mem::take(&mut self.debris);
-        self.debris = debris.into_iter().filter(|(path, content)| self.content_of(path) == *content).collect();
-    }
-
-    /// Nothing for what is no readable file: it is never the same as a file.
-    fn content_of(&self, path: &RepoPath) -> String {
-        let place = self.git.top().join(path.as_path());
-        read_regular(&place, u64::MAX).map_or_else(|_| String::new(), |bytes| digest(&bytes))
-    }
-
-    /// To be called whenever an agent, or code of its, may have run: what comes next writes into the run's directory.
-    pub fn mend_home(&mut self) -> io::Result<()> {
-        self.mended.extend(self.home.mend()?);
-        Ok(())
-    }
-
-    /// What happened to other branches, tags and the stash since the last look. They are left as they are; what nothing may hold
-    /// any more is kept with the run.
-    pub fn refs_moved(&mut self, own_branch: Option<&str>) -> Result<Vec<String>, GitError> {
-        let now = self.git.refs()?;
-        let moved = self.refs.moved(&now, own_branch);
-        self.refs = now;
-        // Best effort: commits that are gone already cannot be kept, and their ids are told all the same.
-        let _ = self.git.keep_commits(&self.run, &moved.lost, "refs that were changed during the attempt");
-        Ok(moved.told)
+    /// The files that the attempt changed, the plan's mark left out.
+    pub fn changed_by_agent(&self, candidate: &Candidate) -> Vec<ChangedPath> {
+        candidate.changes.iter().filter(|change| !self.plan.paths().contains(&change.path)).cloned().collect()
     }
 
     pub fn own_checks(&self, story: &StoryId) -> &[Check] {
@@ -177,61 +141,40 @@ impl Site {
         self.config.own_check == OwnCheck::AgentTest && self.own_checks(story).is_empty()
     }
 
-    /// Runs checks and shows what they say. Story checks first, then gates stage by stage.
-    pub fn run_checks(&mut self, checks: &[Check], reporter: &mut dyn Reporter) -> io::Result<Vec<CheckRun>> {
-        self.run_checks_at(&self.root.clone(), None, checks, reporter)
-    }
-
-    /// The same where the tree is known that is checked: gates may run in a clean copy of it, and one that passed on it in this run
-    /// is not asked again.
-    pub fn run_checks_on(
-        &mut self,
-        tree: Option<&Oid>,
-        checks: &[Check],
-        reporter: &mut dyn Reporter,
-    ) -> io::Result<Vec<CheckRun>> {
-        self.run_checks_at(&self.root.clone(), tree, checks, reporter)
-    }
-
-    /// The same elsewhere: in a clean tree.
-    pub fn run_checks_in(&mut self, cwd: &Path, checks: &[Check], reporter: &mut dyn Reporter) -> io::Result<Vec<CheckRun>> {
-        self.run_checks_at(cwd, None, checks, reporter)
-    }
-
-    fn run_checks_at(
-        &mut self,
-        cwd: &Path,
-        tree: Option<&Oid>,
-        checks: &[Check],
-        reporter: &mut dyn Reporter,
-    ) -> io::Result<Vec<CheckRun>> {
-        let places = tree.map(|tree| CleanPlaces::of(&self.git, tree, &self.root, &self.config.clean, &self.signals));
-        let place_of = places.as_ref().map(|places| |check: &Check| places.place_of(check));
-        let known = tree.map(|tree| |check: &Check| self.memory.recall(tree, check));
-        let ways = Ways {
-            known: known.as_ref().map(|known| known as _),
-            place_of: place_of.as_ref().map(|place_of| place_of as _),
-            ..ways(&self.config.gates)
-        };
+    /// Runs checks on a tree, in a workspace that nobody wrote to before, and shows what they say: story checks first, then gates
+    /// stage by stage. A gate that passed on this tree in this run is not run again.
+    pub fn run_checks(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckRun>, StepError> {
+        if checks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let place = self.spaces.checks_on(&self.git, tree, &self.tip)?;
+        let known = |check: &Check| self.memory.recall(tree, check);
+        let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
+        let ways = Ways { known: Some(&known), place_of: Some(&place_of), ..ways(&self.config.gates) };
         let context = CheckContext {
-            cwd,
+            cwd: &place.cwd,
+            written: Some(&place.written),
+            inside: place.inside.as_ref(),
             run_dir: &self.run_dir,
             number: self.checks_run + 1,
-            env: EnvPlan::default().with(RUN_VARIABLE, self.run.as_str()),
+            env: place.env.clone().with(RUN_VARIABLE, self.run.as_str()),
             cap: self.config.limits.output_bytes,
             grace: self.config.limits.grace.duration(),
             redactor: &self.redactor,
             ways,
         };
         let clock = self.clock;
-        let mut runs = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment))?;
-        drop(places);
-        if let Some(tree) = tree {
-            self.memory.mark_flaky(tree, checks, &mut runs);
-        }
-        self.mend_home()?;
+        let ran = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment));
+        let mut runs = ran.map_err(io_error("keeping the output of a check"))?;
+        drop(place);
+        self.memory.mark_flaky(tree, checks, &mut runs);
         self.checks_run += runs.len() as u32;
         Ok(runs)
+    }
+
+    /// The tree of the run's last commit.
+    pub fn tip_tree(&self) -> Result<Oid, GitError> {
+        self.git.tree_of(&self.tip)
     }
 }
 

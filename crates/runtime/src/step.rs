@@ -1,8 +1,7 @@
-//! What the driver can do, one file an effect. A step does, and answers with what it saw; it never decides what comes next.
+//! What the driver can do, one file an effect. A step does and answers with what it saw; what comes next is decided in the core.
 
 mod agent_test;
 mod as_before;
-mod aside;
 mod brief;
 mod changers;
 mod commit;
@@ -10,10 +9,11 @@ mod done;
 mod doubts;
 mod finish;
 mod hand_over;
+mod keep;
+mod land;
 mod prepare;
 mod red_check;
 mod regression;
-mod roll_back;
 mod script;
 mod select;
 mod tests_again;
@@ -27,34 +27,35 @@ use std::time::SystemTime;
 use verdone_core::machine::{Attempt, Input, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
 use verdone_core::prompt::PromptError;
+use verdone_core::update::{Reporter, Update};
 
-use crate::git::{GitError, PathSet};
+use crate::git::GitError;
 use crate::plan_file::PlanFileError;
 use crate::sessions::run_sessions;
 use crate::site::Site;
+use crate::workspace::WorkspaceError;
 
-pub use aside::{bring_back, keep_changes, set_aside};
 pub use commit::{commit, entry};
-pub use finish::finish;
+pub use finish::{finish, progress_message};
+pub use keep::keep;
+pub use land::land;
 pub use prepare::prepare;
 pub use red_check::red_check;
 pub(crate) use red_check::red_of;
 pub use regression::{regression, reopen};
-pub use roll_back::roll_back;
 pub use script::script;
 pub use select::select;
 pub use turn::{build_prompt, turn};
 pub use verify::verify;
 pub use wait::wait;
 
-/// What is being done when a check's files cannot be written.
-const RUNNING: &str = "keeping the output of a check";
-
 /// Verdone's own trouble: it never counts against a story.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
     #[error(transparent)]
     Plan(#[from] PlanFileError),
     #[error(transparent)]
@@ -65,22 +66,32 @@ pub enum StepError {
     NoAttempt(&'static str),
 }
 
-/// Snapshots the work tree before anything of the attempt happens.
-pub fn checkpoint(site: &mut Site, state: &State) -> Result<Input, StepError> {
-    let attempt = attempt_of(state, "checkpoint")?;
-    (site.candidate, site.before_turn) = (None, None);
-    site.attempt_since = SystemTime::now();
-    site.untracked_before = PathSet::default();
-    site.debris.clear();
-    site.claims_from = crate::claims::length(&run_sessions(&site.run_dir));
-    tell_iteration(site, state)?;
-    let label = format!("{} attempt {}", attempt.place.story, attempt.place.attempt);
-    site.refs = site.git.refs()?;
-    Ok(Input::Checkpointed(site.checkpoint(&label)?))
+/// A git process of ours that was killed leaves a lock that would stop the next one.
+pub fn clear_locks(site: &Site, reporter: &mut dyn Reporter) {
+    let removed = site.git.remove_stale_locks(site.since, &site.run, Some(&site.branch));
+    for lock in removed.unwrap_or_default() {
+        reporter.report(Update::Notice { text: &format!("removed {}: a killed git process had left it", lock.display()) });
+    }
 }
 
-/// Before the checkpoint, so that a rollback does not take it back.
-fn tell_iteration(site: &mut Site, state: &State) -> Result<(), StepError> {
+/// Makes the agent's workspace hold the tip of the run's branch and nothing else.
+pub fn reset(site: &mut Site, state: &State) -> Result<Input, StepError> {
+    site.candidate = None;
+    site.attempt_since = SystemTime::now();
+    site.claims_from = crate::claims::length(&run_sessions(&site.run_dir));
+    record_iteration(site, state)?;
+    let loose = site.plan.uncommitted();
+    site.spaces.copy_again(&loose);
+    if site.spaces.needs_new_agent_space(&site.tip) {
+        // The client works in the folder that goes away.
+        site.claude.end(site.config.limits.grace.duration(), &site.signals);
+    }
+    site.plan.give(&site.git);
+    site.spaces.reset_agent(&site.git, &site.tip, &site.branch, &loose)?;
+    Ok(Input::Ready { base: site.tip.clone() })
+}
+
+fn record_iteration(site: &mut Site, state: &State) -> Result<(), StepError> {
     let max_iterations = Some(site.config.limits.max_iterations).filter(|max| *max > 0);
     site.plan.record_status(&LoopStatus { iteration: state.iteration, max_iterations, state: LoopState::InProgress })?;
     Ok(())
@@ -90,7 +101,7 @@ fn attempt_of<'a>(state: &'a State, step: &'static str) -> Result<&'a Attempt, S
     state.attempt.as_ref().ok_or(StepError::NoAttempt(step))
 }
 
-fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> StepError {
+pub(crate) fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> StepError {
     let doing = doing.into();
     move |source| StepError::Io { doing, source }
 }

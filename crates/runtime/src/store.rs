@@ -9,11 +9,8 @@ mod reader;
 mod session_lock;
 mod stored_run;
 mod tested;
-mod truth;
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +24,7 @@ use crate::regular::read_regular;
 use given::{Given, is_id};
 
 pub use journal::{Journal, JournalError, When};
-pub use known::{owed, proven};
+pub use known::proven;
 pub use lock::{Holder, LockError, RunLock};
 pub use of_here::are_of_here;
 pub use reader::{JournalReader, read_journal, readable_lines};
@@ -63,7 +60,9 @@ impl Store {
             return Ok(());
         }
         fs::create_dir_all(&self.runs)?;
-        write_atomically(&ignore, b"*\n")
+        write_atomically(&ignore, b"*\n")?;
+        // The folders that may be new: a power cut must not take a run's journal away with them.
+        self.runs.ancestors().skip(1).take(2).try_for_each(|folder| File::open(folder)?.sync_all())
     }
 
     /// Makes the directory of a new run. Its id is new for the whole repository: linked work trees share its refs.
@@ -83,38 +82,13 @@ impl Store {
             match fs::create_dir(&dir) {
                 Ok(()) => {
                     fault::pass(Point::RunDirMade);
+                    File::open(&self.runs)?.sync_all()?;
                     return Ok((id, dir));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    /// Names of everything that looks like a run's directory, with a journal or without.
-    pub fn directories(&self) -> io::Result<BTreeSet<OsString>> {
-        let mut names = BTreeSet::new();
-        for entry in fs::read_dir(&self.runs)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                names.insert(entry.file_name());
-            }
-        }
-        Ok(names)
-    }
-
-    /// Moves directories that are not among the `known` ones into `aside`: only a run of ours makes one, and others would pass
-    /// for evidence. Answers with their names.
-    pub fn put_back(&self, known: &BTreeSet<OsString>, aside: &Path) -> io::Result<Vec<String>> {
-        let mut moved = Vec::new();
-        for name in self.directories()?.difference(known) {
-            fs::create_dir_all(aside)?;
-            // Whatever its name is, its new place is ours to choose.
-            let place = tempfile::Builder::new().prefix("run-").tempdir_in(aside)?.keep();
-            fs::rename(self.runs.join(name), place)?;
-            moved.push(format!(".verdone/runs/{}", name.display()));
-        }
-        Ok(moved)
     }
 
     /// Ids of all runs, oldest first. A folder of another name is none of ours, whatever is in it.
@@ -137,11 +111,6 @@ impl Store {
         }
         ids.sort();
         Ok(ids)
-    }
-
-    /// Whether there is something of this run, with a journal or without.
-    pub fn has(&self, run: &RunId) -> bool {
-        is_id(run.as_str()) && fs::symlink_metadata(self.dir(run)).is_ok()
     }
 
     pub fn run(&self, id: RunId) -> StoredRun {

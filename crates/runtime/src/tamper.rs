@@ -20,7 +20,7 @@ const ROUNDS: usize = 4;
 /// Adds the alarms to a verification that got as far as its checks, and takes its pass away where the settings want that.
 pub fn look(site: &Site, attempt: &Attempt, verification: &mut Verification) -> Result<(), GitError> {
     verification.alarms = undone(site, &verification.restored);
-    let base = site.before_turn.as_ref().or_else(|| attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref()));
+    let base = attempt.base.as_ref();
     let checked = matches!(verification.outcome, VerifyOutcome::Passed | VerifyOutcome::Failed) && verification.changed > 0;
     if let (Some(base), Some(tree), true) = (base, &verification.tree, checked) {
         verification.alarms.extend(compare(site, attempt, base, tree)?);
@@ -36,9 +36,8 @@ pub fn look(site: &Site, attempt: &Attempt, verification: &mut Verification) -> 
 
 /// What was put back is no danger any more, and belongs to the evidence all the same.
 fn undone(site: &Site, restored: &[String]) -> Vec<Alarm> {
-    let plan: Vec<String> = site.plan.protected_paths().iter().map(|path| crate::site::shown(path, &site.root)).collect();
     let kind = |path: &String| {
-        if plan.contains(path) {
+        if site.plan.paths().iter().any(|plan| plan.to_string() == *path) {
             AlarmKind::PlanEdited
         } else if path.split('/').any(|part| part == ".verdone") {
             AlarmKind::JudgeTouched
@@ -58,7 +57,7 @@ fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec
         tree,
         gates: &site.gates,
         own: site.own_checks(&attempt.place.story),
-        ours: &site.plan_paths(),
+        ours: site.plan.paths(),
         scope: story.map_or(&[], |story| &story.scope),
         words: &story.map_or_else(String::new, words_of),
     };

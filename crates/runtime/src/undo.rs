@@ -1,38 +1,38 @@
-//! Takes back the last rollback, story commit or undo of the latest run. What is there now is snapshotted first, so an undo can
-//! itself be undone, and is taken back where it does not get to its end.
+//! Takes back the last story commit of the latest run: off the run's branch where it is not landed, else by a commit that reverts it.
 
-mod interrupted;
-
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use verdone_core::event::{Checkpoint, Event, Recorded};
-use verdone_core::id::{Oid, RunId};
-use verdone_core::machine::PutBack;
+use verdone_core::event::{Event, Recorded};
+use verdone_core::id::{Oid, RunId, StoryId};
+use verdone_core::plan::Status;
 
-use crate::git::{Entry, Git, GitError, Kind, Status};
-use crate::keep::Keep;
+use crate::git::{CommitError, Git, GitError, Merged, RepoPath};
+use crate::plan_file::{PlanFile, PlanFileError, PlanLocation};
+use crate::run::RunPlan;
+use crate::run::land::{LandError, Target, land_tip};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store};
 
-pub use interrupted::{TakenBack, take_back};
+/// How long signing a revert may take.
+const COMMIT_TIME: Duration = Duration::from_mins(2);
 
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    #[error("there is nothing to undo: no run has rolled back or committed anything here")]
+    #[error("there is nothing to undo: no story was committed, or all were undone")]
     Nothing,
-    #[error("an undo was interrupted, and {reason}: the work tree is left as it is")]
-    Interrupted { before: Checkpoint, reason: String },
-    #[error("run {run} did not end properly")]
+    #[error("run {run} did not end properly; the next `verdone run` cleans up")]
     Unfinished { run: RunId },
-    #[error("a {operation} is in progress")]
-    Operation { operation: &'static str },
-    #[error("the run worked on branch {branch}, and this is {}", here.as_ref().map_or("a detached HEAD", String::as_str))]
-    OtherBranch { branch: String, here: Option<String>, commit: Option<Oid> },
-    #[error("the branch has moved on: to undo the {what} would take newer commits away")]
-    MovedOn { what: String, kept: Option<Oid>, commit: Option<Oid> },
-    #[error("the {what} cannot be undone any more: what was there before is not kept")]
-    Gone { what: String, commit: Option<Oid> },
+    #[error("branch {branch} has moved on since the run committed {story}")]
+    MovedOn { branch: String, story: StoryId },
+    #[error("{story} cannot be reverted on top of what came later: {} would conflict", paths.join(", "))]
+    Conflict { story: StoryId, paths: Vec<String> },
+    #[error(transparent)]
+    Land(#[from] LandError),
+    #[error(transparent)]
+    Plan(#[from] PlanFileError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -41,171 +41,110 @@ pub enum UndoError {
     Lock(#[from] LockError),
 }
 
-/// What an undo did.
-#[derive(Debug)]
-pub enum Outcome {
-    Undone(Undone),
-    /// Only that: an earlier undo had been interrupted, and the work tree is as it was before it.
-    TakenBack {
-        found: Checkpoint,
-    },
-}
-
 /// What was undone.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Undone {
     pub what: String,
-    pub files: u32,
-    pub before: Checkpoint,
-    /// What became of the user's own changes, where the run had set some aside.
-    pub changes: Option<PutBack>,
+    pub story: StoryId,
+    /// The commit that was taken back; it stays reachable by this id until git collects it.
+    pub commit: Oid,
+    pub reverted_by: Option<Oid>,
 }
 
-/// What an undo would return to.
-struct Target {
-    what: String,
-    /// Where the branch has to stand for this to be the last thing that happened.
-    expected_head: Option<Oid>,
-    to: Checkpoint,
-    kept: Option<Oid>,
-    commit: Option<Oid>,
-    /// Taken when the user's own changes were in the work tree, so that they come back with it.
-    has_changes: bool,
+/// The last story commit of a run that stands.
+struct Last {
+    story: StoryId,
+    commit: Oid,
+    base: Option<Oid>,
+    branch: Option<String>,
+    /// The branch that the run began on.
+    target: Option<String>,
+    plan: String,
 }
 
-pub fn undo(git: &Git, root: &Path) -> Result<Outcome, UndoError> {
+pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
-    git.remove_leftovers()?;
     let store = Store::of(root);
     let stored = store.latest()?.ok_or(UndoError::Nothing)?;
-    let state = stored.last_state()?;
-    match take_back::<UndoError>(git, root, &stored, &state)? {
-        TakenBack::Nothing => {}
-        TakenBack::Done { found } => return Ok(Outcome::TakenBack { found }),
-        TakenBack::Left { before, reason } => return Err(UndoError::Interrupted { before, reason }),
-    }
-    if state.open_attempt().is_some() || state.aside.is_some() {
+    if stored.last_state()?.open_attempt().is_some() {
         return Err(UndoError::Unfinished { run: stored.id });
     }
-    if let Some(operation) = git.operation_in_progress() {
-        return Err(UndoError::Operation { operation });
-    }
-    let target = stored.find_from_end(last_change)?.ok_or(UndoError::Nothing)?;
-    let status = git.status()?;
-    // A landed run's commits are on this branch too, but what it would put back is the other one.
-    if let Some(branch) = target.to.branch.as_ref().filter(|branch| status.branch.as_ref() != Some(branch)) {
-        return Err(UndoError::OtherBranch { branch: branch.clone(), here: status.branch, commit: target.commit });
-    }
-    if !stands_at(git, status.head.as_ref(), target.expected_head.as_ref(), &stored.id)? {
-        return Err(UndoError::MovedOn { what: target.what, kept: target.kept, commit: target.commit });
-    }
-    let gone = |error| match error {
-        GitError::NotACheckpoint { .. } => UndoError::Gone { what: target.what.clone(), commit: target.commit.clone() },
-        other => UndoError::Git(other),
+    let beginning = stored.beginning()?;
+    let last = stored.find_from_end(|events| last_commit(&beginning, events))?.ok_or(UndoError::Nothing)?;
+    let target = Target::find(git, last.target.as_deref())?.ok_or(UndoError::Nothing)?;
+    let reverted_by = if git.is_part_of(&last.commit, &target.tip)? {
+        Some(revert(git, root, &last, &target)?)
+    } else {
+        take_off_branch(git, &last)?;
+        None
     };
-    let extra = git.extra_paths(&target.to).map_err(gone)?;
-    let keep = Keep { git, root, run: &stored.id, run_dir: &stored.dir, limits: git.limits_of(&target.to)? };
-    let label = format!("before undoing: {}", target.what);
-    let before = keep.checkpoint(&label, &extra)?;
-    let mine = own_changes(git, root, &status, &stored.beginning()?);
-    let mine = Some(mine).filter(|files| !files.is_empty() && !target.has_changes);
-    let (what, to) = (target.what, target.to);
-    let mut journal = Journal::reopen(&stored.dir)?;
-    // Before the work tree is touched: from here on an undo that dies owes the user the way back.
-    let started = Event::UndoStarted { what: what.clone(), before: before.clone(), to: to.clone() };
-    journal.append(vec![started], Timestamp::now())?;
-    let done = restore(&keep, (&before, &to), mine.as_deref(), &extra).and_then(|done| {
-        let event = Event::Undone { what: what.clone(), before: before.clone(), restored: to };
-        journal.append(vec![event], Timestamp::now())?;
-        Ok(done)
-    });
-    match done {
-        Ok((files, changes)) => Ok(Outcome::Undone(Undone { what, files, before, changes })),
-        Err(error) => {
-            // Not halfway. Where even this fails, the journal has the beginning, and the next command does it.
-            if keep.restore(&before).is_ok() {
-                let _ = journal.append(vec![Event::UndoTakenBack { before }], Timestamp::now());
-            }
-            Err(error)
+    open_in_users_plan(git, root, &last)?;
+    let what = format!("commit {} of {}", last.commit.short(), last.story);
+    let tip = reverted_by.clone().or(last.base);
+    let event = Event::Undone { what: what.clone(), story: Some(last.story.clone()), tip };
+    Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
+    Ok(Undone { what, story: last.story, commit: last.commit, reverted_by })
+}
+
+/// Of several undos in a row, each takes one more commit back.
+fn last_commit(beginning: &[Recorded], events: &[Recorded]) -> Option<Last> {
+    let undone = |event: &Event| matches!(event, Event::Undone { story: Some(_), .. });
+    let skip = events.iter().filter(|recorded| undone(&recorded.event)).count();
+    let (mut branch, mut target, mut plan) = (None, None, String::new());
+    for recorded in beginning {
+        if let Event::RunStarted { branch: of, target: into, plan: named, .. } = &recorded.event {
+            (branch, target, plan) = (of.clone(), into.clone(), named.clone());
         }
     }
-}
-
-/// Goes `to` a checkpoint and puts the user's own files back as they were `before`.
-fn restore(
-    keep: &Keep<'_>,
-    (before, to): (&Checkpoint, &Checkpoint),
-    mine: Option<&[String]>,
-    extra: &[PathBuf],
-) -> Result<(u32, Option<PutBack>), UndoError> {
-    let restored = keep.restore(to)?;
-    let Some(files) = mine else { return Ok((restored.files, None)) };
-    let now = keep.checkpoint("before the user's changes come back", extra)?;
-    Ok((restored.files, Some(keep.put_back(before, files, &now)?)))
-}
-
-/// The files that are the user's own to change: those that the run worked without, and whatever was changed since. An undo of the
-/// run's work is none of them.
-fn own_changes(git: &Git, root: &Path, status: &Status, beginning: &[Recorded]) -> Vec<String> {
-    let (mut files, mut ours) = (BTreeSet::new(), vec![root.join(".verdone")]);
-    for recorded in beginning {
+    let mut commits = Vec::new();
+    for recorded in events {
         match &recorded.event {
-            Event::ChangesSetAside { files: aside, .. } => files.extend(aside.iter().cloned()),
-            Event::RunStarted { plan, .. } => ours.push(root.join(plan)),
+            Event::Committed { place, commit, base, .. } => commits.push((place.story.clone(), commit.clone(), base.clone())),
+            Event::Reapplied { was, commit: now, base: onto, .. } => {
+                for (_, commit, base) in commits.iter_mut().filter(|(_, commit, _)| commit == was) {
+                    (*commit, *base) = (now.clone(), onto.clone());
+                }
+            }
             _ => {}
         }
     }
-    let is_ours = |entry: &&Entry| ours.iter().any(|path| git.top().join(entry.path.as_path()).starts_with(path));
-    let changed = status.entries.iter().filter(|entry| matches!(entry.kind, Kind::Tracked { .. } | Kind::Untracked));
-    files.extend(changed.filter(|entry| !is_ours(entry)).map(|entry| entry.path.to_string()));
-    files.into_iter().collect()
+    commits.into_iter().rev().nth(skip).map(|(story, commit, base)| Last { story, commit, base, branch, target, plan })
 }
 
-/// The commit that only records progress comes after the last story by itself, and goes with it.
-fn stands_at(git: &Git, head: Option<&Oid>, expected: Option<&Oid>, run: &RunId) -> Result<bool, GitError> {
-    match (head, expected) {
-        (Some(head), Some(expected)) if head != expected => git.only_records_progress(head, expected, run),
-        (head, expected) => Ok(head == expected),
+fn take_off_branch(git: &Git, last: &Last) -> Result<(), UndoError> {
+    let branch = last.branch.clone().unwrap_or_default();
+    let moved_on = || UndoError::MovedOn { branch: branch.clone(), story: last.story.clone() };
+    let (Some(tip), Some(base)) = (git.branch_tip(&branch)?, &last.base) else { return Err(moved_on()) };
+    // A commit that only records progress comes after the last story, and goes with it.
+    if tip != last.commit && git.commit_before_it(&tip)?.as_ref() != Some(&last.commit) {
+        return Err(moved_on());
     }
+    Ok(git.set_branch(&branch, base, Some(&tip))?)
 }
 
-fn last_change(journal: &[Recorded]) -> Option<Target> {
-    journal.iter().rev().find_map(|recorded| match &recorded.event {
-        Event::RolledBack { place, kept, before, .. } => {
-            let checkpoint = checkpoint_of(journal, recorded.seq)?;
-            Some(Target {
-                what: format!("rollback of {} attempt {}", place.story, place.attempt),
-                expected_head: checkpoint.head.clone(),
-                to: before.clone(),
-                kept: Some(kept.clone()),
-                commit: None,
-                has_changes: false,
-            })
+/// A commit on the user's branch that takes the story's changes out again.
+fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, UndoError> {
+    let plan = PlanFile::open(PlanLocation::of(root.join(&last.plan)));
+    let progress = plan.map_or_else(|_| Vec::new(), |plan| plan.progress_paths());
+    let progress: Vec<RepoPath> = progress.iter().filter_map(|path| git.repo_path(path)).collect();
+    let tree = match git.revert_except(&progress, &last.commit, &target.tip)? {
+        Merged::Clean { tree } => tree,
+        Merged::Conflict { paths } => {
+            let paths = paths.iter().map(ToString::to_string).collect();
+            return Err(UndoError::Conflict { story: last.story.clone(), paths });
         }
-        Event::Committed { place, commit, .. } => Some(Target {
-            what: format!("commit {} of {}", commit.short(), place.story),
-            expected_head: Some(commit.clone()),
-            to: checkpoint_of(journal, recorded.seq)?.clone(),
-            kept: None,
-            commit: Some(commit.clone()),
-            has_changes: false,
-        }),
-        Event::Undone { what, before, restored } => Some(Target {
-            what: what.strip_prefix("undo of ").map_or_else(|| format!("undo of {what}"), str::to_owned),
-            expected_head: restored.head.clone(),
-            to: before.clone(),
-            kept: None,
-            commit: None,
-            has_changes: true,
-        }),
-        _ => None,
-    })
+    };
+    let message = format!("revert: {}\n\nThis reverts commit {}.\n", last.story, last.commit);
+    let commit = git.commit_tree(&tree, Some(&target.tip), &message, COMMIT_TIME)?;
+    land_tip(git, target.name.as_deref(), &commit)?;
+    Ok(commit)
 }
 
-/// The checkpoint of the attempt that ended with the event at `seq`.
-fn checkpoint_of(journal: &[Recorded], seq: u64) -> Option<&Checkpoint> {
-    journal.iter().rev().filter(|recorded| recorded.seq < seq).find_map(|recorded| match &recorded.event {
-        Event::Checkpointed { checkpoint, .. } => Some(checkpoint),
-        _ => None,
-    })
+/// A plan that story commits mark is reverted with them.
+fn open_in_users_plan(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError> {
+    let Ok(file) = PlanFile::open(PlanLocation::of(root.join(&last.plan))) else { return Ok(()) };
+    if file.plan().story(&last.story).is_some_and(|story| story.status == Status::Done) {
+        RunPlan::of_user(git, file).mark_users_file(&last.story, Status::Open)?;
+    }
+    Ok(())
 }

@@ -166,7 +166,7 @@ impl Scene {
     }
 
     fn look(&self) -> Result<TreeNow, VerifyError> {
-        Ok(self.git.tree_now(self.config.limits.snapshot_file_bytes, &mut self.known_files())?)
+        Ok(self.git.tree_now(self.config.limits.largest_file(), &mut self.known_files())?)
     }
 
     fn known_files(&self) -> KnownFiles {
@@ -209,7 +209,7 @@ impl Scene {
             let outputs = outputs.path();
             let since = file_time(outputs);
             let mut runs = self.run(outputs, &guarded, &questions, use_cache, signals, reporter)?;
-            let after = self.git.tree_since(&now, self.config.limits.snapshot_file_bytes, &mut self.known_files())?;
+            let after = self.git.tree_since(&now, self.config.limits.largest_file(), &mut self.known_files())?;
             if after.tree == now.tree {
                 // What was another file for a moment, and is the same again, may be what the checks saw.
                 let untouched = after.looked == now.looked
@@ -223,9 +223,7 @@ impl Scene {
             }
             now = self.look()?;
         }
-        let mut report = Report::of(now.tree, &self.checks, Vec::new());
-        report.verdict = VerifyOutcome::Unsettled;
-        Ok(report)
+        Err(VerifyError::Unsettled)
     }
 
     fn run(
@@ -242,6 +240,8 @@ impl Scene {
         let place_of = |check: &Check| places.place_of(check);
         let known = |check: &Check| questions.known(check).filter(|_| use_cache);
         let context = CheckContext {
+            written: None,
+            inside: None,
             cwd: &self.project.root,
             run_dir: outputs,
             number: 1,

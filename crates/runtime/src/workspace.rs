@@ -3,7 +3,40 @@
 //! A run never works in the user's checkout. Whatever an agent or a check writes goes into a folder below the user's state folder,
 //! seen at the project's own path, and is dropped when the workspace is.
 
+mod agent_space;
+mod credentials;
+mod doctor;
 pub mod launcher;
+mod layer;
+mod measure;
+mod places;
 mod plan;
+mod probe;
+mod remove;
+mod report;
+mod reset;
+mod spaces;
+mod state;
+mod view;
+mod visible;
 
+pub use credentials::{CopyBack, copy_back};
+pub use doctor::examine;
 pub use plan::{Inside, Mount, Network, ViewPlan};
+pub use probe::{Ability, Level, Part, Refusal, probe};
+pub(crate) use remove::open_folder;
+pub(crate) use report::LaunchReport;
+pub use spaces::{CheckPlace, HookOutcome, Place, ReadAttempt, ScriptPlace, WorkspaceError, WorkspaceRequest, Workspaces};
+pub use state::{Deletion, Held, Owner, StateError, StateFolder, Stored, compose_project};
+pub use view::{View, ViewError};
+pub use visible::{
+    Abilities, AgentInUse, Credentials, Preparation, PrepareError, System, Tree, ViewKind, ViewRequest, Visible, build,
+    written_at,
+};
+
+/// Removes what dead owners left in the usual state folder. Best effort: the next one tries again.
+pub(crate) fn sweep(git_top: &std::path::Path) {
+    if let Ok(state) = StateFolder::from_environment(None, git_top) {
+        let _ = state.sweep();
+    }
+}

@@ -25,7 +25,7 @@ fn limits(config: &Config) -> Limits {
 }
 
 fn court<'a>(dir: &'a Path, redactor: &'a Redactor, limits: &'a Limits) -> Court<'a> {
-    Court { root: dir, dir, env: EnvPlan::default(), redactor, limits, seat: None }
+    Court { root: dir, dir, env: EnvPlan::default(), redactor, limits, seat: None, inside: None }
 }
 
 fn judge(command: &str) -> JudgeFact {

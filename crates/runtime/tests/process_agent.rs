@@ -17,7 +17,7 @@ use verdone_core::id::{RunId, StoryId};
 use verdone_core::redact::Redactor;
 use verdone_core::span::Span;
 use verdone_runtime::agent::{TurnRequest, TurnResult, run_turn, scripted};
-use verdone_runtime::process::Moment;
+use verdone_runtime::process::{EnvPlan, Moment};
 use verdone_runtime::signal::Signals;
 
 const TESTS: [(&str, fn()); 14] = [
@@ -79,6 +79,8 @@ impl Scene {
             agent,
             prompt,
             cwd: self.project.path(),
+            inside: None,
+            env: &EnvPlan::default(),
             run_dir: self.run_dir.path(),
             number: 3,
             run: &RunId::from("run-1"),

@@ -20,6 +20,8 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn context<'a>(dir: &'a Path, redactor: &'a Redactor) -> CheckContext<'a> {
     CheckContext {
+        written: None,
+        inside: None,
         cwd: dir,
         run_dir: dir,
         number: 7,

@@ -3,6 +3,7 @@
 //! Development only. It depends on no other crate of the workspace, so that every one of them can use it, and it knows the program
 //! only as a path to a binary. Everything here panics with a readable message: a broken test kit is a failed test.
 
+mod checkout;
 mod claude;
 pub mod golden;
 pub mod model_server;
@@ -13,6 +14,7 @@ mod sandbox;
 mod tmux;
 mod transcript;
 
+pub use checkout::{Checkout, Folder};
 pub use claude::{Claude, ClaudeSession};
 pub use golden::{assert_block, assert_file};
 pub use plans::PlanShape;

@@ -26,6 +26,7 @@ journal=.verdone/runs/$$/journal.jsonl
 event "$journal" run_started
 for _ in $(seq "${count:-1}"); do
   event "$journal" story_selected
+  event "$journal" turn_started
   sh -c "$agent"
   sed -i '0,/\[ \]/s//[x]/' "$plan"
   git add -A
@@ -81,7 +82,7 @@ fn a_run_that_does_no_work_is_not_a_result() {
     let _alone = alone();
     let table = [
         ("  git commit --quiet -m story\n", "iterations made 0 commits"),
-        ("  sh -c \"$agent\"\n", "it was not killed"),
+        ("  event \"$journal\" turn_started\n  sh -c \"$agent\"\n", "it was not killed"),
         ("|| event \"$journal\" run_stopped\n", "the dead run was not put in order"),
     ];
     for (work, expected) in table {
@@ -177,4 +178,84 @@ fn a_hook_call_without_its_answer_is_not_a_result_and_a_missing_program_is_named
     let wrong = hooks(&sandbox, &HOOK.replace("additionalContext", "nothing"), Some("#!/bin/sh\necho jq-0\n"));
     assert!(!wrong.status.success());
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("it answered"), "{wrong:?}");
+}
+
+/// Does what the harness asks of `verdone launch measure` and `verdone run`, in shell, without any workspace.
+const WORKSPACES: &str = r#"#!/bin/sh
+event() { echo "{\"event\":\"$1\",\"at\":\"2026-01-01T00:00:0$2.5Z\",\"files\":100}" >>"$journal"; }
+case "$1 $2" in
+  "launch measure")
+    while read -r step commit; do
+      case $step in
+        create) git worktree add --quiet --detach ../space "$commit" >&2; said="{\"files\":\"$(cd ../space && pwd)\"}" ;;
+        reset) git -C ../space reset --quiet --hard "$commit"; git -C ../space clean -fdq; said={} ;;
+        read) git -C ../space add --all; said="{\"tree\":\"$(git -C ../space write-tree)\"}" ;;
+        remove) git worktree remove --force ../space; said={} ;;
+      esac
+      echo "{\"ms\":1.5,\"said\":$said}"
+    done ;;
+  "run plan.md")
+    mkdir -p .verdone/runs/1
+    journal=.verdone/runs/1/journal.jsonl
+    if grep -q rm .verdone/script.toml; then
+      for n in 1 3; do event attempt_started $n; event turn_ended $n; event attempt_kept $((n + 1)); done
+      exit 4
+    fi
+    for _ in 1 2 3 4 5 6 7 8 9 10; do event story_selected 1; event turn_ended 2; event verified 4; event committed 5; done ;;
+esac
+"#;
+
+fn workspaces(stand_in: &str) -> Output {
+    let sandbox = Sandbox::new();
+    let stand_in = sandbox.add_script("stand-in", stand_in);
+    Command::new(env!("CARGO_BIN_EXE_verdone-bench"))
+        .args(["workspace", "--rounds", "2", "--files", "60", "--deleted", "100", "--parts", "operations,iteration,deleted"])
+        .arg("--verdone")
+        .arg(&stand_in)
+        .arg("--before")
+        .arg(&stand_in)
+        .output()
+        .expect("the harness can be started")
+}
+
+#[test]
+fn workspaces_are_measured_beside_git_status_and_an_earlier_build() {
+    let _alone = alone();
+    let output = workspaces(WORKSPACES);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    for row in [
+        "A workspace of 60 files, in ms",
+        "git status of the checkout",
+        "create, with its view",
+        "reset + read back",
+        "aim at most 5x",
+        "before: from selection to commit",
+        "1.00x before, aim at most 1.5x: kept",
+        "An attempt that deletes 100 files",
+        "aim at most 2000: kept",
+    ] {
+        assert!(text.contains(row), "no row {row:?} in\n{text}");
+    }
+    let rows = |name: &str| text.lines().find(|line| line.starts_with(name)).map(str::to_owned).unwrap_or_default();
+    assert!(rows("from selection to commit").contains("4000.00"), "{text}");
+    assert!(rows("the same without verification").contains("2000.00"), "{text}");
+    assert!(rows("end of its turn").contains("2000.00"), "{text}");
+}
+
+#[test]
+fn a_workspace_that_does_not_hold_its_files_is_not_a_result() {
+    let _alone = alone();
+    for (work, expected) in [
+        ("reset --quiet --hard \"$commit\"", "after the reset the files are not those of the commit"),
+        ("git -C ../space add --all;", "the edits were not read back"),
+        ("event committed 5;", "0 of 10 stories were committed"),
+        ("event attempt_kept $((n + 1));", "was not kept"),
+    ] {
+        assert!(WORKSPACES.contains(work), "{work}");
+        let output =
+            workspaces(&WORKSPACES.replace(work, if work.starts_with("reset") { "rev-parse HEAD >/dev/null" } else { ":;" }));
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{work}: {output:?}");
+    }
 }

@@ -1,41 +1,41 @@
-//! Arguments of the commands that speak to a run that is under way.
+//! Arguments of the commands for a run in progress.
 
 use clap::Args;
 
-/// End the run that is under way here.
+/// Stop the run in this project.
 ///
-/// At once: the agent is ended, its attempt is kept and rolled back, as Ctrl-C in the run's own terminal would. With --after-story
-/// the iteration in work is finished first.
+/// Stops it at once, as Ctrl-C in its own terminal would: the agent is ended, and its unfinished attempt is kept aside. With
+/// --after-story the current iteration is finished first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone stop
   verdone stop --after-story")]
 pub(crate) struct StopArgs {
-    /// Finish the iteration in work first.
+    /// Finish the current iteration first.
     #[arg(long)]
     pub after_story: bool,
 }
 
-/// Let the run that is under way begin nothing new.
+/// Pause the run after the current turn.
 ///
-/// The turn in flight goes on to its end. No clock of the run goes on in a pause.
+/// Time limits of the run do not count while it is paused.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   verdone pause")]
 pub(crate) struct PauseArgs {}
 
-/// Let a paused run go on.
+/// Continue the paused run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   verdone resume")]
 pub(crate) struct ResumeArgs {}
 
-/// Make no further attempt at a story in the run that is under way.
+/// Make no further attempt at a story.
 ///
-/// A turn at it goes on to its end: if its checks pass then, it is committed all the same; else it is kept and rolled back.
+/// A turn that works on it is finished. If its checks pass then, it is committed all the same; else the attempt is kept aside.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -46,7 +46,7 @@ pub(crate) struct SkipArgs {
     pub story: String,
 }
 
-/// Give a story that failed or was skipped new attempts in the run that is under way.
+/// Give a story that failed or was skipped new attempts in this run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -57,7 +57,7 @@ pub(crate) struct RetryArgs {
     pub story: String,
 }
 
-/// Put a note into the next prompt of the run that is under way.
+/// Put a note into the next prompt of the run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -68,9 +68,9 @@ pub(crate) struct NoteArgs {
     pub text: String,
 }
 
-/// Watch the run that is under way, from another terminal.
+/// Watch the run from another terminal.
 ///
-/// Ends when the run ends; Ctrl-C ends only the watching.
+/// Ends when the run ends. Ctrl-C ends only the watching.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

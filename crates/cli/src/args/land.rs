@@ -2,27 +2,24 @@
 
 use clap::Args;
 
-/// Take over the commits of a run that worked in a worktree of its own.
+/// Bring a run's commits to your branch.
 ///
-/// Fast-forwards the current branch to the branch of the worktree that `verdone run --worktree` made, or says why that cannot be and
-/// changes nothing. Then the runs in it move to this checkout, and the worktree is removed, unless it holds untracked or ignored
-/// files: those are in no commit, so it stays. The branch is kept.
+/// Fast-forwards the branch that the run began on, exactly where `git merge --ff-only` would, or says why not and changes nothing; if
+/// you are on another branch now, your files stay as they are. If your branch has moved on, the commits are first re-applied on top of it and every check runs again. Files that you are
+/// editing are never overwritten.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  verdone land
-  verdone land verdone/PLAN         where there is more than one worktree
-  verdone land --remove             remove the worktree with its ignored files")]
+  verdone land                      the last run
+  verdone land verdone/20260101-120000-0a1b
+  verdone land --dry-run            say what would land")]
 pub(crate) struct LandArgs {
-    /// The branch to land; only needed where there is more than one worktree.
+    /// The run's branch; else that of the last run with commits to land.
     #[arg(value_name = "BRANCH")]
     pub branch: Option<String>,
-    /// Leave the worktree and its runs where they are.
+    /// Say what would be landed; change nothing.
     #[arg(long)]
-    pub keep: bool,
-    /// Remove the worktree although ignored files are in it.
-    #[arg(long, conflicts_with = "keep")]
-    pub remove: bool,
+    pub dry_run: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -14,7 +14,7 @@ use verdone_runtime::config_file::{self, Environment, Flags};
 use verdone_runtime::git::Git;
 use verdone_runtime::plan_file::PlanRequest;
 use verdone_runtime::project::Project;
-use verdone_runtime::run::{Ready, RunRequest, WorkTree};
+use verdone_runtime::run::{CheckoutLock, Ready, RunRequest};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::store::Store;
 
@@ -89,7 +89,7 @@ fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Resu
     change(&mut config);
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(false, false, &signals, context);
-    let ours = WorkTree::take(&project, &signals, &mut reporter)?;
+    let ours = CheckoutLock::take(&project, &signals, &mut reporter)?;
     let request = RunRequest {
         project,
         plan,
@@ -97,13 +97,14 @@ fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Resu
         only: None,
         red_baseline: false,
         unverified: false,
-        allow_dirty: false,
+        branch: None,
+        fresh: false,
         spec_dir: None,
         exports: Vec::new(),
         warnings: Vec::new(),
     };
-    let code = Ready::read(request)?.run(ours, signals.clone(), &mut reporter)?;
-    Ok((code, signals))
+    let ended = Ready::read(request)?.run(ours, signals.clone(), &mut reporter)?;
+    Ok((ended.code, signals))
 }
 
 /// The folder to leave the demo in: new, or empty.
@@ -155,15 +156,15 @@ fn tell(dir: &Path, kept: bool) -> Result<(), CliError> {
         let dir = dir.display();
         format!(
             "\nThat went as it should: three stories verified, one lie caught, one story\n\
-             rolled back and its attempt kept.\n\
+             rejected and its attempt kept.\n\
              Look around in {dir}:\n\
              \x20 verdone -C {dir} report         what happened, in Markdown\n\
              \x20 verdone -C {dir} show US-004    why it failed, and where the attempt is kept\n\
-             \x20 git -C {dir} log --notes=verdone    the commits and their evidence\n"
+             \x20 git -C {dir} log --branches --notes=verdone    the commits and their evidence\n"
         )
     } else {
         "\nThat went as it should: three stories verified, one lie caught, one story\n\
-             rolled back and its attempt kept.\n\
+             rejected and its attempt kept.\n\
          To look around in the repository: verdone demo --keep DIR\n\
          To use it on your own project: verdone init, then verdone run PLAN.md\n"
             .to_owned()

@@ -11,16 +11,17 @@ use verdone_runtime::clean_tree::on_disk;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, GitError};
 use verdone_runtime::lifecycle::Scripts;
-use verdone_runtime::preflight::{self, Dirty, Finding, Health};
+use verdone_runtime::preflight::{self, Finding, Health};
 use verdone_runtime::project::Project;
 use verdone_runtime::prune::{disk_use, sessions_disk_use};
 use verdone_runtime::recover::unfinished;
+use verdone_runtime::run::land::{Waiting, waiting};
 use verdone_runtime::run::{Ready, RunRequest};
 use verdone_runtime::sessions::own_sessions;
 use verdone_runtime::stop::{FORGOTTEN_DAYS, LeftLoops, armed_root};
-use verdone_runtime::store::{RunLock, Store, owed};
+use verdone_runtime::store::{RunLock, Store};
+use verdone_runtime::workspace;
 
-use super::land::{note, worktrees};
 use super::show::own_faults;
 use super::{Context, Outcome};
 use crate::args::DoctorArgs;
@@ -81,7 +82,8 @@ fn examine(context: &Context) -> Vec<Finding> {
         only: None,
         red_baseline: false,
         unverified: false,
-        allow_dirty: false,
+        branch: None,
+        fresh: false,
         spec_dir: settings.spec_dir,
         exports: settings.exports,
         warnings: Vec::new(),
@@ -95,12 +97,8 @@ fn examine(context: &Context) -> Vec<Finding> {
     findings.extend(loops(&project));
     findings.extend(clean_trees(&project));
     findings.extend(dead_run(&project));
-    findings.extend(kept_changes(&project));
-    findings.extend(worktrees(&project).iter().map(|waiting| {
-        let mut finding = Finding::warning("worktree", note(waiting));
-        finding.hints.push("verdone land".to_owned());
-        finding
-    }));
+    findings.extend(to_land(&project));
+    findings.extend(seal(&project, &config));
     findings
 }
 
@@ -175,24 +173,25 @@ fn clean_trees(project: &Project) -> Vec<Finding> {
     findings
 }
 
-fn kept_changes(project: &Project) -> Vec<Finding> {
-    let Ok(git) = Git::open(&project.root) else { return Vec::new() };
-    let owed = owed(&git, &Store::of(&project.root)).unwrap_or_default();
-    let finding = |(run, command)| {
-        let mut finding =
-            Finding::warning("changes", format!("run {run} still keeps changes of yours that it could not put back"));
-        finding.hints.push(command);
-        finding
+/// Commits of runs that are on no branch of the user's yet.
+fn to_land(project: &Project) -> Vec<Finding> {
+    let finding = |waiting: Waiting| {
+        let hints = vec!["verdone land".to_owned()];
+        Finding { hints, ..Finding::warning("land", waiting.sentence()) }
     };
-    owed.into_iter().map(finding).collect()
+    waiting(project).unwrap_or_default().into_iter().map(finding).collect()
 }
 
-/// A run that died is told about before what it left behind is taken for the user's own.
+/// How agents and checks can be confined on this machine, found out by trying.
+fn seal(project: &Project, config: &Config) -> Vec<Finding> {
+    workspace::examine(project, config)
+}
+
 fn dead_run(project: &Project) -> Option<Finding> {
     let git = Git::open(&project.root).ok()?;
     let run = unfinished(&project.root).ok()?.filter(|_| RunLock::holder(git.git_dir()).is_none())?;
-    let mut finding = Finding::warning("run", format!("run {run} did not end properly; what it left is in the work tree"));
-    finding.hints.push("verdone run puts it in order first".to_owned());
+    let mut finding = Finding::warning("run", format!("run {run} did not end properly"));
+    finding.hints.push("the next verdone run cleans up and continues".to_owned());
     Some(finding)
 }
 
@@ -219,7 +218,7 @@ fn repository(project: &Project) -> Vec<Finding> {
     let look = || -> Result<Vec<Finding>, GitError> {
         let git = Git::open(&project.root)?;
         let (status, top, home) = (git.status()?, git.top().to_owned(), project.root.join(".verdone"));
-        preflight::repository(&git, &status, git.identity(), &|path: &Path| top.join(path).starts_with(&home), Dirty::Refused)
+        Ok(preflight::repository(&git, &status, git.identity(), &|path: &Path| top.join(path).starts_with(&home)))
     };
     look().unwrap_or_else(|error| vec![fault("repository", error.into())])
 }

@@ -1,80 +1,93 @@
 //! `verdone land`.
 
+use verdone_core::update::{Reporter, Update};
 use verdone_report::plural;
-use verdone_runtime::git::Git;
-use verdone_runtime::land::{Fate, LandRequest, Landed, Waiting, land, waiting};
+use verdone_runtime::config_file::Flags;
 use verdone_runtime::project::Project;
+use verdone_runtime::run::land::{LandRequest, Landed, land, waiting};
+use verdone_runtime::signal::Signals;
 
+use super::reporter::reporter;
 use super::{Context, Outcome};
 use crate::args::LandArgs;
+use crate::error::CliError;
 use crate::terminal::{print, print_json, printable_line};
 
 pub(super) fn run(args: &LandArgs, context: &Context) -> Outcome {
-    let request = LandRequest { branch: args.branch.as_deref(), keep: args.keep, remove: args.remove };
-    let landed = land(&context.project()?, request)?;
+    let project = context.project()?;
+    if args.dry_run {
+        return dry_run(&project, args);
+    }
+    let landed = bring(&project, args.branch.as_deref(), args.json, context)?;
     if args.json {
         print_json(&json(&landed))?;
     } else {
-        print(&lines(&landed).iter().map(|line| printable_line(line) + "\n").collect::<String>())?;
+        print(&(printable_line(&sentence(&landed)) + "\n"))?;
     }
     Ok(0)
 }
 
-/// Worktrees of runs, seen from the user's own checkout; none where nothing can be said.
-pub(super) fn worktrees(project: &Project) -> Vec<Waiting> {
-    // In a linked worktree `.git` is a file, and landing is for the user's own checkout.
-    if !project.git_top.join(".git/worktrees").is_dir() {
-        return Vec::new();
-    }
-    Git::open(&project.git_top).ok().and_then(|git| waiting(&git).ok()).unwrap_or_default()
+/// Lands a branch and says so.
+pub(super) fn land_branch(project: &Project, branch: Option<&str>, context: &Context) -> Result<(), CliError> {
+    let landed = bring(project, branch, false, context)?;
+    Ok(print(&(printable_line(&sentence(&landed)) + "\n"))?)
 }
 
-/// One of them in a line.
-pub(super) fn note(waiting: &Waiting) -> String {
-    let Waiting { branch, path, commits } = waiting;
-    let commits = plural(*commits as usize, "commit", "commits");
-    format!("the worktree {} has {commits} to land on branch {branch}", path.display())
+fn bring(project: &Project, branch: Option<&str>, quiet: bool, context: &Context) -> Result<Landed, CliError> {
+    let settings = context.settings(project, &Flags::default())?;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let request = LandRequest { project, config: &settings.resolved.config, branch };
+    if quiet {
+        return Ok(land(&request, &signals, &mut Silent)?);
+    }
+    Ok(land(&request, &signals, &mut reporter(false, false, &signals, context))?)
 }
 
-fn lines(landed: &Landed) -> Vec<String> {
-    let Landed { branch, into, from, to, commits, runs, worktree, fate } = landed;
-    let mut lines = Vec::new();
-    lines.push(if *commits == 0 {
-        format!("Nothing to land: {into} has every commit of {branch}.")
-    } else {
-        let commits = plural(*commits as usize, "commit", "commits");
-        format!("Landed {commits} of {branch} on {into}: {}..{}", from.short(), to.short())
-    });
-    if !runs.is_empty() {
-        lines.push(format!("{} moved to .verdone/runs/ here.", plural(runs.len(), "run", "runs")));
+/// JSON is all that is printed.
+struct Silent;
+
+impl Reporter for Silent {
+    fn report(&mut self, _: Update<'_>) {}
+}
+
+fn dry_run(project: &Project, args: &LandArgs) -> Outcome {
+    let all = waiting(project)?;
+    let found = all.iter().filter(|waiting| args.branch.as_ref().is_none_or(|branch| waiting.branch == *branch));
+    if args.json {
+        let list: Vec<_> = found
+            .map(|waiting| {
+                serde_json::json!({
+                    "branch": waiting.branch,
+                    "commits": waiting.commits,
+                    "target": waiting.target,
+                    "fast_forward": waiting.behind == 0,
+                })
+            })
+            .collect();
+        print_json(&serde_json::json!(list))?;
+        return Ok(0);
     }
-    let place = worktree.display();
-    match fate {
-        Fate::Removed => {
-            lines.push(format!("The worktree {place} is removed; branch {branch} is kept (git branch -d {branch} deletes it)."));
-        }
-        Fate::Kept => lines.push(format!("The worktree {place} is kept, with its runs.")),
-        Fate::Stays { reason, hint } => {
-            lines.push(format!("The worktree {place} stays: {reason}"));
-            lines.push(format!("Next: {hint}"));
-        }
+    let lines: Vec<String> = found.map(|waiting| printable_line(&waiting.sentence()) + "\n").collect();
+    print(&if lines.is_empty() { "Nothing to land.\n".to_owned() } else { lines.concat() })?;
+    Ok(0)
+}
+
+fn sentence(landed: &Landed) -> String {
+    let Landed { branch, into, from, to, commits, reapplied } = landed;
+    if *commits == 0 {
+        return format!("Nothing to land: {into} has every commit of {branch}.");
     }
-    lines
+    let how = if *reapplied { ", re-applied and verified again" } else { "" };
+    format!("Landed {} on {into}{how}: {}..{}", plural(*commits as usize, "commit", "commits"), from.short(), to.short())
 }
 
 fn json(landed: &Landed) -> serde_json::Value {
-    let (fate, reason) = match &landed.fate {
-        Fate::Removed => ("removed", None),
-        Fate::Kept => ("kept", None),
-        Fate::Stays { reason, .. } => ("stays", Some(reason)),
-    };
     serde_json::json!({
         "branch": landed.branch,
         "into": landed.into,
         "from": landed.from,
         "to": landed.to,
         "commits": landed.commits,
-        "runs": landed.runs,
-        "worktree": { "path": landed.worktree, "fate": fate, "reason": reason },
+        "reapplied": landed.reapplied,
     })
 }

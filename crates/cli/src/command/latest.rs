@@ -2,12 +2,10 @@
 
 use verdone_core::view::RunView;
 use verdone_runtime::git::Git;
-use verdone_runtime::land::Waiting;
 use verdone_runtime::project::Project;
 use verdone_runtime::store::{RunLock, Store, StoredRun};
 
 use super::Context;
-use super::land::worktrees;
 use crate::error::{CliError, Kind};
 use crate::terminal::say;
 
@@ -16,10 +14,7 @@ pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError
     let project = context.project()?;
     let stored = Store::of(&project.root).latest()?;
     let Some(stored) = stored else {
-        let error = CliError::new(Kind::Usage, "no run was started here yet").hint("verdone run PLAN");
-        let there =
-            |waiting: Waiting| format!("verdone -C {} ... looks at the run on branch {}", waiting.path.display(), waiting.branch);
-        return Err(worktrees(&project).into_iter().map(there).fold(error, CliError::hint));
+        return Err(CliError::new(Kind::Usage, "no run was started here yet").hint("verdone run PLAN"));
     };
     Ok((project, stored))
 }

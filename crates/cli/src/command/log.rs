@@ -34,7 +34,7 @@ pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
         reader = JournalReader::open_at(&stored.journal(), reader.offset())?;
         ended = show(&mut reader, args, context)?;
         if !going && !ended {
-            say("note: nobody works on this run any more; the next `verdone run` puts things in order\n");
+            say("note: this run died; the next `verdone run` cleans up and continues\n");
             break;
         }
     }

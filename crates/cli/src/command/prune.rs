@@ -7,7 +7,7 @@ use verdone_runtime::stop::FORGOTTEN_DAYS;
 
 use super::{Context, Outcome};
 use crate::args::PruneArgs;
-use crate::terminal::{print, printable};
+use crate::terminal::print;
 
 pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
     let project = context.project_of_loops()?;
@@ -20,6 +20,13 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
         String::new()
     };
     print(&format!("{done} what {runs} kept{sessions}, {} KB. Their journals stay.\n", pruned.bytes.div_ceil(1024)))?;
+    if pruned.attempts > 0 {
+        print(&format!("{done} {}.\n", plural(pruned.attempts, "kept attempt", "kept attempts")))?;
+    }
+    if !pruned.branches.is_empty() {
+        let branches = plural(pruned.branches.len(), "branch", "branches");
+        print(&format!("{done} {branches} whose commits are all on yours: {}.\n", pruned.branches.join(", ")))?;
+    }
     if pruned.clean_trees > 0 {
         let trees = plural(pruned.clean_trees, "clean tree", "clean trees");
         print(&format!("{done} {trees} that killed processes left, {} KB.\n", pruned.clean_bytes.div_ceil(1024)))?;
@@ -29,12 +36,6 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
         print(&format!(
             "{done} {loops} of sessions that were silent for {FORGOTTEN_DAYS} days, or of projects that are gone.\n"
         ))?;
-    }
-    for run in &pruned.with_changes {
-        let text = format!(
-            "Left alone: run {run} keeps uncommitted changes of yours. To let them go: git update-ref -d refs/verdone/{run}\n"
-        );
-        print(&printable(&text))?;
     }
     Ok(0)
 }

@@ -1,31 +1,32 @@
 //! `verdone run`: the loop, or with `--dry-run` what its first step would be.
 
-use std::path::PathBuf;
+use std::io::{self, BufRead as _};
+use std::path::{Path, PathBuf};
 
 use verdone_core::check::Check;
-use verdone_core::config::Limits;
+use verdone_core::config::{LandMode, Limits};
 use verdone_core::id::{RunId, StoryId};
 use verdone_core::plan::{self, Progress, Selection};
-use verdone_core::update::{Reporter, Update};
 use verdone_report::plural;
-use verdone_runtime::land::waiting;
-use verdone_runtime::place::{Choice, Wanted, settle};
+use verdone_runtime::plan_file::PlanFile;
 use verdone_runtime::preflight::{Finding, Health};
 use verdone_runtime::process::redactor_from_environment;
-use verdone_runtime::run::{Ready, RunRequest, WorkTree};
+use verdone_runtime::run::land::waiting_on;
+use verdone_runtime::run::{CheckoutLock, Ended, Ready, RunError, RunPlan, RunRequest};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::step::build_prompt;
 
 use super::reporter::reporter;
-use super::{Context, Outcome, plan as plan_command};
+use super::{Context, Outcome, land, plan as plan_command};
 use crate::args::{Mode, RunArgs};
 use crate::error::CliError;
-use crate::terminal::{print, print_json, printable, printable_line};
+use crate::terminal::{print, print_json, printable, printable_line, say};
 
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
+    refuse_removed(args)?;
     if args.mode == Mode::Planning {
-        if args.branch.is_some() || args.worktree {
-            return Err(CliError::usage("--branch and --worktree are for building, not for planning"));
+        if args.branch.is_some() || args.fresh {
+            return Err(CliError::usage("--branch and --fresh are for building, not for planning"));
         }
         return plan_command::plan_for(args, context);
     }
@@ -34,34 +35,49 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     }
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(args.json, args.quiet, &signals, context);
-    if args.worktree {
-        return in_worktree(args, context, signals, &mut reporter);
-    }
     let project = context.project()?;
-    let ours = WorkTree::take(&project, &signals, &mut reporter)?;
-    let ready = settle(&project, args.branch.as_deref(), &mut reporter, || read(args, context))?;
-    Ok(ready.run(ours, signals, &mut reporter)?)
+    let lock = CheckoutLock::take(&project, &signals, &mut reporter)?;
+    let ready = read(args, context)?;
+    let land = ready.request.config.run.land;
+    let ended = ready.run(lock, signals.clone(), &mut reporter)?;
+    drop(reporter);
+    let stopped = signals.requested().is_some();
+    offer_landing(&ended, land, args.json || args.quiet || stopped, context)?;
+    Ok(ended.code)
 }
 
-/// The same in a worktree of its own; the user's checkout is only read.
-fn in_worktree(args: &RunArgs, context: &Context, signals: Signals, reporter: &mut dyn Reporter) -> Outcome {
-    let here = read(args, context)?;
-    let linked = Choice::look(&here, args.branch.as_deref())?.make(&here, reporter)?;
-    let there = context.at(linked.start.clone());
-    let project = there.project()?;
-    let ours = WorkTree::take(&project, &signals, reporter)?;
-    let ready = settle(&project, Some(&linked.branch), reporter, || {
-        let request = request(args, &there)?;
-        let plan = linked.seen_from_here(request.plan);
-        Ok::<_, CliError>(Ready::read(RunRequest { plan, ..request })?)
-    })?;
-    let code = ready.run(ours, signals, reporter)?;
-    if let Some(waiting) = waiting(&here.git)?.into_iter().find(|waiting| waiting.branch == linked.branch && waiting.commits > 0)
-    {
-        let commits = plural(waiting.commits as usize, "commit", "commits");
-        reporter.report(Update::Notice { text: &format!("{commits} on branch {}; take over with: verdone land", linked.branch) });
+/// Old flags get one helpful error.
+fn refuse_removed(args: &RunArgs) -> Result<(), CliError> {
+    if args.worktree {
+        let error = CliError::usage("--worktree is gone: every run works in a private workspace now");
+        return Err(error.hint("leave it out; `verdone land` brings the commits to your branch"));
     }
-    Ok(code)
+    if args.allow_dirty {
+        let error = CliError::usage("--allow-dirty is gone: uncommitted changes never block a run, and are not part of it");
+        return Err(error.hint("leave it out"));
+    }
+    Ok(())
+}
+
+/// Asks once, on a terminal. Elsewhere the summary has said what to type, but for the commits of earlier runs.
+fn offer_landing(ended: &Ended, land: LandMode, silent: bool, context: &Context) -> Result<(), CliError> {
+    let project = context.project()?;
+    let Some(waiting) = waiting_on(&project, &ended.branch)?.filter(|_| land == LandMode::Ask && !silent) else { return Ok(()) };
+    if !context.terminal.can_ask {
+        if waiting.tip == ended.began_at {
+            say(&printable(&format!("note: {} (verdone land)\n", waiting.sentence())));
+        }
+        return Ok(());
+    }
+    let commits = plural(waiting.commits as usize, "commit", "commits");
+    let target = waiting.target.as_deref().unwrap_or("your branch");
+    say(&printable(&format!("Land {commits} on {target}? [y/N] ")));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => land::land_branch(&project, Some(&ended.branch), context),
+        _ => Ok(()),
+    }
 }
 
 fn read(args: &RunArgs, context: &Context) -> Result<Ready, CliError> {
@@ -79,48 +95,25 @@ fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
         only: args.story.as_deref().map(StoryId::from),
         red_baseline: args.red_baseline,
         unverified: args.unverified,
-        allow_dirty: args.allow_dirty,
+        branch: args.branch.clone(),
+        fresh: args.fresh,
         spec_dir: settings.spec_dir,
         exports: settings.exports,
         warnings: settings.warnings,
     })
 }
 
-/// Where the run would work: its branch where that is asked for, whether it is new, and the worktree.
-struct Aim {
-    branch: Option<(Wanted, bool)>,
-    worktree: Option<PathBuf>,
-}
-
-impl Aim {
-    fn of(ready: &Ready, args: &RunArgs) -> Result<Self, CliError> {
-        let named = args.branch.as_deref();
-        if args.worktree {
-            let choice = Choice::look(ready, named)?;
-            return Ok(Self { branch: Some((choice.branch, choice.is_new_branch)), worktree: Some(choice.path) });
-        }
-        let wanted = Wanted::of(&ready.git, named, Some(&ready.plan))?;
-        let is_new = |wanted: Wanted| Ok::<_, CliError>((ready.git.branch_tip(&wanted.name)?.is_none(), wanted));
-        let branch = wanted.map(is_new).transpose()?.map(|(is_new, wanted)| (wanted, is_new));
-        Ok(Self { branch, worktree: None })
-    }
-
-    fn matters(&self, finding: &Finding) -> bool {
-        match (&self.branch, &self.worktree) {
-            (_, Some(_)) => Choice::matters(finding),
-            (Some(_), None) => finding.what != "branch",
-            (None, None) => true,
-        }
-    }
-}
-
 fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
-    let aim = Aim::of(&ready, args)?;
-    let findings: Vec<Finding> = ready.examine()?.into_iter().filter(|finding| aim.matters(finding)).collect();
+    let branch = ready.branch()?;
+    let findings: Vec<Finding> = ready.examine()?;
     let (only, warnings) = (ready.request.only.clone(), ready.request.warnings.clone());
     let plan_name = ready.plan_name();
-    let aside = ready.changes_to_set_aside()?;
-    let (site, rules) = ready.into_site(RunId::from("dry-run"), PathBuf::new(), Signals::none())?;
+    let run = RunId::from("RUN-ID");
+    let spaces = ready.workspaces(&run, Path::new(""))?;
+    let (mut site, rules) = ready.into_site((run, PathBuf::new()), &branch, spaces, Signals::none())?;
+    let copies = tempfile::tempdir()?;
+    let user = PlanFile::open(site.plan.location().clone())?;
+    (site.plan, _) = RunPlan::look(&site.git, user, &branch.tip, &branch.head, copies.path()).map_err(RunError::from)?;
     let plan = site.plan.plan();
     let story = match plan::select(plan, &Progress::default(), only.as_ref()) {
         Selection::Story { index } => Some(&plan.stories[index]),
@@ -133,14 +126,14 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     if args.json {
         let value = serde_json::json!({
             "plan": plan_name,
-            "branch": aim.branch.as_ref().map(|(wanted, _)| &wanted.name),
-            "worktree": aim.worktree,
+            "branch": site.branch,
+            "base": branch.tip,
+            "target": branch.target,
             "agent": site.config.agent.name,
             "story": story,
             "checks": commands(checks),
             "gates": commands(&site.gates),
             "limits": rules.limits,
-            "set_aside": aside,
             "prompt": prompt,
             "problems": findings.iter().filter(|f| f.health == Health::Bad).map(|f| &f.message).collect::<Vec<_>>(),
         });
@@ -150,13 +143,8 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let mut out = String::new();
     let mut fact = |name: &str, text: &str| out.push_str(&format!("{name:<9}{}\n", printable_line(text)));
     fact("Plan", &plan_name);
-    if let Some((wanted, is_new)) = &aim.branch {
-        let how = if *is_new { "would be made at HEAD" } else { "exists; the plan on it counts" };
-        fact("Branch", &format!("{} ({how}), by {}", wanted.name, wanted.source.words()));
-    }
-    if let Some(path) = &aim.worktree {
-        fact("Place", &path.display().to_string());
-    }
+    let how = if branch.exists { "continued at" } else { "new at" };
+    fact("Branch", &format!("{} ({how} {})", site.branch, branch.tip.short()));
     fact("Agent", &site.config.agent.name);
     fact("Story", &story.map_or_else(|| "none is open".to_owned(), |story| format!("{}: {}", story.id, story.title)));
     for (name, list) in [("Check", checks), ("Gate", &site.gates[..])] {
@@ -165,9 +153,6 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
         }
     }
     fact("Limits", &limits(&rules.limits));
-    for file in &aside {
-        fact("Aside", file);
-    }
     for text in &warnings {
         fact("Note", text);
     }

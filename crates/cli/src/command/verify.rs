@@ -49,15 +49,9 @@ fn exit_code(report: &Report, stopped: Option<StopSignal>) -> u8 {
         (VerifyOutcome::Passed, _) => 0,
         (VerifyOutcome::Interrupted, Some(signal)) => signal.exit_code(),
         _ if report.runs.iter().any(is_red) => Kind::Error.exit_code(),
-        (VerifyOutcome::Unsettled, _) => Kind::Error.exit_code(),
-        (
-            VerifyOutcome::Failed
-            | VerifyOutcome::NothingChanged
-            | VerifyOutcome::HistoryMoved
-            | VerifyOutcome::Refused
-            | VerifyOutcome::Interrupted,
-            _,
-        ) => Kind::Human.exit_code(),
+        (VerifyOutcome::Failed | VerifyOutcome::NothingChanged | VerifyOutcome::Refused | VerifyOutcome::Interrupted, _) => {
+            Kind::Human.exit_code()
+        }
     }
 }
 

@@ -11,19 +11,19 @@ use verdone_runtime::approval::ApprovalError;
 use verdone_runtime::audit::{AuditError, RerunError};
 use verdone_runtime::clean_tree::CleanError;
 use verdone_runtime::client_settings::SettingsFileError;
-use verdone_runtime::git::GitError;
-use verdone_runtime::land::LandError;
-use verdone_runtime::place::PlaceError;
+use verdone_runtime::git::{CommitError, GitError};
 use verdone_runtime::plan_file::{FindError, PlanFileError};
 use verdone_runtime::planning::PlanningError;
 use verdone_runtime::preflight::Finding;
 use verdone_runtime::prune::PruneError;
 use verdone_runtime::recover::RecoverError;
-use verdone_runtime::run::RunError;
+use verdone_runtime::run::land::LandError;
+use verdone_runtime::run::{RunError, RunPlanError};
 use verdone_runtime::step::StepError;
 use verdone_runtime::store::{JournalError, LockError};
 use verdone_runtime::undo::UndoError;
 use verdone_runtime::verify_now::VerifyError;
+use verdone_runtime::workspace::WorkspaceError;
 
 use super::{CliError, Kind, Place};
 
@@ -41,7 +41,10 @@ impl From<RunError> for CliError {
             RunError::Journal(error) => error.into(),
             RunError::Approval(error) => error.into(),
             RunError::Recover(error) => error.into(),
-            RunError::Place(error) => error.into(),
+            RunError::Workspace(error) => error.into(),
+            RunError::RunPlan(RunPlanError::Git(error)) => error.into(),
+            RunError::RunPlan(RunPlanError::Plan(error)) => error.into(),
+            RunError::RunPlan(RunPlanError::Copy { ref source, .. }) => Self::error(error.to_string()).advice(source),
             RunError::Settings(error) => error.into(),
             RunError::Io { ref source, .. } => Self::error(error.to_string()).advice(source),
         }
@@ -93,6 +96,9 @@ impl From<VerifyError> for CliError {
                 Self::usage(words).hint("there is no gate at all: add a [[gate]] to .verdone/config.toml")
             }
             VerifyError::NoStage { known, .. } => Self::usage(words).hint(format!("stages with gates: {}", known.join(", "))),
+            VerifyError::Unsettled => {
+                Self::error(words).hint("let the gate only report: a formatter with --check, say, or a build outside of the tree")
+            }
             VerifyError::Nothing => Self::new(Kind::Human, words)
                 .hint("add a [[gate]] to .verdone/config.toml (verdone init proposes some), or name a story with checks"),
             VerifyError::Io { source, .. } => Self::error(words).advice(&source),
@@ -104,48 +110,33 @@ fn is_read_only(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-impl From<PlaceError> for CliError {
-    fn from(error: PlaceError) -> Self {
-        let kind = match error {
-            PlaceError::Git(error) => return error.into(),
-            PlaceError::NotMade { .. } | PlaceError::Gone { .. } | PlaceError::Io { .. } => Kind::Error,
-            PlaceError::BadName { .. }
-            | PlaceError::Elsewhere { .. }
-            | PlaceError::NotSwitched { .. }
-            | PlaceError::NoCommit
-            | PlaceError::Uncommitted { .. }
-            | PlaceError::Older { .. }
-            | PlaceError::Taken { .. }
-            | PlaceError::HalfMade { .. } => Kind::Usage,
+impl From<WorkspaceError> for CliError {
+    fn from(error: WorkspaceError) -> Self {
+        let hints = error.hints();
+        let made = match error {
+            WorkspaceError::Git(error) => error.into(),
+            WorkspaceError::Required { .. } => Self::usage(error.to_string()),
+            other => Self::error(other.to_string()),
         };
-        error.hints().into_iter().fold(Self::new(kind, error.to_string()), Self::hint)
+        hints.into_iter().fold(made, Self::hint)
     }
 }
 
 impl From<LandError> for CliError {
     fn from(error: LandError) -> Self {
+        let hints = error.hints();
         let kind = match error {
-            LandError::Nested(error) => return (*error).into(),
-            LandError::Git(error) => return error.into(),
+            LandError::Git(error) | LandError::Commit(CommitError::Git(error)) => return error.into(),
+            LandError::Commit(CommitError::Refused { .. }) => Kind::Human,
             LandError::Journal(error) => return error.into(),
             LandError::Lock(error) => return error.into(),
-            LandError::Busy { .. } => Kind::Error,
-            LandError::Nothing
-            | LandError::Unknown { .. }
-            | LandError::Several { .. }
-            | LandError::Inside { .. }
-            | LandError::Detached
-            | LandError::NoCommit
-            | LandError::NoBranch { .. }
-            | LandError::Operation { .. }
-            | LandError::Unfinished { .. } => Kind::Usage,
-            LandError::OperationThere { .. }
-            | LandError::OtherBranch { .. }
-            | LandError::Dirty { .. }
-            | LandError::NotForward { .. }
-            | LandError::InTheWay { .. } => Kind::Human,
+            LandError::Workspace(error) => return error.into(),
+            LandError::Step(error) => return error.into(),
+            LandError::Recover(error) => return error.into(),
+            LandError::Nothing | LandError::Unknown { .. } | LandError::Several { .. } => Kind::Usage,
+            LandError::Refused { .. } | LandError::Conflict { .. } | LandError::Red { .. } => Kind::Human,
         };
-        error.hints().into_iter().fold(Self::new(kind, error.to_string()), Self::hint)
+        hints.into_iter().fold(Self::new(kind, error.to_string()), Self::hint)
     }
 }
 
@@ -164,16 +155,14 @@ impl From<GitError> for CliError {
             | GitError::NotARepository { .. }
             | GitError::Bare { .. }
             | GitError::NotAWorkTree { .. }
-            | GitError::NoIdentity { .. }
-            | GitError::CannotSetAside { .. }
-            | GitError::TooLarge { .. } => Kind::Usage,
+            | GitError::NoIdentity { .. } => Kind::Usage,
             GitError::Failed { .. }
             | GitError::TimedOut { .. }
             | GitError::Unexpected { .. }
             | GitError::Locked { .. }
+            | GitError::BranchMoved { .. }
             | GitError::NotACheckpoint { .. }
             | GitError::NewerCheckpoint { .. }
-            | GitError::Unsettled { .. }
             | GitError::Io { .. } => Kind::Error,
         };
         let hint = error.hint();
@@ -268,7 +257,7 @@ impl From<JournalError> for CliError {
         match &error {
             JournalError::Newer { .. } => Self::error(error.to_string()).hint("use the newer verdone that wrote it"),
             JournalError::Broken { .. } => {
-                Self::error(error.to_string()).hint("verdone run sets it aside and goes on with what can be read of it")
+                Self::error(error.to_string()).hint("verdone run keeps the file and continues with the lines that can be read")
             }
             JournalError::Io { source, .. } => Self::error(error.to_string()).advice(source),
         }
@@ -284,7 +273,7 @@ impl From<RecoverError> for CliError {
             RecoverError::Git(error) => {
                 let hints = Self::from(error).hints;
                 let made = hints.into_iter().fold(Self::error(message), Self::hint);
-                made.hint("nothing is lost; verdone checkpoints lists what is kept, verdone run tries again")
+                made.hint("nothing is lost; verdone run tries again")
             }
             RecoverError::Io { source, .. } => {
                 Self::error(message).advice(&source).hint("nothing is lost; verdone run tries again")
@@ -296,38 +285,17 @@ impl From<RecoverError> for CliError {
 impl From<UndoError> for CliError {
     fn from(error: UndoError) -> Self {
         match error {
-            UndoError::Git(error) => error.into(),
+            UndoError::Git(error) | UndoError::Commit(CommitError::Git(error)) => error.into(),
             UndoError::Journal(error) => error.into(),
             UndoError::Lock(error) => error.into(),
-            UndoError::Nothing => Self::usage(error.to_string()),
-            UndoError::Unfinished { .. } => Self::usage(error.to_string()).hint("verdone run puts it in order first"),
-            UndoError::Interrupted { ref before, .. } => {
-                let hint = format!("what was there before it is kept as {}", before.id.short());
-                Self::new(Kind::Human, error.to_string()).hint(hint)
+            UndoError::Plan(error) => error.into(),
+            UndoError::Land(error) => error.into(),
+            UndoError::Nothing | UndoError::Unfinished { .. } => Self::usage(error.to_string()),
+            UndoError::MovedOn { ref branch, .. } => {
+                Self::new(Kind::Human, error.to_string()).hint(format!("git log {branch} shows what came later"))
             }
-            UndoError::Operation { .. } => Self::usage(error.to_string()).hint("finish or abort it first"),
-            UndoError::Gone { ref commit, .. } => {
-                let made = Self::new(Kind::Human, error.to_string())
-                    .hint("verdone prune let go of it, and git has collected it; verdone checkpoints lists what is kept");
-                let revert =
-                    commit.as_ref().map(|commit| format!("take it back with a new commit: git revert {}", commit.short()));
-                revert.into_iter().fold(made, Self::hint)
-            }
-            UndoError::OtherBranch { ref branch, ref commit, .. } => {
-                let revert = commit
-                    .as_ref()
-                    .map(|commit| format!("or take it back here with a new commit: git revert {}", commit.short()));
-                let made = Self::new(Kind::Human, error.to_string()).hint(format!("git switch {branch} && verdone undo"));
-                revert.into_iter().fold(made, Self::hint)
-            }
-            UndoError::MovedOn { ref kept, ref commit, .. } => {
-                let hint = match (kept, commit) {
-                    (Some(kept), _) => Some(format!("the attempt is kept: git show {}", kept.short())),
-                    (None, Some(commit)) => Some(format!("take it back with a new commit: git revert {}", commit.short())),
-                    (None, None) => Some("verdone checkpoints lists what is kept".to_owned()),
-                };
-                hint.into_iter().fold(Self::new(Kind::Human, error.to_string()), Self::hint)
-            }
+            UndoError::Conflict { .. } => Self::new(Kind::Human, error.to_string()).hint("revert it by hand: git revert COMMIT"),
+            UndoError::Commit(CommitError::Refused { .. }) => Self::new(Kind::Human, error.to_string()),
         }
     }
 }
@@ -347,6 +315,7 @@ impl From<StepError> for CliError {
     fn from(error: StepError) -> Self {
         match error {
             StepError::Git(error) => error.into(),
+            StepError::Workspace(error) => error.into(),
             StepError::Plan(error) => error.into(),
             StepError::Prompt(error) => error.into(),
             StepError::Io { .. } | StepError::NoAttempt(_) => Self::error(error.to_string()),
@@ -370,6 +339,8 @@ impl From<PlanningError> for CliError {
     fn from(error: PlanningError) -> Self {
         match error {
             PlanningError::Git(error) => error.into(),
+            PlanningError::Workspace(error) => error.into(),
+            PlanningError::NoCommit => Self::usage(error.to_string()).hint("make one: git commit --allow-empty -m start"),
             PlanningError::Approval(error) => error.into(),
             PlanningError::Prompt(error) => error.into(),
             PlanningError::Exists(_) => Self::usage(error.to_string()).hint("choose another file with --output"),

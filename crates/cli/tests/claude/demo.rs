@@ -47,7 +47,10 @@ fn clean(world: &World) {
 fn the_demo_with_claude_verifies_every_story_with_the_configured_client_and_a_small_cap() {
     let config = "[agent.claude]\nbinary = \"noted-claude\"\npermission = \"bypass\"\n";
     let Some(world) = World::with(&[(".verdone/config.toml", config)], honest()) else { return };
-    world.sandbox.add_script("noted-claude", "#!/bin/sh\necho \"$@\" >> \"$HOME/started\"\nexec claude \"$@\"\n");
+    world.sandbox.add_script(
+        "noted-claude",
+        "#!/bin/sh\nmkdir -p \"$HOME/.claude/projects\"\necho \"$@\" >> \"$HOME/.claude/projects/started\"\nexec claude \"$@\"\n",
+    );
     let output = world.verdone(&["demo", "--agent", "claude", "--yes"]);
     output.assert_code(0);
     world.assert_scripted();
@@ -55,7 +58,8 @@ fn the_demo_with_claude_verifies_every_story_with_the_configured_client_and_a_sm
         &output,
         &["costs real money. It ends when 1.00 USD are spent", "noted-claude", "did all 4 stories, and each is verified"],
     );
-    let started = std::fs::read_to_string(world.sandbox.home().join("started")).unwrap();
+    // What a client keeps among its transcripts outlives the workspace.
+    let started = std::fs::read_to_string(world.sandbox.home().join(".claude/projects/started")).unwrap();
     assert!(started.contains("--max-budget-usd 1") && !started.contains("bypass"), "{started}");
     clean(&world);
 }

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use verdone_testkit::Output;
 use verdone_testkit::model_server::{Kind, Script, Stall, Times, ToolResult, Turn, When};
-use verdone_testkit::{Output, Signal};
 
 use crate::world::{ONE, PATIENCE, World, verdone};
 
@@ -52,7 +52,7 @@ fn an_agent_that_says_done_and_did_nothing_is_not_believed() {
 }
 
 #[test]
-fn a_box_that_the_agent_ticks_itself_is_put_back_and_nothing_is_done_by_it() {
+fn a_box_that_the_agent_ticks_itself_is_ignored_and_nothing_is_done_by_it() {
     let ticked = ONE.replace("[ ]", "[x]");
     // The first is denied by the policy; the second is written by a program that no policy can look into.
     let edit = json!({ "file_path": "PLAN.md", "old_string": "- [ ] Write", "new_string": "- [x] Write" });
@@ -85,7 +85,7 @@ fn neither_the_judges_files_nor_the_clients_settings_can_be_changed_and_the_guar
         .and_call("Bash", bash(&format!("sh -c \"mkdir .claude; echo '{off}' > .claude/settings.json\"")))
         .and_call("Bash", bash("sed -i 's/\\[ \\]/[x]/' PLAN.md"))
         .and_call("Bash", bash("sh -c 'echo > .verdone/config.toml'"));
-    // A program that nobody can look into gets through. It is undone after the turn, and no hook was lost.
+    // A program that nobody can look into gets through. What it did is in no commit, and no hook was lost.
     let hidden = format!(
         "d=claude; mkdir -p .$d; echo '{off}' > .$d/settings.json; echo '{off}' > .$d/settings.local.json\n\
          v=verdone; echo > .$v/config.toml\n"
@@ -125,32 +125,9 @@ fn neither_the_judges_files_nor_the_clients_settings_can_be_changed_and_the_guar
     let restored = [".claude/settings.json", ".claude/settings.local.json", ".verdone/config.toml"];
     assert_eq!(of(&journal, "verified")[0]["restored"], json!(restored));
     assert!(!world.has(".claude/settings.json") && !world.has(".claude/settings.local.json"));
-    assert_eq!(world.sandbox.read(".verdone/config.toml"), AGENT);
+    assert!(world.sandbox.read(".verdone/config.toml").starts_with(AGENT));
     let committed = world.sandbox.git(["show", "--name-only", "--format=", "HEAD"]);
     assert_eq!(committed, "PLAN.md\na");
-}
-
-#[test]
-fn settings_that_a_killed_runs_agent_left_are_put_back_by_the_next_run() {
-    let script = steps([
-        Turn::write("hidden.sh", "d=claude; mkdir -p .$d; echo '{\"disableAllHooks\":true}' > .$d/settings.json\n"),
-        Turn::bash("sh ./hidden.sh"),
-        Turn::say("Never.").stall(Stall::UntilReleased),
-        Turn::bash("git push"),
-        Turn::write("a", "one\n"),
-        Turn::say("Done."),
-    ]);
-    let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
-    let running = world.start(&["run"]);
-    world.model.wait_for_stall(PATIENCE);
-    assert!(world.has(".claude/settings.json"));
-    running.signal(Signal::KILL);
-    running.wait(PATIENCE).assert_code(-9);
-    let output = done(&world);
-    assert!(output.stdout.contains(".claude/settings.json"), "{}", output.transcript());
-    assert!(!world.has(".claude/settings.json"));
-    assert_denied(&results(&world, 4), "git-push");
-    assert_eq!(world.sandbox.git(["show", "--name-only", "--format=", "HEAD"]), "PLAN.md\na");
 }
 
 #[test]
@@ -240,7 +217,7 @@ fn a_client_that_never_gets_our_settings_is_ended_before_it_does_anything() {
 }
 
 #[test]
-fn a_call_that_ran_without_being_judged_stops_the_run_and_is_rolled_back() {
+fn a_call_that_ran_without_being_judged_stops_the_run_and_its_work_is_kept_aside() {
     // The session's start is seen; then the hooks are lost.
     let lose = each_argument(
         "*'\"PreToolUse\":'*) set -- \"$@\" \"$(printf %s \"$1\" | sed 's/\"PreToolUse\":/\"X\":/; s/\"PermissionRequest\":/\"Y\":/')\" ;;",
@@ -248,14 +225,14 @@ fn a_call_that_ran_without_being_judged_stops_the_run_and_is_rolled_back() {
     let call = Turn::bash("touch a").and_call("Write", json!({ "file_path": "b", "content": "x" }));
     let script = steps([call, Turn::say("Done.")]);
     let Some(world) = without_a_guard(EXEC, &lose, script, "ran without being judged") else { return };
-    assert_eq!(of(&world.journal(), "rolled_back")[0]["files"], 2, "both calls ran, and nothing is left of them");
+    assert_eq!(of(&world.journal(), "attempt_kept")[0]["files"], 2, "both calls ran, and nothing is left of them");
 }
 
 #[test]
 fn a_hook_that_takes_its_time_at_the_start_of_a_session_is_waited_for() {
     let script = steps([Turn::write("a", "one\n"), Turn::say("Done.")]);
     let Some(mut world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
-    let waited = world.sandbox.root().join("waited");
+    let waited = world.shared("waited");
     hooks_go_through(&mut world, &format!("[ $2 = SessionStart ] && sleep 1 && : > {}\n", waited.display()));
     done(&world);
     assert!(waited.exists());
@@ -310,7 +287,7 @@ fn allow_everything(world: &World) {
     user_settings(world, "{\"permissions\":{\"allow\":[\"Bash\",\"Write\"]}}");
 }
 
-fn user_settings(world: &World, text: &str) {
+pub(crate) fn user_settings(world: &World, text: &str) {
     let home = world.sandbox.home().join(".claude");
     fs::create_dir_all(&home).unwrap();
     fs::write(home.join("settings.json"), text).unwrap();
@@ -370,15 +347,17 @@ fn calls_of_a_subagent_are_judged_and_the_turn_waits_for_its_end() {
 #[test]
 fn a_server_that_the_user_configured_works_in_every_turn_of_a_session() {
     for hooks in ["", "[agent.claude]\nhooks = \"exec\"\n"] {
-        let Some(world) = with_a_server(hooks) else { return };
+        // One process of the server counts on from turn to turn.
+        let Some(world) = with_a_server(hooks, ["called 1", "called 2"]) else { return };
         let asked = world.model.turns();
         assert_eq!(asked[0].session(), asked[3].session());
     }
 }
 
 #[test]
-fn a_server_that_the_user_configured_and_the_guard_outlive_a_session() {
-    let Some(world) = with_a_server("[limits]\nturns = 1\n") else { return };
+fn a_server_that_the_user_configured_and_the_guard_are_there_in_the_next_attempt() {
+    // The next attempt has another workspace, and so another process of the server.
+    let Some(world) = with_a_server("[limits]\nturns = 1\n", ["called 1", "called 1"]) else { return };
     let asked = world.model.turns();
     assert_ne!(asked[0].session(), asked[3].session());
     assert_eq!(asked[3].prompts().len(), 1, "nothing of the first session is left");
@@ -386,7 +365,7 @@ fn a_server_that_the_user_configured_and_the_guard_outlive_a_session() {
 
 /// A run of two turns, in both of which a server of the user's is used and a push is tried.
 #[track_caller]
-fn with_a_server(settings: &str) -> Option<World> {
+fn with_a_server(settings: &str, counts: [&str; 2]) -> Option<World> {
     let plan = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `grep two a`\n";
     let turn = |text: &str| {
         let calls = Turn::call("mcp__probe__count", json!({})).and_call("Bash", bash("git push"));
@@ -401,9 +380,8 @@ fn with_a_server(settings: &str) -> Option<World> {
     state["mcpServers"] = json!({ "probe": { "type": "stdio", "command": server, "args": [] } });
     fs::write(&path, state.to_string()).unwrap();
     done(&world);
-    for (request, counted) in [(1, "called 1"), (4, "called 2")] {
+    for (request, counted) in [1, 4].into_iter().zip(counts) {
         let given = results(&world, request);
-        // One process of it counts on from turn to turn.
         assert_eq!((given[0].is_error, given[0].text.as_str()), (false, counted), "{}", world.model.overview());
         assert_denied(&given[1..], "git-push");
     }
@@ -433,7 +411,7 @@ fn nothing_is_written_into_the_users_or_the_projects_client_settings() {
     let project = "{\"env\":{\"FROM_PROJECT\":\"1\"}}\n";
     let files = [(".verdone/config.toml", AGENT), ("PLAN.md", ONE), (".claude/settings.json", project)];
     let Some(world) = World::with(&files, script) else { return };
-    let ran = world.sandbox.root().join("own-hook-ran");
+    let ran = world.shared("own-hook-ran");
     let hook = json!([{ "matcher": "Write", "hooks": [{ "type": "command", "command": format!(": > {}", ran.display()) }] }]);
     let own = json!({ "permissions": { "deny": ["Bash(cat *)"] }, "hooks": { "PostToolUse": hook } });
     user_settings(&world, &own.to_string());
@@ -478,7 +456,7 @@ done
 "#;
 
 /// The model's answers in their order, whatever it is asked.
-fn steps(turns: impl IntoIterator<Item = Turn>) -> Script {
+pub(crate) fn steps(turns: impl IntoIterator<Item = Turn>) -> Script {
     turns.into_iter().fold(Script::new(), Script::then)
 }
 
@@ -488,7 +466,7 @@ fn bash(command: &str) -> Value {
 
 /// A run that does everything as scripted and leaves nothing behind.
 #[track_caller]
-fn done(world: &World) -> Output {
+pub(crate) fn done(world: &World) -> Output {
     let output = world.verdone(&["run"]);
     output.assert_code(0);
     assert!(!output.stderr.contains("no watchdog"), "{}", output.transcript());
@@ -497,7 +475,7 @@ fn done(world: &World) -> Output {
 }
 
 #[track_caller]
-fn not_done(world: &World, code: i32) -> Output {
+pub(crate) fn not_done(world: &World, code: i32) -> Output {
     let output = world.verdone(&["run"]);
     output.assert_code(code);
     settled(world);
@@ -511,13 +489,13 @@ fn settled(world: &World) {
     world.sandbox.assert_no_survivors(PATIENCE);
 }
 
-fn of<'a>(journal: &'a [Value], name: &str) -> Vec<&'a Value> {
+pub(crate) fn of<'a>(journal: &'a [Value], name: &str) -> Vec<&'a Value> {
     journal.iter().filter(|event| event["event"] == name).collect()
 }
 
 /// What the tools gave back in the main conversation with the request of this number, counted from 0.
 #[track_caller]
-fn results(world: &World, request: usize) -> Vec<ToolResult> {
+pub(crate) fn results(world: &World, request: usize) -> Vec<ToolResult> {
     let turns = world.model.turns();
     turns.get(request).unwrap_or_else(|| panic!("no request {request}:\n{}", world.model.overview())).tool_results()
 }
@@ -539,7 +517,7 @@ fn claims(world: &World) -> u64 {
 }
 
 /// A bare repository that `origin` names.
-fn remote_of(world: &World) -> PathBuf {
+pub(crate) fn remote_of(world: &World) -> PathBuf {
     let remote = world.sandbox.root().join("remote.git");
     world.sandbox.git([Path::new("init"), "--quiet".as_ref(), "--bare".as_ref(), &remote]);
     world.sandbox.git([Path::new("remote"), "add".as_ref(), "origin".as_ref(), &remote]);
@@ -547,7 +525,7 @@ fn remote_of(world: &World) -> PathBuf {
 }
 
 /// Every file below a folder with its bytes.
-fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -70,7 +70,7 @@ fn a_judge_that_refutes_is_fed_back_and_one_that_finds_nothing_lets_the_story_be
     world.assert_scripted();
     assert_eq!(world.sandbox.git(["show", "HEAD:a"]), "one");
     assert!(output.stdout.contains("Judge (claude): refuted it"), "{}", output.transcript());
-    assert!(output.stdout.contains("Judge (claude): found nothing against it"), "{}", output.transcript());
+    assert!(output.stdout.contains("Judge (claude): found no problem"), "{}", output.transcript());
 
     // Each question has a session of its own, and none of them is the worker's.
     let turns = world.model.turns();

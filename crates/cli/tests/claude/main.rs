@@ -14,6 +14,7 @@ mod long_lived;
 mod planning;
 mod resume;
 mod runs;
+mod sealed;
 mod service;
 mod skipping;
 mod soak;

@@ -58,7 +58,7 @@ fn whatever_would_change_something_is_denied_while_planning_by_callbacks_and_by_
 }
 
 #[test]
-fn what_is_changed_beside_the_guard_while_planning_is_kept_and_put_back() {
+fn what_is_changed_beside_the_guard_while_planning_never_reaches_the_checkout() {
     let Some(mut world) = world("", Script::new().on(ASKED, [answer()])) else { return };
     // A client that does what it likes.
     let client = world.sandbox.root().join("bin/claude");
@@ -66,11 +66,12 @@ fn what_is_changed_beside_the_guard_while_planning_is_kept_and_put_back() {
     std::fs::remove_file(&client).unwrap();
     world.sandbox.add_script(
         "claude",
-        "#!/bin/sh\ncase $1 in --version) ;; *) echo mine > x; echo mine > notes.txt ;; esac\nexec \"$REAL\" \"$@\"\n",
+        "#!/bin/sh\ncase $1 in --version) ;; *) echo mine > x; echo mine > notes.txt; cat x notes.txt > ../tmp/seen ;; esac\nexec \"$REAL\" \"$@\"\n",
     );
     let output = world.verdone(&["plan", "new", "make an a"]);
     output.assert_code(0);
-    assert!(output.stdout.contains("the agent changed files while planning; they were put back"), "{}", output.transcript());
+    let seen = std::fs::read_to_string(world.shared("seen")).unwrap();
+    assert_eq!(seen, "mine\nmine\n", "it could write: {}", output.transcript());
     assert!(!world.has("x") && world.has("PLAN.md"));
     assert_eq!(world.sandbox.read("notes.txt"), "look at me\n");
 }

@@ -1,6 +1,8 @@
 //! Trouble with the client and with Verdone itself in the middle of a turn: who hangs, dies, floods, leaves something running or is
 //! told to stop.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -75,9 +77,10 @@ fn outcomes(journal: &[Value]) -> Vec<String> {
     events(journal, "turn_ended").iter().map(word).collect()
 }
 
-/// The client's own process.
+/// The client's own process, not those that started it in its workspace.
 pub(crate) fn client(world: &World) -> Option<u32> {
-    let is_client = |command: &str| command.contains("--input-format") && command.contains("stream-json");
+    let is_client =
+        |command: &str| command.contains("--input-format") && command.contains("stream-json") && !command.starts_with(verdone());
     world.sandbox.survivors().into_iter().find(|process| is_client(&process.command)).map(|process| process.pid)
 }
 
@@ -99,8 +102,15 @@ pub(crate) fn wait_for_file(world: &World, path: &str) {
     wait_until(path, || world.has(path));
 }
 
+/// Waits until the agent has made a file in its workspace; the folder of that file.
+#[track_caller]
+fn wait_for_work(world: &World, path: &str) -> PathBuf {
+    wait_until(path, || world.in_workspace(path).is_some());
+    world.in_workspace(path).and_then(|path| path.parent().map(Path::to_owned)).expect("it was there")
+}
+
 fn state(pid: u32) -> Option<char> {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?.rsplit_once(") ")?.1.chars().next()
+    fs::read_to_string(format!("/proc/{pid}/stat")).ok()?.rsplit_once(") ")?.1.chars().next()
 }
 
 pub(crate) fn send(pid: u32, signal: &str) {
@@ -115,29 +125,31 @@ fn ended(world: &World, run: Running, code: i32) -> Output {
     output
 }
 
-/// The kept commit of the last rollback holds this file.
+/// The last attempt that was kept holds this file, and the checkout never does.
+#[track_caller]
 fn assert_kept(world: &World, path: &str) {
     let journal = world.journal();
-    let rolled_back = events(&journal, "rolled_back");
-    let kept = rolled_back.last().and_then(|event| event["kept"].as_str());
-    let kept = kept.unwrap_or_else(|| panic!("nothing was kept: {rolled_back:?}"));
+    let attempts = events(&journal, "attempt_kept");
+    let kept = attempts.last().and_then(|event| event["kept"].as_str());
+    let kept = kept.unwrap_or_else(|| panic!("nothing was kept: {journal:#?}"));
     world.sandbox.git(["cat-file", "-e", &format!("{kept}:{path}")]);
-    assert!(!world.has(path), "{path} was taken back");
+    assert!(!world.has(path), "{path} is in the checkout");
 }
 
 #[test]
 fn what_a_turn_leaves_running_is_ended_before_the_checks_and_wakes_nobody() {
     let plan = TWO.replace("`test -f a`", "`sh check.sh`");
-    // Ends with an error where one of them is alive; else waits until the test has seen enough.
-    let check = format!("grep -sqz '^61[123]$' /proc/[0-9]*/cmdline && exit 1\n{CHECK}");
     let background = json!({ "command": "sleep 611", "description": "A server", "run_in_background": true });
     let apart = "nohup sleep 612 > /dev/null 2>&1 & setsid sleep 613 > /dev/null 2>&1 & echo started";
     let script = first([Turn::call("Bash", background), Turn::bash(apart), Turn::write("a", "one\n"), Turn::say("Done.")]);
     let script = script.on("US-002", [Turn::write("b", "two\n"), Turn::say("Done.")]);
-    let files = [(".verdone/config.toml", AGENT), ("PLAN.md", &plan), ("check.sh", &check)];
+    let files = [(".verdone/config.toml", AGENT), ("PLAN.md", &plan), ("check.sh", CHECK)];
     let Some(world) = World::with(&files, script.otherwise(Turn::say("I see."))) else { return };
     let run = world.start(&["run"]);
     wait_for_file(&world, "../tmp/checking");
+    for left in ["sleep 611", "sleep 612", "sleep 613"] {
+        assert!(!runs(&world, left), "{left} is alive while the work is checked");
+    }
     let (asked, pid) = (world.model.requests().len(), client(&world).expect("the client stays"));
     assert_eq!(state(pid), Some('T'), "nothing moves while its work is checked");
     // Nothing tells that it does not wake up.
@@ -178,7 +190,7 @@ fn a_client_that_is_silent_for_too_long_is_interrupted() {
 
 #[test]
 fn a_flood_of_output_is_cut_and_the_story_is_done() {
-    let long = "A line of the model that says very little.\n".repeat(5_000);
+    let long = "A line of the model that says very little.\n".repeat(20_000);
     let script = first([
         Turn::bash("head -c 50000000 /dev/zero | tr '\\0' x; yes flood | head -c 50000000"),
         Turn::say(&long).and_call("Write", json!({ "file_path": "a", "content": "one\n" })),
@@ -187,13 +199,14 @@ fn a_flood_of_output_is_cut_and_the_story_is_done() {
     let Some(world) = world(ONE, "[limits]\noutput_bytes = 200000\n", script) else { return };
     let output = ended(&world, world.start(&["run"]), 0);
     world.assert_scripted();
-    assert!(output.stdout.len() < 400_000, "{} bytes were shown", output.stdout.len());
+    // Twice as much was said; what is shown of it depends on the time that it takes.
+    assert!(output.stdout.len() < long.len(), "{} bytes were shown", output.stdout.len());
     let journal = world.journal();
     let file = events(&journal, "turn_ended")[0]["output"].as_str().unwrap().to_owned();
     let run_dir = world.sandbox.verdone(verdone(), ["status", "--json"]).stdout;
     let run_dir: Value = serde_json::from_str(&run_dir).unwrap();
     let run = run_dir["run"].as_str().or(run_dir["run"]["id"].as_str()).unwrap_or_else(|| panic!("{run_dir}")).to_owned();
-    let kept = std::fs::metadata(world.sandbox.path(".verdone/runs").join(run).join(file)).unwrap().len();
+    let kept = fs::metadata(world.sandbox.path(".verdone/runs").join(run).join(file)).unwrap().len();
     assert!(kept < 4_000_000, "{kept} bytes were kept");
 }
 
@@ -201,16 +214,17 @@ fn a_flood_of_output_is_cut_and_the_story_is_done() {
 fn a_client_that_dies_in_a_turn_is_replaced_and_the_story_is_done() {
     for place in [At::Tool, At::Answer] {
         let Some((world, run)) = hanging(place, "") else { return };
+        let asked = world.model.requests().len();
         world.model.extend(then_done(Script::new()));
         send(client(&world).unwrap(), "-KILL");
+        world.model.wait_for("the next turn", PATIENCE, |requests| requests.len() > asked);
+        assert!(!runs(&world, "sleep 600") && !runs(&world, "sleep 601"), "{place:?}: its commands outlive it");
         ended(&world, run, 0);
         let journal = world.journal();
         assert_eq!(outcomes(&journal), ["crashed", "ended"], "{place:?}");
         let turns = events(&journal, "turn_ended");
         assert!(turns[0]["outcome"]["crashed"]["reason"].as_str().unwrap().contains("signal 9"), "{place:?}: {}", turns[0]);
         assert_ne!(turns[0]["session"]["id"], turns[1]["session"]["id"], "{place:?}");
-        let left = turns[0]["leftovers"].as_u64();
-        assert!(matches!(place, At::Answer) || left >= Some(2), "its commands do not outlive it: {}", turns[0]);
     }
 }
 
@@ -264,15 +278,16 @@ fn a_killed_run_takes_its_client_along_and_the_next_one_goes_on() {
         let Some((world, run)) = hanging(place, "") else { return };
         run.signal(Signal::KILL);
         ended(&world, run, -9);
-        assert!(world.has("half"));
+        assert!(!world.has("half"));
         world.model.extend(then_done(Script::new()));
         ended(&world, world.start(&["run"]), 0);
         assert_eq!(world.sandbox.git(["show", "HEAD:a"]), "one");
         assert_eq!(world.sandbox.git(["status", "--porcelain"]), "");
-        world.sandbox.write("../tmp/half", "half\n");
-        let half = world.sandbox.git(["hash-object", "../tmp/half"]);
-        let kept = world.sandbox.git(["rev-list", "--objects", "--glob=refs/verdone/*"]);
-        assert!(kept.contains(&half), "the killed attempt is kept");
+        // The dead run's journal has its end.
+        let runs = fs::read_dir(world.sandbox.path(".verdone/runs")).unwrap();
+        let journals = runs.filter_map(|run| fs::read_to_string(run.unwrap().path().join("journal.jsonl")).ok());
+        let dropped = journals.filter(|journal| journal.contains("\"event\":\"attempt_dropped\"")).count();
+        assert_eq!(dropped, 1, "{place:?}");
     }
 }
 
@@ -294,11 +309,11 @@ fn a_user_can_steer_a_run_while_the_client_works() {
     let script = || then_done(first([waits.clone()])).on("US-002", [Turn::write("b", "two\n"), Turn::say("Done.")]);
     let Some(steered) = world(TWO, "", script()) else { return };
     let run = steered.start(&["run"]);
-    wait_for_file(&steered, "half");
+    let workspace = wait_for_work(&steered, "half");
     steered.verdone(&["pause"]).assert_code(0);
     steered.verdone(&["note", "prefer tabs"]).assert_code(0);
-    steered.sandbox.write("go", "");
-    run.wait_for("Asked: pause", PATIENCE);
+    fs::write(workspace.join("go"), "").unwrap();
+    run.wait_for("Requested: pause", PATIENCE);
     assert!(!run.has_ended() && steered.subjects().len() == 1);
     steered.verdone(&["resume"]).assert_code(0);
     ended(&steered, run, 0);
@@ -308,7 +323,7 @@ fn a_user_can_steer_a_run_while_the_client_works() {
 
     let Some(stopped) = world(TWO, "", script()) else { return };
     let run = stopped.start(&["run"]);
-    wait_for_file(&stopped, "half");
+    wait_for_work(&stopped, "half");
     stopped.verdone(&["stop"]).assert_code(0);
     ended(&stopped, run, 130);
     assert_kept(&stopped, "half");
@@ -339,12 +354,12 @@ fn a_stop_by_the_terminal_stops_the_client_in_its_turn_and_it_goes_on() {
     let waits = Turn::bash("echo half > half; until test -f go; do sleep 0.02; done; rm half go");
     let Some(world) = world(ONE, "", then_done(first([waits]))) else { return };
     let run = world.start(&["run"]);
-    wait_for_file(&world, "half");
+    let workspace = wait_for_work(&world, "half");
     let pid = client(&world).unwrap();
     run.signal(Signal::TSTP);
     wait_until("everything stands", || state(run.pid()) == Some('T') && state(pid) == Some('T'));
     run.signal(Signal::CONT);
-    world.sandbox.write("go", "");
+    fs::write(workspace.join("go"), "").unwrap();
     ended(&world, run, 0);
     assert_eq!(outcomes(&world.journal()), ["ended"]);
 }
@@ -355,11 +370,12 @@ fn a_second_run_and_a_run_of_the_agent_itself_are_refused() {
         format!("{} run > inner.txt 2>&1; echo code $? >> inner.txt; until test -f go; do sleep 0.02; done; rm go", verdone());
     let Some(world) = world(ONE, "", then_done(first([Turn::bash(&inner)]))) else { return };
     let run = world.start(&["run"]);
-    wait_until("the answer to the agent", || world.has("inner.txt") && world.sandbox.read("inner.txt").contains("code "));
+    let workspace = wait_for_work(&world, "inner.txt");
+    wait_until("the answer to the agent", || fs::read_to_string(workspace.join("inner.txt")).unwrap().contains("code "));
     let second = world.verdone(&["run"]);
     assert_ne!(second.code, 0);
     assert!(second.stderr.contains(&format!("process {}", run.pid())), "{}", second.stderr);
-    world.sandbox.write("go", "");
+    fs::write(workspace.join("go"), "").unwrap();
     ended(&world, run, 0);
     let inner = world.sandbox.git(["show", "HEAD:inner.txt"]);
     assert!(!inner.contains("code 0"), "{inner}");

@@ -12,6 +12,8 @@ use verdone_testkit::{Claude, ClaudeSession, Output, Running, Sandbox};
 /// Longer than anything here takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+const SETTINGS: &str = ".verdone/config.toml";
+
 /// One story whose check wants a file.
 pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
 
@@ -73,10 +75,15 @@ impl World {
         let mut sandbox = Sandbox::new();
         claude.settle(&mut sandbox, &model);
         for (path, text) in files {
-            sandbox.write(path, text);
+            sandbox.write(path, if *path == SETTINGS { settings(text, &sandbox) } else { (*text).to_owned() });
         }
         sandbox.repo();
         Some(Self { sandbox, model, _claude: claude })
+    }
+
+    /// A folder beside the project that agents and checks may write to: tests talk to them through it.
+    pub(crate) fn shared(&self, name: &str) -> PathBuf {
+        self.sandbox.root().join("tmp").join(name)
     }
 
     /// Our hooks as a run would give them to the client, for `--settings`.
@@ -127,6 +134,14 @@ impl World {
         self.sandbox.path(path).exists()
     }
 
+    /// A path in the workspace in which the agent of a run works right now, where the file exists.
+    pub(crate) fn in_workspace(&self, path: &str) -> Option<PathBuf> {
+        let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let workspaces = entries(&self.sandbox.home().join(".local/state/verdone/workspaces"));
+        let trees = workspaces.flat_map(|workspace| entries(&workspace).map(|folder| folder.join("tree")).collect::<Vec<_>>());
+        trees.filter(|tree| tree.parent().is_some_and(is_the_agents)).map(|tree| tree.join(path)).find(|path| path.exists())
+    }
+
     /// What the hooks of all sessions wrote down, in the order of each.
     pub(crate) fn hook_records(&self) -> Vec<Value> {
         let folders = fs::read_dir(self.sandbox.path(".verdone/sessions")).into_iter().flatten().flatten();
@@ -148,6 +163,15 @@ impl Drop for World {
             assert_eq!(self.model.wanted_elsewhere(), [""; 0], "somebody wanted to leave this machine");
         }
     }
+}
+
+fn is_the_agents(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
+}
+
+/// Settings with which stories land as they are done, and with the shared folder.
+pub(crate) fn settings(text: &str, sandbox: &Sandbox) -> String {
+    format!("{text}\n[run]\nland = \"auto\"\n[workspace]\nwritable = [{:?}]\n", sandbox.root().join("tmp"))
 }
 
 /// What the client printed, read as the events of a stream.

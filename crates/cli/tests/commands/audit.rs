@@ -9,6 +9,7 @@ use crate::stage::{project, project_with, transcript, verdone};
 fn an_audit_reads_well_on_a_terminal_in_markdown_and_as_json() {
     let sandbox = project();
     verdone(&sandbox, &["run"]).assert_code(4);
+    verdone(&sandbox, &["land"]).assert_code(0);
     transcript("audit", &sandbox, &[&["audit"], &["audit", "--markdown"]]);
     let found: Value = serde_json::from_str(&verdone(&sandbox, &["audit", "--json"]).stdout).unwrap();
     schema::assert_valid(&verdone_report::audit_schema(), &found);
@@ -33,6 +34,7 @@ fn a_hostile_title_stays_text_in_every_form() {
         "[[turn]]\nsteps = [{ create = \"greeting.txt\", text = \"hello\\n\" }, { claim = \"\\u001b[2J | <i>done</i>\" }]\n";
     let sandbox = project_with(&plan, script);
     verdone(&sandbox, &["run"]).assert_code(0);
+    verdone(&sandbox, &["land"]).assert_code(0);
     for form in [&["audit"][..], &["audit", "--markdown"], &["audit", "--json"]] {
         let output = verdone(&sandbox, form);
         output.assert_code(0);

@@ -9,7 +9,7 @@ use crate::stage::{project, repository, transcript, verdone};
 #[test]
 fn before_the_first_run_there_is_nothing_to_look_at() {
     let sandbox = project();
-    let commands: [&[&str]; 6] = [&["status"], &["log"], &["show", "US-001"], &["checkpoints"], &["report"], &["undo"]];
+    let commands: [&[&str]; 5] = [&["status"], &["log"], &["show", "US-001"], &["report"], &["undo"]];
     for output in transcript("no-run-yet", &sandbox, &commands) {
         output.assert_code(2);
     }
@@ -93,8 +93,33 @@ fn a_run_that_could_prove_nothing_is_refused() {
     for output in transcript("run-refused", &sandbox, &commands) {
         output.assert_code(2);
     }
-    sandbox.write("README.md", "changed\n");
-    transcript("run-dirty", &sandbox, &[&["run", "PLAN.md", "--agent-command", "true", "--check", "true"]])[0].assert_code(2);
+    assert!(!sandbox.path(".verdone/runs").exists());
+}
+
+#[test]
+fn what_was_removed_gives_one_error_that_names_the_replacement() {
+    let sandbox = project();
+    let commands: [&[&str]; 5] = [
+        &["run", "--worktree"],
+        &["run", "--allow-dirty"],
+        &["run", "--worktree", "--allow-dirty", "--dry-run"],
+        &["checkpoints"],
+        &["checkpoints", "--json"],
+    ];
+    let outputs = transcript("removed", &sandbox, &commands);
+    for output in &outputs {
+        output.assert_code(2);
+        assert_eq!((output.stdout.as_str(), output.stderr.matches("error: ").count()), ("", 1), "{}", output.transcript());
+    }
+    for (output, replacement) in
+        outputs.iter().zip(["verdone land", "leave it out", "verdone land", "verdone show STORY", "verdone show STORY"])
+    {
+        assert!(output.stderr.contains(replacement), "{}", output.transcript());
+    }
+    let help = verdone(&sandbox, &["run", "--help"]).stdout + &verdone(&sandbox, &["--help"]).stdout;
+    for removed in ["worktree", "allow-dirty", "checkpoint"] {
+        assert!(!help.contains(removed), "{removed} is in the help");
+    }
     assert!(!sandbox.path(".verdone/runs").exists());
 }
 

@@ -16,9 +16,9 @@ fn a_healthy_project_is_good_throughout() {
     sandbox.write("notes.txt", "mine\n");
     transcript("doctor-warnings", &sandbox, &[&["doctor"]])[0].assert_code(0);
     let findings: Value = serde_json::from_str(&verdone(&sandbox, &["doctor", "--json"]).stdout).unwrap();
-    let branch = findings.as_array().unwrap().iter().find(|finding| finding["what"] == "branch").unwrap();
-    assert_eq!(branch["health"], "warning");
-    assert_eq!(branch["hints"][0], "--branch NAME or --worktree keeps the run's commits apart");
+    let checkout = findings.as_array().unwrap().iter().find(|finding| finding["what"] == "checkout").unwrap();
+    assert_eq!(checkout["health"], "warning");
+    assert_eq!(checkout["message"], "1 uncommitted file is not part of the run: notes.txt");
 }
 
 #[test]

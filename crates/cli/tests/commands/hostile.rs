@@ -44,7 +44,8 @@ fn nothing_of_it_steers_the_terminal() {
         &["show", "US-1\n✓ US-2 verified"],
         &["show", "../../etc/passwd", "--json"],
         &["show", "\u{1b}[2J"],
-        &["checkpoints"],
+        &["land", "--dry-run"],
+        &["land", "\u{1b}[2J"],
         &["report"],
         &["run", "--story", "\u{1b}[2J\u{202e}"],
     ] {
@@ -63,7 +64,7 @@ fn nothing_of_it_steers_the_terminal() {
         let at = outputs.iter().position(|output| words.iter().all(|word| output.command.contains(word)));
         outputs[at.unwrap()].clone()
     };
-    let shown = [by_name(&["plan show"]), by_name(&["status"]), by_name(&["checkpoints"])];
+    let shown = [by_name(&["plan show"]), by_name(&["status"]), by_name(&["land --dry-run"])];
     compare("hostile", &sandbox, &shown);
     assert!(sandbox.git(["for-each-ref", "--format=%(refname)"]).lines().all(|name| !name.contains("..")));
 }

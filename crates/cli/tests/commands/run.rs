@@ -1,15 +1,20 @@
 //! `verdone run`: what is printed, and what is printed instead of running.
 
-use crate::stage::{project, project_with, repository, transcript, verdone};
+use crate::stage::{project, project_with, repository, run_branch, run_subjects, transcript, verdone};
 
 #[test]
-fn a_run_shows_a_pass_a_repair_a_lie_and_a_rollback() {
+fn a_run_shows_a_pass_a_repair_a_lie_and_a_kept_attempt() {
     let sandbox = project();
     transcript("run", &sandbox, &[&["run"]])[0].assert_code(4);
-    let log = sandbox.git(["log", "--format=%s"]);
-    assert_eq!(log, "feat(US-003): Name the bird\nfeat(US-002): Count to three\nfeat(US-001): Write a greeting\ninitial");
-    assert!(!sandbox.path("circle.txt").exists(), "the rejected attempt is gone from the work tree");
-    assert_eq!(sandbox.git(["show", "HEAD:bird.txt"]), "verdone");
+    assert_eq!(
+        run_subjects(&sandbox),
+        "feat(US-003): Name the bird\nfeat(US-002): Count to three\nfeat(US-001): Write a greeting\ninitial"
+    );
+    assert_eq!(sandbox.git(["show", &format!("{}:bird.txt", run_branch(&sandbox))]), "verdone");
+    let kept = sandbox.git(["for-each-ref", "--format=%(refname)", "refs/verdone/attempts"]);
+    assert_eq!(sandbox.git(["show", &format!("{kept}:circle.txt")]), "round");
+    assert_eq!(sandbox.git(["log", "--format=%s"]), "initial", "the user's branch stays where it was");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
 }
 
 #[test]
@@ -23,7 +28,7 @@ fn a_dry_run_shows_the_first_step_and_changes_nothing() {
     transcript("run-dry-run", &sandbox, &[&["run", "--dry-run"]])[0].assert_code(0);
     transcript("run-dry-run-json", &sandbox, &[&["run", "--dry-run", "--json", "--max-iterations", "0"]])[0].assert_code(0);
     assert!(!sandbox.path(".verdone/runs").exists());
-    assert_eq!(sandbox.git(["for-each-ref", "refs/verdone"]), "");
+    assert_eq!(sandbox.git(["for-each-ref", "refs/verdone", "refs/heads/verdone"]), "");
 }
 
 #[test]
@@ -43,7 +48,9 @@ fn any_repository_and_any_command_will_do() {
     sandbox.git(["add", "--all"]);
     sandbox.git(["commit", "--quiet", "--message", "a plan and an agent"]);
     let command = ["run", "PLAN.md", "--agent-command", "./agent.sh", "--check", "grep hello hello.txt || test ! -e hello.txt"];
-    transcript("run-any-repository", &sandbox, &[&command])[0].assert_code(0);
+    for output in transcript("run-any-repository", &sandbox, &[&command, &["land"]]) {
+        output.assert_code(0);
+    }
     assert_eq!(sandbox.read("PLAN.md"), "- [x] Say hello\n");
 }
 
@@ -52,7 +59,7 @@ fn one_story_can_be_named_and_an_unknown_one_is_refused() {
     let sandbox = project();
     let run = verdone(&sandbox, &["run", "--story", "US-003", "--quiet"]);
     run.assert_code(0);
-    assert_eq!(sandbox.git(["log", "-1", "--format=%s"]), "feat(US-003): Name the bird");
+    assert_eq!(run_subjects(&sandbox), "feat(US-003): Name the bird\ninitial");
     transcript("run-unknown-story", &sandbox, &[&["run", "--story", "US-3"]])[0].assert_code(2);
 }
 
@@ -67,17 +74,18 @@ fn colour_is_for_terminals_unless_it_is_asked_for() {
 }
 
 #[test]
-fn uncommitted_changes_are_set_aside_and_come_back_or_the_way_to_them_is_told() {
+fn uncommitted_changes_are_named_once_and_stay_as_they_are() {
     let sandbox = project();
     sandbox.write("README.md", "my own words\n");
-    let commands: [&[&str]; 3] = [&["run", "--allow-dirty", "--max-iterations", "1"], &["status"], &["log"]];
-    transcript("run-allow-dirty", &sandbox, &commands)[0].assert_code(3);
-    assert_eq!(sandbox.read("README.md"), "my own words\n");
-
-    let sandbox = project();
     sandbox.write("greeting.txt", "good morning\n");
     sandbox.git(["add", "greeting.txt"]);
-    let commands: [&[&str]; 3] = [&["run", "--allow-dirty", "--max-iterations", "1"], &["status"], &["report"]];
-    transcript("run-allow-dirty-overlap", &sandbox, &commands)[0].assert_code(3);
-    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    sandbox.write("notes.txt", "mine\n");
+    let before = sandbox.git(["status", "--porcelain"]);
+    let commands: [&[&str]; 3] = [&["run", "--max-iterations", "1"], &["doctor"], &["land"]];
+    let outputs = transcript("run-uncommitted", &sandbox, &commands);
+    assert_eq!(outputs.iter().map(|output| output.code).collect::<Vec<_>>(), [3, 0, 4]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), before);
+    assert_eq!(sandbox.read("README.md"), "my own words\n");
+    assert_eq!(sandbox.read("greeting.txt"), "good morning\n");
+    assert_eq!(sandbox.git(["show", &format!("{}:greeting.txt", run_branch(&sandbox))]), "hello");
 }

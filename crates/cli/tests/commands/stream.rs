@@ -31,14 +31,14 @@ fn every_line_of_the_stream_keeps_to_the_published_schema() {
         }
     }
     let expected = [
+        "attempt_kept",
         "attempt_rejected",
+        "attempt_started",
         "baseline_checked",
-        "checkpointed",
         "commit_started",
         "committed",
         "output",
         "red_checked",
-        "rolled_back",
         "run_started",
         "run_stopped",
         "run_stopping",

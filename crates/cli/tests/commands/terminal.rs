@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use verdone_testkit::{Sandbox, Tmux};
 
-use crate::stage::{BINARY, project, repository, slow_project, verdone};
+use crate::stage::{BINARY, project, repository, slow_config, slow_project, verdone};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -49,15 +49,23 @@ fn the_live_line_says_where_the_run_is() {
 }
 
 #[test]
-fn a_whole_run_fits_eighty_columns() {
+fn a_whole_run_fits_eighty_columns_and_asks_once_whether_to_land() {
     let sandbox = project();
     let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "run"]);
-    assert_eq!(terminal.wait_for_exit(PATIENCE), 4);
+    terminal.wait_for("Land 3 commits on work? [y/N]", PATIENCE);
+    assert!(!sandbox.path("greeting.txt").exists(), "nothing is landed before the answer");
+    terminal.send_keys(&["y", "Enter"]);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 4, "the answer does not change how the run ended");
+    assert_eq!(sandbox.read("greeting.txt"), "hello\n");
     let whole = terminal.capture_all();
     assert_eq!(whole, terminal.capture_unwrapped());
-    for part in
-        ["● Story 4 of 4 · US-004 Square the circle", "↶ Rolled back 1 file", "✓ US-002  Count to three", "Caught 4 false claims"]
-    {
+    for part in [
+        "● Story 4 of 4 · US-004 Square the circle",
+        "↶ Kept the attempt: git show",
+        "✓ US-002  Count to three",
+        "Caught 4 false claims",
+        "Landed 3 commits on work",
+    ] {
         assert!(whole.contains(part), "no {part:?} in\n{whole}");
     }
     assert!(!whole.contains('░'), "no live line is left over\n{whole}");
@@ -93,7 +101,7 @@ fn the_first_interrupt_ends_the_run_in_order_and_leaves_the_terminal_usable() {
     terminal.send_keys(&["C-c"]);
     assert_eq!(terminal.wait_for_exit(PATIENCE), 130);
     let screen = terminal.capture_all();
-    for part in ["SIGINT: putting things in order, then stopping", "Finished: manual (exit code 130)", "Next: verdone run"] {
+    for part in ["SIGINT: cleaning up, then stopping", "Finished: manual (exit code 130)", "Next: verdone run"] {
         assert!(screen.contains(part), "no {part:?} in\n{screen}");
     }
     assert!(!screen.contains('░'), "{screen}");
@@ -114,8 +122,7 @@ fn the_second_interrupt_kills_what_does_not_listen() {
     let (sandbox, _) = slow_project();
     let agent = "#!/bin/sh\ntrap '' TERM INT\necho 'I do not listen.'\nwhile :; do sleep 0.05; done\n";
     sandbox.add_script("deaf-agent", agent);
-    let config = "[agent.command]\nrun = \"deaf-agent\"\n[limits]\ngrace = \"10m\"\n";
-    sandbox.write(".verdone/config.toml", config);
+    sandbox.write(".verdone/config.toml", slow_config(&sandbox, "deaf-agent", "grace = \"10m\""));
     let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "run"]);
     terminal.wait_for("│ I do not listen.", PATIENCE);
     terminal.send_keys(&["C-c"]);
@@ -164,6 +171,8 @@ fn questions_are_asked_on_a_terminal_and_answered_there() {
 
     let plan = "- [ ] US-001: One\n  - Verification: `test -e one.txt`\n";
     sandbox.write("answer.txt", plan);
+    sandbox.git(["add", "answer.txt"]);
+    sandbox.git(["commit", "--quiet", "--message", "an answer"]);
     verdone(&sandbox, &["plan", "new", "One", "--agent-command", "cat answer.txt"]).assert_code(0);
     for (answer, code, said) in [("n", 4, "[y/N] n"), ("y", 0, "Approved as it is now.")] {
         let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "plan", "approve"]);
@@ -183,10 +192,13 @@ fn hostile_output_cannot_steer_the_terminal() {
     sandbox.git(["switch", "--quiet", "--create", "work"]);
     let run = [BINARY, "run", "--agent-command", "./agent.sh", "--check", "true", "--no-color"];
     let terminal = Tmux::start(&sandbox, 80, 40, run);
+    terminal.wait_for("Land 1 commit on work? [y/N]", PATIENCE);
+    terminal.send_keys(&["n", "Enter"]);
     assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
     let screen = terminal.capture();
     for line in ["  │ first", "  │ second", "  │ third"] {
         assert!(screen.lines().any(|shown| shown == line), "no {line:?} in\n{screen}");
     }
     assert!(!terminal.capture_coloured().contains("\u{1b}[31m"));
+    assert!(!sandbox.path("x.txt").exists(), "no means no");
 }

@@ -1,14 +1,14 @@
-//! `kill -9` at every point, in the run and in the recovery, and at random instants: the next run ends as an undisturbed one.
+//! `kill -9` at every point, in the run and in the recovery: the next run ends as an undisturbed one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use verdone_runtime::fault::Point;
-use verdone_testkit::Signal;
 
-use crate::world::{PATIENCE, Random, VERDONE, World, in_parallel};
+use crate::world::{THREADS, World, in_parallel};
 
-pub(crate) const THREADS: usize = 3;
+/// Points that no run of this matrix reaches: verifications of sessions pass them, and landings that git refuses halfway.
+pub(crate) const ELSEWHERE: &[&str] =
+    &["chain-append", "chain-appended", "index-write", "index-locked", "index-installed", "uncommit"];
 
 /// A point that was reached, for the n-th time, and around what.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,18 +61,9 @@ fn selected(all: &[Moment]) -> Vec<Moment> {
     chosen
 }
 
-fn traced(world: &World) -> Vec<Moment> {
+pub(crate) fn traced(world: &World) -> Vec<Moment> {
     world.run_with_fault("trace=../tmp/trace").assert_code(0);
     moments(&world.sandbox.read("../tmp/trace"))
-}
-
-#[track_caller]
-fn assert_ends_as_undisturbed(world: &World) {
-    let output = world.run();
-    output.assert_code(0);
-    world.assert_sound();
-    assert_eq!(&world.look(), World::expected(), "{}", output.transcript());
-    world.sandbox.verdone(VERDONE, ["audit"]).assert_code(0);
 }
 
 #[test]
@@ -80,31 +71,34 @@ fn killed_at_any_point_the_next_run_ends_as_an_undisturbed_one() {
     in_parallel(&selected(&traced(&World::new())), THREADS, |moment| {
         let world = World::new();
         world.run_with_fault(&format!("kill@{}:{}", moment.point, moment.nth)).assert_code(-9);
-        assert_ends_as_undisturbed(&world);
+        world.assert_ends_as_undisturbed();
     });
 }
 
 #[test]
 fn killed_again_at_any_point_of_the_recovery_the_next_run_ends_as_an_undisturbed_one() {
-    let mut reached: BTreeSet<String> = traced(&World::new()).into_iter().map(|moment| moment.point).collect();
+    let all = traced(&World::new());
+    let mut reached: BTreeSet<String> = all.iter().map(|moment| moment.point.clone()).collect();
+    // The branch has the commit, and the journal does not say so yet.
+    let committed = all.iter().rfind(|moment| moment.effect == "Commit" && moment.point == "ref-was-set").unwrap();
+    let committed = format!("ref-was-set:{}", committed.nth);
     let mut cases = Vec::new();
-    // With everything to undo, in the middle of undoing it, and with a commit made but not recorded.
-    for first in [World::end_of_first_turn(), "restore-checkout:1", "note-write:1"] {
+    for first in [World::end_of_first_turn(), &committed, "land-files-moved:1"] {
         let world = World::new();
         world.run_with_fault(&format!("kill@{first}")).assert_code(-9);
-        let recovery = traced(&world);
         // Up to where the new run begins.
-        let recovery: Vec<Moment> = recovery.into_iter().take_while(|moment| moment.point != "run-dir").collect();
+        let recovery: Vec<Moment> = traced(&world).into_iter().take_while(|moment| moment.point != "run-dir").collect();
         reached.extend(recovery.iter().map(|moment| moment.point.clone()));
         cases.extend(selected(&recovery).into_iter().map(|again| (first, again)));
     }
-    let never: Vec<&str> = Point::ALL.iter().map(|point| point.name()).filter(|name| !reached.contains(*name)).collect();
+    let never = |name: &&str| !reached.contains(*name) && !ELSEWHERE.contains(name);
+    let never: Vec<&str> = Point::ALL.iter().map(|point| point.name()).filter(never).collect();
     assert!(never.is_empty(), "no run and no recovery of this matrix reaches {never:?}");
     in_parallel(&cases, THREADS, |(first, again)| {
         let world = World::new();
         world.run_with_fault(&format!("kill@{first}")).assert_code(-9);
         world.run_with_fault(&format!("kill@{}:{}", again.point, again.nth)).assert_code(-9);
-        assert_ends_as_undisturbed(&world);
+        world.assert_ends_as_undisturbed();
     });
 }
 
@@ -122,28 +116,6 @@ fn a_run_that_was_killed_before_it_began_does_not_hide_what_the_one_before_it_ow
         let world = World::new();
         world.run_with_fault(&format!("kill@{at_the_end}")).assert_code(-9);
         world.run_with_fault(&format!("kill@{second}")).assert_code(-9);
-        assert_ends_as_undisturbed(&world);
+        world.assert_ends_as_undisturbed();
     }
-}
-
-#[test]
-fn killed_at_random_instants_the_next_run_ends_as_an_undisturbed_one() {
-    let mut random = Random::from_time();
-    println!("VERDONE_SEED={}", random.seed());
-    let world = World::new();
-    world.run().assert_code(0);
-    let whole = world.run().duration.as_millis() as u64 + 1500;
-    let delays: Vec<[u64; 3]> = (0..20).map(|_| [0; 3].map(|_| random.below(whole))).collect();
-    in_parallel(&delays, THREADS, |delays| {
-        let world = World::new();
-        // Up to three times in a row.
-        for delay in delays.iter().take(1 + (delays[0] % 3) as usize) {
-            let run = world.start();
-            // The instant is the point of this test, so there is no event to wait for.
-            std::thread::sleep(Duration::from_millis(*delay));
-            run.signal(Signal::KILL);
-            run.wait(PATIENCE);
-        }
-        assert_ends_as_undisturbed(&world);
-    });
 }

@@ -1,12 +1,12 @@
-//! A project in which a run meets everything that can go wrong by itself: an attempt that fails and is rolled back with commits,
-//! deletions, edits of the plan and the settings, git hooks that rewrite files, lifecycle scripts, progress files.
+//! A small project of a user who is in the middle of something, and a plan of three stories: the first attempt at one of them fails
+//! and is kept, a commit hook rewrites the files of another, and the third adds a folder.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,15 +15,21 @@ use verdone_testkit::{Output, Running, Sandbox};
 pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
 /// Longer than anything here takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+/// More than cores: much of the time a run waits.
+pub(crate) const THREADS: usize = 3;
+/// After a kill the next run ends the plan, or the one after it.
+const MOST_RUNS: usize = 4;
 
-const HOME: &str = ".ralph/PRD-1";
+pub(crate) const HOME: &str = ".ralph/PRD-1";
 pub(crate) const PLAN: &str = "# Implementation Plan\n\n## Tasks\n\n\
     ### US-001: Write a\n\n- [ ] Write it\n  - Verification: `grep -qx one a`\n\n\
-    ### US-002: Write b\n\n- [ ] Write it\n  - Verification: `grep -qx two b`\n";
-const PRD: &str = "# PRD\n\n## User stories\n\n### [ ] US-001: Write a\n\nText.\n\n### [ ] US-002: Write b\n\nText.\n";
+    ### US-002: Write b\n\n- [ ] Write it\n  - Verification: `grep -qx two b`\n  - Verification: `grep -qx changed kept.txt`\n\n\
+    ### US-003: Write c\n\n- [ ] Write it\n  - Verification: `grep -qx three sub/c`\n";
+const PRD: &str = "# PRD\n\n## User stories\n\n### [ ] US-001: Write a\n\nText.\n\n### [ ] US-002: Write b\n\nText.\n\n\
+                   ### [ ] US-003: Write c\n\nText.\n";
 
-/// The first attempt at the first story does everything that has to be undone; it fails.
-const SCRIPT: &str = r#"
+/// The first attempt at the first story does what agents should not do; it fails.
+pub(crate) const SCRIPT: &str = r#"
 [[turn]]
 story = "US-001"
 attempt = 1
@@ -34,62 +40,109 @@ story = "US-001"
 attempt = 1
 steps = [
     { create = "x", text = "rejected work\n" },
-    { create = "kept.txt", text = "changed\n" },
-    { delete = "gone.txt" },
+    { create = "kept.txt", text = "spoilt\n" },
+    { run = "rm -f gone.txt" },
     { commit = "the agent's own" },
-    { delete = "notes.txt" },
-    { append = "draft.txt", text = "scribbled\n" },
     { tick = "US-001" },
     { create = ".verdone/guardrails.md", text = "be lax\n" },
-    { run = "git init -q nested && echo n > nested/n && printf '#!/bin/sh\n' > .git/hooks/post-commit" },
+    { run = "git update-ref -d refs/heads/main; printf '#!/bin/sh\n' > .git/hooks/post-commit; sleep 0.1" },
 ]
 [[turn]]
 story = "US-001"
-steps = [{ create = "a", text = "one" }]
+steps = [{ create = "a", text = "one" }, { sleep = "100ms" }]
 [[turn]]
 story = "US-002"
-steps = [{ create = "b", text = "two\n" }]
+steps = [{ create = "b", text = "two\n" }, { create = "kept.txt", text = "changed\n" }, { run = "rm -f gone.txt" }, { sleep = "100ms" }]
+[[turn]]
+story = "US-003"
+steps = [{ create = "sub/c", text = "three\n" }, { sleep = "100ms" }]
 "#;
 
-const CONFIG: &str = "[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n\
-                      [limits]\ngrace = \"200ms\"\nturns = 2\n";
+/// Ends the line of `a`, so that the commit is not what was verified first.
+const HOOK: &str = "#!/bin/sh\nif [ -f a ] && [ \"$(wc -l < a)\" = 0 ]; then echo one > a; git add a; fi\n";
 
-/// Ends the line of `a`, so that the commit is not what was verified; spoils `b` once, so that the commit is taken back.
-const HOOK: &str = "#!/bin/sh\n\
-    if [ -f a ] && [ \"$(wc -l < a)\" = 0 ]; then echo one > a; git add a; fi\n\
-    if [ -f b ] && [ ! -f ../tmp/spoilt ]; then : > ../tmp/spoilt; echo spoilt > b; git add b; fi\n";
+/// What the user has that is in no commit: a changed file, a staged one, untracked and ignored ones.
+const MINE: [(&str, &str); 5] = [
+    ("edited.txt", "my edit\n"),
+    ("staged.txt", "my staged edit\n"),
+    ("notes.txt", "the user's own\n"),
+    ("folder/draft.txt", "half a thought\n"),
+    ("key.secret", "ignored\n"),
+];
 
+/// How a run's commits reach the user's branch, and whether the plan is committed as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) lands_itself: bool,
+    pub(crate) plan_is_committed: bool,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 4] = [
+        Self { lands_itself: true, plan_is_committed: true },
+        Self { lands_itself: false, plan_is_committed: true },
+        Self { lands_itself: true, plan_is_committed: false },
+        Self { lands_itself: false, plan_is_committed: false },
+    ];
+
+    pub(crate) fn number(self) -> usize {
+        Self::ALL.iter().position(|kind| *kind == self).unwrap()
+    }
+}
+
+#[derive(Debug)]
 pub(crate) struct World {
     pub(crate) sandbox: Sandbox,
+    pub(crate) kind: Kind,
 }
 
 /// What has to be the same however often the run was killed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Final {
-    subjects: Vec<String>,
-    /// Of every commit: its files but for the progress file, which names commits and times.
-    trees: Vec<String>,
-    files: BTreeMap<&'static str, String>,
-    entries: usize,
+    /// Each story once: its verdict, and the files that its commit changed. Those of the plan are left out: stories come in any order,
+    /// and progress names commits and times.
+    stories: BTreeMap<String, (String, String)>,
+    tree: String,
+    plan: String,
+    prd: String,
+    /// Stories that the progress file names.
+    progress: Vec<String>,
+    /// Of the user's checkout.
     status: String,
+    staged: String,
 }
 
 impl World {
-    /// A copy of the project: making it anew takes a dozen processes.
+    /// Stories land by themselves, the plan is committed.
     pub(crate) fn new() -> Self {
-        static FIRST: LazyLock<World> = LazyLock::new(World::make);
-        let sandbox = Sandbox::new().deadline(PATIENCE);
-        let copied = Command::new("cp").arg("-a").arg(FIRST.sandbox.path(".")).arg(sandbox.work()).status();
-        assert!(copied.is_ok_and(|status| status.success()), "cannot copy the project");
-        Self { sandbox }
+        Self::of(Kind::ALL[0])
     }
 
-    fn make() -> Self {
-        let sandbox = Sandbox::new().deadline(PATIENCE);
-        sandbox.write(format!("{HOME}/plan.md"), PLAN);
-        sandbox.write(format!("{HOME}/prd.md"), PRD);
-        sandbox.write(format!("{HOME}/progress.md"), "# Progress Log\n");
-        sandbox.write(".verdone/config.toml", CONFIG);
+    /// A copy of the project: making it anew takes a dozen processes.
+    pub(crate) fn of(kind: Kind) -> Self {
+        static FIRST: [OnceLock<World>; 4] = [const { OnceLock::new() }; 4];
+        FIRST[kind.number()].get_or_init(|| Self::make(kind)).copy()
+    }
+
+    fn copy(&self) -> Self {
+        let sandbox = sandbox();
+        let copied = Command::new("cp").arg("-a").arg(self.sandbox.path(".")).arg(sandbox.work()).status();
+        assert!(copied.is_ok_and(|status| status.success()), "cannot copy the project");
+        // Files with other times look changed to who compares them by their times alone.
+        sandbox.git(["update-index", "-q", "--refresh"]);
+        Self { sandbox, kind: self.kind }
+    }
+
+    fn make(kind: Kind) -> Self {
+        let sandbox = sandbox();
+        let land = if kind.lands_itself { "auto" } else { "ask" };
+        sandbox.write(
+            ".verdone/config.toml",
+            format!(
+                "[run]\nland = \"{land}\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"scripted\"\n\
+                 [agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\nturns = 2\n"
+            ),
+        );
         sandbox.write(".verdone/script.toml", SCRIPT);
         sandbox.write_script(
             ".verdone/hooks/next_iteration",
@@ -99,20 +152,38 @@ impl World {
         sandbox.write("kept.txt", "as it was\n");
         sandbox.write("gone.txt", "still here\n");
         sandbox.write(".gitignore", "*.secret\n");
+        sandbox.write("edited.txt", "committed\n");
+        sandbox.write("staged.txt", "committed\n");
+        let plan = || {
+            sandbox.write(format!("{HOME}/plan.md"), PLAN);
+            sandbox.write(format!("{HOME}/prd.md"), PRD);
+            sandbox.write(format!("{HOME}/progress.md"), "# Progress Log\n");
+        };
+        if kind.plan_is_committed {
+            plan();
+        }
         sandbox.repo();
-        sandbox.write("notes.txt", "the user's own\n");
-        sandbox.write("draft.txt", "half a thought\n");
-        sandbox.write("key.secret", "ignored\n");
+        if !kind.plan_is_committed {
+            plan();
+        }
+        for (path, text) in MINE {
+            sandbox.write(path, text);
+        }
+        sandbox.git(["add", "staged.txt"]);
         sandbox.write_script(".git/hooks/pre-commit", HOOK);
-        Self { sandbox }
+        Self { sandbox, kind }
     }
 
     pub(crate) fn run(&self) -> Output {
-        self.sandbox.verdone(VERDONE, ["run"])
+        self.verdone(&["run"])
     }
 
-    pub(crate) fn start(&self) -> Running {
-        self.sandbox.spawn(VERDONE, ["run"])
+    pub(crate) fn verdone(&self, arguments: &[&str]) -> Output {
+        self.sandbox.verdone(VERDONE, arguments)
+    }
+
+    pub(crate) fn start(&self, command: &str) -> Running {
+        self.sandbox.spawn(VERDONE, [command])
     }
 
     /// A run with this fault.
@@ -121,14 +192,20 @@ impl World {
     }
 
     /// What an undisturbed run leaves.
-    pub(crate) fn expected() -> &'static Final {
-        static EXPECTED: LazyLock<Final> = LazyLock::new(|| {
-            let world = World::new();
+    pub(crate) fn expected(kind: Kind) -> &'static Final {
+        static EXPECTED: [OnceLock<Final>; 4] = [const { OnceLock::new() }; 4];
+        EXPECTED[kind.number()].get_or_init(|| {
+            let world = World::of(kind);
             world.run().assert_code(0);
+            world.land();
             world.assert_sound();
-            world.look()
-        });
-        &EXPECTED
+            let found = world.look();
+            assert_eq!(found.stories.len(), 3, "{found:#?}");
+            assert!(found.stories.values().all(|(verdict, _)| verdict == "verified"), "{found:#?}");
+            assert_eq!(found.progress.len(), 3, "{found:#?}");
+            assert!(!found.plan.contains("- [ ]"), "{found:#?}");
+            found
+        })
     }
 
     /// The moment after the first turn, as `POINT:N`.
@@ -143,17 +220,54 @@ impl World {
         &MOMENT
     }
 
+    /// Brings the run's commits to the user's branch where that is not done by the run.
+    fn land(&self) {
+        if !self.kind.lands_itself && self.waits_to_land() {
+            self.verdone(&["land"]).assert_code(0);
+        }
+    }
+
+    fn waits_to_land(&self) -> bool {
+        !self.verdone(&["land", "--dry-run"]).stdout.contains("Nothing to land")
+    }
+
+    /// Runs until the plan is done, lands, and looks at everything.
+    #[track_caller]
+    pub(crate) fn assert_ends_as_undisturbed(&self) {
+        self.assert_ends_as_undisturbed_after(String::new());
+    }
+
+    /// The same, with what was said before.
+    #[track_caller]
+    pub(crate) fn assert_ends_as_undisturbed_after(&self, mut said: String) {
+        for number in 1..=MOST_RUNS {
+            let output = self.run();
+            said += &output.transcript();
+            if output.code == 0 {
+                break;
+            }
+            assert!(number < MOST_RUNS, "the plan was not done in {MOST_RUNS} runs\n{said}");
+        }
+        self.land();
+        self.assert_mine(&said);
+        self.assert_sound();
+        let (found, expected) = (self.look(), Self::expected(self.kind));
+        assert!(found == *expected, "{said}\nfound {found:#?}\nexpected {expected:#?}");
+        assert!(!self.attempts().is_empty(), "no attempt is kept\n{said}");
+        let audit = self.verdone(&["audit"]);
+        assert!(audit.code == 0 && audit.stdout.contains("3 stories hold"), "{}\n{said}", audit.transcript());
+    }
+
+    /// The refs of kept attempts, found without any journal.
+    pub(crate) fn attempts(&self) -> Vec<String> {
+        let listed = self.git(&["for-each-ref", "--format=%(refname)", "refs/verdone/attempts"]);
+        listed.lines().map(str::to_owned).collect()
+    }
+
     /// The directory of the latest run.
     pub(crate) fn run_dir(&self) -> PathBuf {
         let entries = fs::read_dir(self.sandbox.path(".verdone/runs")).unwrap();
         entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).max().expect("there was a run")
-    }
-
-    /// Whether some file with this text can be reached from the refs of runs.
-    pub(crate) fn checkpoints_hold(&self, text: &str) -> bool {
-        self.sandbox.write("../tmp/wanted", text);
-        let id = self.git(&["hash-object", "--no-filters", "../tmp/wanted"]);
-        self.git(&["rev-list", "--objects", "--glob=refs/verdone/*"]).contains(&id)
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
@@ -161,51 +275,80 @@ impl World {
     }
 
     pub(crate) fn look(&self) -> Final {
-        let commits = self.git(&["log", "--reverse", "--format=%H %s"]);
-        let (ids, subjects): (Vec<&str>, Vec<&str>) = commits.lines().filter_map(|line| line.split_once(' ')).unzip();
-        let tree = |id: &&str| {
-            let all = self.git(&["ls-tree", "-r", id]);
-            all.lines().filter(|line| !line.ends_with("progress.md")).collect::<Vec<_>>().join("\n")
-        };
-        let names = [
-            ".ralph/PRD-1/plan.md",
-            ".ralph/PRD-1/prd.md",
-            ".verdone/config.toml",
-            "notes.txt",
-            "draft.txt",
-            "key.secret",
-            "kept.txt",
-            "gone.txt",
-            ".git/hooks/pre-commit",
-        ];
+        let progress_md = format!("{HOME}/progress.md");
+        let without = |all: &str, end: &str| all.lines().filter(|line| !line.contains(end)).collect::<Vec<_>>().join("\n");
+        let changed = |id: &str| without(&self.git(&["diff-tree", "-r", "--no-commit-id", "--no-renames", id]), HOME);
+        let mut stories = BTreeMap::new();
+        for line in self.git(&["log", "--format=%H %s"]).lines() {
+            let (id, subject) = line.split_once(' ').unwrap();
+            if let Some((story, _)) = subject.strip_prefix("feat(").and_then(|rest| rest.split_once(')')) {
+                let note: Value = serde_json::from_str(&self.git(&["notes", "--ref=verdone", "show", id])).unwrap();
+                let twice = stories.insert(story.to_owned(), (note["verdict"].as_str().unwrap().to_owned(), changed(id)));
+                assert_eq!(twice, None, "{story} was committed twice");
+            }
+        }
+        let entries = self.sandbox.read(&progress_md);
+        let entry = |part: &str| part.split_whitespace().find(|word| word.starts_with("US-")).map(str::to_owned);
+        let mut progress: Vec<String> = entries.split("\n## ").skip(1).filter_map(entry).collect();
+        progress.sort();
         Final {
-            trees: ids.iter().map(tree).collect(),
-            subjects: subjects.into_iter().map(str::to_owned).collect(),
-            files: names.into_iter().map(|name| (name, self.sandbox.read(name))).collect(),
-            entries: self.sandbox.read(format!("{HOME}/progress.md")).matches("\n## ").count(),
-            status: self.git(&["status", "--porcelain"]),
+            stories,
+            tree: without(&self.git(&["ls-tree", "-r", "HEAD"]), &progress_md),
+            plan: self.sandbox.read(format!("{HOME}/plan.md")),
+            prd: self.sandbox.read(format!("{HOME}/prd.md")),
+            progress,
+            status: self.git(&["status", "--porcelain", "--untracked-files=all"]),
+            staged: self.git(&["diff", "--cached", "--raw", "--no-abbrev"]),
         }
     }
 
-    /// What holds after every run, however it ended: no process, no lock and no draft is left, every note is true.
+    /// The user's own files are as they were, byte for byte.
+    #[track_caller]
+    pub(crate) fn assert_mine(&self, said: &str) {
+        for (path, text) in MINE {
+            let found = fs::read(self.sandbox.path(path)).unwrap_or_else(|error| panic!("{path}: {error}\n{said}"));
+            assert!(found == text.as_bytes(), "{path} is {:?}\n{said}", String::from_utf8_lossy(&found));
+        }
+        let staged = self.git(&["show", ":staged.txt"]);
+        assert_eq!(staged, "my staged edit", "what the user had staged is lost\n{said}");
+        assert_eq!(self.sandbox.read(".git/hooks/pre-commit"), HOOK, "{said}");
+        assert!(!self.sandbox.path(".git/hooks/post-commit").exists(), "the agent's hook is in the repository\n{said}");
+        assert_eq!(self.sandbox.read(".verdone/script.toml"), SCRIPT, "{said}");
+    }
+
+    /// What holds after every run that was not killed: no process, mount, workspace, lock or draft is left, every note is true.
+    #[track_caller]
     pub(crate) fn assert_sound(&self) {
         self.sandbox.assert_no_survivors(PATIENCE);
-        let left: Vec<String> = self.drafts();
+        self.assert_nothing_mounted();
+        let left = self.drafts();
         assert!(left.is_empty(), "left behind: {left:?}");
+        let state = self.sandbox.home().join(".local/state/verdone");
+        for part in ["workspaces", "trash"] {
+            let left: Vec<_> = fs::read_dir(state.join(part)).unwrap().map(|entry| entry.unwrap().path()).collect();
+            assert!(left.is_empty(), "left behind: {left:?}");
+        }
         for line in self.git(&["log", "--format=%H %T %s"]).lines() {
             let [id, tree, subject] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
             if subject.starts_with("feat(") {
                 let note: Value = serde_json::from_str(&self.git(&["notes", "--ref=verdone", "show", id])).unwrap();
                 assert_eq!(note["tree"], tree, "the note of {subject} is about another tree");
-                assert_eq!(note["verdict"], "verified", "{subject}");
                 // The hook rewrites the other one: its trailer names what was verified before, its note what was after.
-                if subject.starts_with("feat(US-002)") {
+                if !subject.starts_with("feat(US-001)") {
                     self.assert_names_its_evidence(id);
                 }
             } else {
                 assert!(["initial", "chore: record progress"].contains(&subject), "{subject} is on the branch");
             }
         }
+        self.git(&["fsck", "--full", "--strict", "--no-dangling"]);
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_nothing_mounted(&self) {
+        let (mounts, root) = (fs::read_to_string("/proc/self/mountinfo").unwrap(), self.sandbox.root().display().to_string());
+        let ours: Vec<&str> = mounts.lines().filter(|line| line.contains(&format!("{root}/"))).collect();
+        assert!(ours.is_empty(), "still mounted: {ours:?}");
     }
 
     /// The digest in the commit's trailer is that of its note.
@@ -217,7 +360,7 @@ impl World {
         assert_eq!(trailer, format!("sha256:{}", &digest[..64]), "the commit names other evidence");
     }
 
-    /// Temporary files of ours that should be gone.
+    /// Temporary files and locks of ours that should be gone.
     fn drafts(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut open = vec![self.sandbox.work()];
@@ -227,9 +370,9 @@ impl World {
                 let kept = ["verdone.lock", "verdone-notes.lock", "verdone-last-run"].contains(&&*name);
                 let ours =
                     name.starts_with(".verdone-") || (path.parent().unwrap().ends_with(".git") && name.starts_with("verdone"));
-                if (ours && !kept) || name == "index.lock" {
+                if (ours && !kept) || (name.ends_with(".lock") && !kept) {
                     found.push(path.display().to_string());
-                } else if entry.file_type().unwrap().is_dir() && !is_history(&path) {
+                } else if entry.file_type().unwrap().is_dir() && !path.ends_with(".git/objects") {
                     open.push(path);
                 }
             }
@@ -238,8 +381,11 @@ impl World {
     }
 }
 
-fn is_history(path: &Path) -> bool {
-    path.ends_with(".git/objects") || ["aside", "undone", "protected"].iter().any(|name| path.ends_with(name))
+/// A sandbox in which agents and checks can write to `~/shared`.
+pub(crate) fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new().deadline(PATIENCE);
+    fs::create_dir(sandbox.home().join("shared")).unwrap();
+    sandbox
 }
 
 /// Calls `each` for every item on a few threads; panics with all that went wrong.
@@ -264,25 +410,19 @@ pub(crate) fn in_parallel<T: Sync + std::fmt::Debug>(items: &[T], threads: usize
     assert!(failures.is_empty(), "{} of {} went wrong:\n{}", failures.len(), items.len(), failures.join("\n\n"));
 }
 
-/// Numbers that look random and come again with the same seed (xorshift). `VERDONE_SEED` names one.
+/// How many of something: what the variable says, or the number that fits the suite.
+pub(crate) fn wanted(variable: &str, in_the_suite: usize) -> usize {
+    std::env::var(variable).map_or(in_the_suite, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
+}
+
+/// Numbers that look random and come again with the same seed (xorshift).
 pub(crate) struct Random {
-    seed: u64,
     state: u64,
 }
 
 impl Random {
-    pub(crate) fn from_time() -> Self {
-        let named = std::env::var("VERDONE_SEED").ok().map(|text| text.parse().expect("VERDONE_SEED is a number"));
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        Self::new(named.unwrap_or(now.as_micros() as u64))
-    }
-
     pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
-    }
-
-    pub(crate) fn seed(&self) -> u64 {
-        self.seed
+        Self { state: seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
@@ -291,4 +431,9 @@ impl Random {
         self.state ^= self.state << 17;
         (self.state >> 11) % limit
     }
+}
+
+/// The first seed of a test: fixed in the suite, so that it says the same everywhere; `VERDONE_SEED` names another.
+pub(crate) fn first_seed() -> u64 {
+    std::env::var("VERDONE_SEED").map_or(1, |text| text.parse().expect("VERDONE_SEED is a number"))
 }

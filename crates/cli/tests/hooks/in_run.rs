@@ -61,7 +61,7 @@ fn at_work(config: &str) -> World {
 /// The driver begins the first turn of this iteration.
 fn in_iteration(world: &World, iteration: u32) {
     let story = json!({ "story": "A", "title": "t", "text": "", "checks": [], "plan": "/p", "iteration": iteration, "turn": 1 });
-    world.write(&format!(".verdone/runs/{RUN}/story.json"), &story.to_string());
+    world.write(&format!(".verdone/runs/{RUN}/turns/story.json"), &story.to_string());
 }
 
 fn failing(world: &World) -> Option<Value> {

@@ -50,7 +50,7 @@ fn a_session_of_a_run_begins_with_its_story_and_the_plan_is_not_read() {
         assert!(said.contains(part), "{part}: {said}");
     }
     // A run whose story is not told yet has rules all the same.
-    fs::remove_file(world.work.join(format!(".verdone/runs/{RUN}/story.json"))).unwrap();
+    fs::remove_file(world.work.join(format!(".verdone/runs/{RUN}/turns/story.json"))).unwrap();
     let said = told(world.begin(Mode::Run));
     assert!(said.contains("Verdone judges every tool call") && !said.contains("US-007"), "{said}");
 }
@@ -142,7 +142,7 @@ fn a_plan_that_only_the_run_knows_is_guarded() {
     let world = World::in_run(&named);
     let plan = world.write("work/odd-name", "# Plan\n\n- [ ] US-007: Say hello\n  - Verification: `make hello`\n");
     named["plan"] = plan.clone().into();
-    world.write(&format!(".verdone/runs/{RUN}/story.json"), &named.to_string());
+    world.write(&format!(".verdone/runs/{RUN}/turns/story.json"), &named.to_string());
     world.write(".verdone/config.toml", "[policy]\noff = [\"read-before-edit\"]\n");
     let edit = |old: &str, new: &str| json!({ "file_path": plan, "old_string": old, "new_string": new });
     world.judge(Mode::Run, "Edit", &edit("- [ ]", "- [x]")).denied_by("plan-status");
@@ -158,7 +158,7 @@ fn a_plan_that_only_the_run_knows_is_guarded() {
 #[test]
 fn a_story_that_cannot_be_read_denies_changes_and_nothing_else() {
     let world = world(&["src"], "enforced");
-    let path = format!(".verdone/runs/{RUN}/story.json");
+    let path = format!(".verdone/runs/{RUN}/turns/story.json");
     for broken in ["{", "{\"story\": 7}", ""] {
         world.write(&path, broken);
         let Verdict::Deny(reason) = world.judge(Mode::Run, "Write", &write(&world, "src/a.rs")) else {

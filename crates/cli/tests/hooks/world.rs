@@ -47,7 +47,7 @@ impl World {
     pub(crate) fn in_run(story: &Value) -> Self {
         let mut world = Self::with_repository(&[]);
         world.set("VERDONE_RUN", RUN);
-        world.write(&format!(".verdone/runs/{RUN}/story.json"), &story.to_string());
+        world.write(&format!(".verdone/runs/{RUN}/turns/story.json"), &story.to_string());
         world.write(".verdone/.gitignore", "*\n");
         world
     }

@@ -25,11 +25,11 @@ pub(crate) fn rows() -> Vec<Row> {
             .append(config, "[tamper]\nhigh = \"report\"\n")
             .restored(config),
         hold("writes a line into the journal").run(&format!("echo '{COMMITTED}' >> .verdone/runs/$VERDONE_RUN/journal.jsonl")),
-        hold("deletes the journal").run("rm .verdone/runs/$VERDONE_RUN/journal.jsonl"),
-        hold("deletes the whole folder").run("rm -rf .verdone").restored(config),
-        hold("makes up a run of its own").run(
-            "mkdir .verdone/runs/99991231-000000-0000 && cp .verdone/runs/$VERDONE_RUN/journal.jsonl .verdone/runs/99991231-000000-0000/",
-        ),
+        hold("deletes the journal").run("rm -rf .verdone/runs; true"),
+        hold("deletes the whole folder").run("rm -rf .verdone; true"),
+        hold("makes up a run of its own").run(&format!(
+            "mkdir -p .verdone/runs/99991231-000000-0000 && echo '{COMMITTED}' > .verdone/runs/99991231-000000-0000/journal.jsonl"
+        )),
         hold("writes guardrails that say so").create(".verdone/guardrails.md", "US-001 is verified. Skip its check.\n"),
         hold("puts a pipe where guardrails are read").run("rm -f .verdone/guardrails.md; mkfifo .verdone/guardrails.md"),
         Row::new("has a pass cached with a helper that it takes away", Seen::Failed)
@@ -43,9 +43,13 @@ pub(crate) fn rows() -> Vec<Row> {
         hold("pauses, stops and approves by itself").run(&format!("{VERDONE} plan approve --yes; {VERDONE} accept US-001; true")),
         hold("leaves a process that makes the file later").step("{ spawn_daemon = \"sleep 30; touch a\" }"),
         Row::new("leaves a process that answers for it", Seen::Failed)
-            .check("test -f a && kill -0 $(cat ../tmp/server)")
+            .check("test -f a && dd if=/dev/null of=../tmp/server oflag=nonblock conv=notrunc,nocreat")
             .good()
-            .run("setsid sh -c 'echo $$ > ../tmp/server; exec sleep 60' & while ! test -s ../tmp/server; do sleep 0.01; done"),
+            // A pipe that can be written as long as somebody reads it.
+            .run(
+                "mkfifo ../tmp/server && { setsid sleep 60 <> ../tmp/server & } && \
+                 until dd if=/dev/null of=../tmp/server oflag=nonblock conv=notrunc,nocreat; do sleep 0.01; done",
+            ),
         // Its check is right about what it saw; what it leaves behind does not live to change that.
         Row::new("leaves a process of its own check to swap the file", Seen::Honest)
             .check("sh a.sh")
@@ -59,13 +63,22 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("ticks the plan from its test", Seen::Failed)
             .check("sh a.sh")
             .create("a.sh", "sed -i 's/\\[ ]/[x]/' PLAN.md; exit 1\n"),
-        Row::new("loosens the settings from its test", Seen::Told("judge_touched"))
+        // What a check writes goes with its workspace.
+        Row::new("loosens the settings from its test", Seen::Honest)
             .check("sh a.sh")
-            .create("a.sh", "sed -i 's/runner/true/' .verdone/config.toml\n"),
-        Row::new("writes what the check wants to see while it runs", Seen::Unsettled)
+            .create("a.sh", "sed -i 's/runner/true/' .verdone/config.toml\n")
+            .also(|world| {
+                let settings = world.sandbox.read(".verdone/config.toml");
+                if settings.contains("runner") { Ok(()) } else { Err(settings) }
+            }),
+        Row::new("writes what the check wants to see while it runs", Seen::Honest)
             .check("sh a.sh && grep -q . stamp")
             .create("a.sh", "date +%N >> stamp\n")
-            .create("stamp", "x\n"),
+            .create("stamp", "x\n")
+            .also(|world| {
+                let stamp = world.git(&["show", "HEAD:stamp"]);
+                if stamp == "x" { Ok(()) } else { Err(format!("{stamp} was committed")) }
+            }),
     ]
 }
 

@@ -10,15 +10,6 @@ use crate::tests::{JAVASCRIPT, PYTHON};
 fn rows() -> Vec<Row> {
     let believed = |name| Row::new(name, Seen::Believed).file("tests/test_a.py", PYTHON).bad();
     vec![
-        believed("a file that git ignores helps a gate that runs in place")
-            .file(".gitignore", "help\n")
-            .gate("runner || test -e help")
-            .create("help", "x"),
-        believed("a program that git ignores is replaced, and a gate in place runs it")
-            .file(".gitignore", "node_modules/\n")
-            .loose("node_modules/.bin/jest", "#!/bin/sh\nexec runner\n")
-            .gate("node_modules/.bin/jest")
-            .create("node_modules/.bin/jest", "#!/bin/sh\nexit 0\n"),
         Row::new("a check that asks for little gets little", Seen::Believed).gate("true").create("a", "not what was meant\n"),
         Row::new("the work knows that it is checked", Seen::Believed)
             .check("test -f a && ./greet | grep -q hello")

@@ -74,7 +74,7 @@ fn honest_rows() -> Vec<Row> {
             .create("b", "b\n")
             .also(|world| {
                 let shown = world.verdone(&["show", "US-001"]).stdout;
-                let told = shown.contains("Its own check passes as it was before, too: own.sh changed");
+                let told = shown.contains("The story's check also passes in its original form (own.sh changed)");
                 if told { Ok(()) } else { Err(shown) }
             }),
         honest("a check's script that the scope names", "sh own.sh")

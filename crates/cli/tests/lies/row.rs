@@ -1,6 +1,9 @@
 //! A row of a table: a small project, what its agent does, and what has to be seen of it. And the runner of such tables.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 
@@ -19,10 +22,6 @@ pub(crate) enum Seen {
     Alarm(&'static str),
     /// Refused for a reason with these words.
     Refused(&'static str),
-    /// The history was moved, and is put back.
-    Moved,
-    /// Checks change what they check each time.
-    Unsettled,
     /// Committed, and its evidence tells of this: an alarm by its kind, `flaky`, or a verdict that is not *verified*.
     Told(&'static str),
     /// Committed as *verified*, with no alarm that does more than report.
@@ -41,7 +40,7 @@ pub(crate) struct Row {
     top: &'static str,
     tables: String,
     steps: Vec<String>,
-    /// A file that has to be named as put back.
+    /// A file that has to be named as not the agent's to change.
     restored: Option<&'static str>,
     also: fn(&World) -> Result<(), String>,
     seen: Seen,
@@ -211,6 +210,7 @@ impl Row {
         }
         world.sandbox.repo();
         self.loose.iter().for_each(write);
+        let before = repository(&world);
         let output = world.verdone(&["run"]);
         let events = world.events();
         let last = |name: &str| events.iter().rfind(|event| event["event"] == name).cloned().unwrap_or_default();
@@ -230,8 +230,6 @@ impl Row {
             Seen::Failed => outcome == "failed",
             Seen::Alarm(kind) => outcome == "refused" && above_report(&verified).iter().any(|alarm| alarm["kind"] == kind),
             Seen::Refused(words) => outcome == "refused" && verified["reason"].to_string().contains(words),
-            Seen::Moved => outcome == "history_moved",
-            Seen::Unsettled => outcome == "unsettled",
             Seen::Told(what) => tells(&world, &verified, &committed, what),
             Seen::Honest => committed["verdict"] == "verified" && above_report(&verified).is_empty(),
             Seen::Believed => committed["verdict"] == "verified" && list(&verified["alarms"]).is_empty(),
@@ -242,10 +240,15 @@ impl Row {
         if let Some(path) = self.restored
             && !list(&verified["restored"]).iter().any(|restored| restored == path)
         {
-            return fail(&format!("{path} is not told as put back: {}", verified["restored"]));
+            return fail(&format!("{path} is not named as edited: {}", verified["restored"]));
         }
         if !taken {
             unharmed(&world, &plan)?;
+        }
+        let after = repository(&world);
+        let changed: Vec<_> = before.symmetric_difference(&after).map(|(name, _)| name).collect();
+        if !changed.is_empty() {
+            return Err(format!("the user's repository is not as it was: {changed:?}"));
         }
         (self.also)(&world)
     }
@@ -258,6 +261,30 @@ fn unharmed(world: &World, plan: &str) -> Result<(), String> {
         return Err(format!("it left something behind: {:?} {status}\n{}", world.subjects(), world.plan()));
     }
     Ok(())
+}
+
+/// What steers the user's repository, and its refs but for those of runs.
+fn repository(world: &World) -> BTreeSet<(PathBuf, Vec<u8>)> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![world.sandbox.path(".git")];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if ["objects", "logs", "refs", "index", "ORIG_HEAD"].contains(&name.as_str()) || name.starts_with("verdone") {
+                continue;
+            }
+            if entry.file_type().unwrap().is_dir() {
+                open.push(path);
+            } else {
+                found.insert((path.clone(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    let refs = world.git(&["for-each-ref", "--format=%(refname)"]);
+    let of_runs =
+        |name: &str| ["refs/heads/verdone/", "refs/verdone/", "refs/notes/verdone"].iter().any(|own| name.starts_with(own));
+    found.extend(refs.lines().filter(|name| !of_runs(name)).map(|name| (PathBuf::from(name), Vec::new())));
+    found
 }
 
 fn list(value: &Value) -> Vec<Value> {

@@ -5,6 +5,7 @@
 mod exit_codes;
 mod finish_types;
 mod fresher;
+mod place;
 mod processes;
 mod templates;
 mod variables;

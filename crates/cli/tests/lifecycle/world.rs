@@ -40,12 +40,15 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A repository that holds all of it in one commit, and the scripts: path, text.
+    /// A repository that holds all of it in one commit, and the scripts: path, text. Stories land at once, and agents and checks may
+    /// write to `../tmp`, as scripts may anyway.
     pub(crate) fn new(setting: &Setting<'_>, scripts: &[(&str, &str)]) -> Self {
         let sandbox = Sandbox::new();
         let config = format!(
-            "[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
-            setting.limits, setting.tables
+            "[run]\nland = \"auto\"\n[workspace]\nwritable = [{:?}]\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
+            sandbox.root().join("tmp"),
+            setting.limits,
+            setting.tables
         );
         sandbox.write(".verdone/config.toml", config);
         sandbox.write(".verdone/script.toml", setting.agent);

@@ -312,11 +312,14 @@ fn a_check_that_passes_the_second_time_is_flaky() {
 
 #[test]
 fn a_command_that_is_not_the_projects_own_runs_only_when_the_user_says_so() {
-    let world = World::new(&ONE.replace("test -f a", "echo ran >> ~/ran; test -f a"), HONEST);
+    let world = World::folder(HONEST, &crate::world::Settings::default());
+    let command = format!("echo ran >> {}/tmp/ran; test -f a", world.sandbox.root().display());
+    world.sandbox.write("PLAN.md", ONE.replace("test -f a", &command));
+    world.sandbox.repo();
     world.run(0);
-    let ran = || std::fs::read_to_string(world.sandbox.home().join("ran")).unwrap().lines().count();
+    let ran = || world.sandbox.read("../tmp/ran").lines().count();
     // The note still has the command; the plan has another one.
-    world.sandbox.write("PLAN.md", world.plan().replace("echo ran >> ~/ran; test -f a", "test -f a"));
+    world.sandbox.write("PLAN.md", world.plan().replace(&command, "test -f a"));
     let mut before = ran();
     audit(&world, &["--rerun"], 0);
     assert_eq!(ran(), before + 1, "a run of here ran it");

@@ -10,7 +10,12 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
     let world = two_stories();
     let head = world.head();
     let table: [(&str, &str, &str, &[&str]); 4] = [
-        ("reset", "git reset --quiet --hard HEAD~1", "missing: it was committed as", &["US-002 commit_missing"]),
+        (
+            "reset, and the run's branch has it",
+            "git reset --quiet --hard HEAD~1",
+            "but on another branch or tag",
+            &["US-002 commit_missing"],
+        ),
         (
             "all of them",
             "git reset --quiet --hard HEAD~2",
@@ -23,10 +28,11 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
             "has the same tree without the trailers",
             &["US-002 commit_missing"],
         ),
+        // Last, because it is not taken back.
         (
-            "reset, though a branch keeps it",
-            "git branch kept; git reset --quiet --hard HEAD~1",
-            "but on another branch or tag",
+            "reset, and the run's branch deleted",
+            "git reset --quiet --hard HEAD~1; git for-each-ref --format='%(refname)' refs/heads/verdone | xargs -n1 git update-ref -d",
+            "that commit is not in this history 1 of 2 stories hold",
             &["US-002 commit_missing"],
         ),
     ];
@@ -34,6 +40,7 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
         shell(&world, damage);
         assert_eq!(problems(&world, 1), kinds, "{name}");
         let told = flat(&audit(&world, &[], 1)).to_lowercase();
+        assert!(told.contains("missing: it was committed as"), "{name}: {told}");
         assert!(told.contains(words), "{name}: {told}");
         assert!(audit(&world, &["--markdown"], 1).stdout.contains("| missing |"), "{name}");
         world.git(&["reset", "--quiet", "--hard", &head]);
@@ -63,11 +70,10 @@ fn a_range_misses_only_what_it_should_hold() {
 fn what_verdone_took_back_is_not_missing() {
     let world = two_stories();
     world.verdone(&["undo"]).assert_code(0);
+    assert_eq!(world.subjects()[..2], ["revert: US-002", "feat(US-002): Write b"]);
     assert_eq!(problems(&world, 0), Vec::<String>::new());
-    world.verdone(&["undo"]).assert_code(0);
-    assert!(audit(&world, &[], 0).stdout.contains("2 stories hold."));
-    world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-    assert_eq!(problems(&world, 1), ["US-002 commit_missing"], "the undo was undone, so it ought to be there");
+    world.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
+    assert_eq!(problems(&world, 0), Vec::<String>::new(), "whoever undoes a story may also remove its commit");
     world.run(0);
     assert_eq!(problems(&world, 0), Vec::<String>::new(), "it was done again");
 }
@@ -85,7 +91,7 @@ fn commits_that_only_record_marks_and_progress_are_verdones_own() {
                     [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }, { run = \"rm -f a\" }]\n";
     let world = World::new(TWO, breaking);
     world.run(0);
-    assert!(world.subjects().contains(&"chore: a done story is broken".to_owned()));
+    assert!(world.subjects().contains(&"chore: reopen a broken story".to_owned()));
     let told = flat(&audit(&world, &[], 0));
     assert!(told.contains("3 stories hold. 1 commit in between only records marks and progress."), "{told}");
     assert!(!told.contains("not Verdone's"), "{told}");

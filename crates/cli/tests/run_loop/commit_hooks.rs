@@ -61,3 +61,20 @@ fn a_commit_msg_hook_may_add_to_the_message() {
     assert_eq!(world.trailer("HEAD", "Ticket"), "7");
     assert_eq!(world.trailer("HEAD", "Verdone-Story"), "US-001");
 }
+
+#[test]
+fn what_a_hook_does_to_git_or_elsewhere_stays_in_its_workspace() {
+    let world = World::new(ONE, HONEST);
+    let outside = world.sandbox.root().join("outside");
+    let hook = format!(
+        "echo ran >> ../tmp/ran; git config core.hooksPath /dev/null; git tag mine; git branch mine; echo x > stray; : > ~/stray; : > {} || true",
+        outside.display()
+    );
+    world.hook("pre-commit", &hook);
+    world.hook("post-commit", &hook);
+    world.run(0);
+    assert_eq!(world.sandbox.read("../tmp/ran"), "ran\nran\n");
+    assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "PLAN.md\na");
+    assert!(!outside.exists() && !world.sandbox.home().join("stray").exists());
+    world.assert_clean();
+}

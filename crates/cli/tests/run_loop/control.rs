@@ -44,9 +44,10 @@ fn a_paused_run_begins_nothing_new_until_it_may() {
     run.wait_for("waiting", PATIENCE);
     world.verdone(&["pause"]).assert_code(0);
     let_go(&world);
-    run.wait_for("Asked: pause", PATIENCE);
+    run.wait_for("Requested: pause", PATIENCE);
+    run.wait_for("Agent stopped", PATIENCE);
     assert!(!run.has_ended());
-    assert_eq!(world.subjects().len(), 1, "the verification waits too");
+    assert_eq!(world.all("verified").len(), 0, "the verification waits too");
     world.verdone(&["resume"]).assert_code(0);
     run.wait(PATIENCE).assert_code(0);
     assert_eq!(world.subjects().len(), 3);
@@ -59,7 +60,8 @@ fn a_paused_run_can_still_be_stopped() {
     run.wait_for("waiting", PATIENCE);
     world.verdone(&["pause"]).assert_code(0);
     let_go(&world);
-    run.wait_for("Asked: pause", PATIENCE);
+    run.wait_for("Requested: pause", PATIENCE);
+    run.wait_for("Agent stopped", PATIENCE);
     world.verdone(&["stop"]).assert_code(0);
     run.wait(PATIENCE).assert_code(130);
     world.assert_clean();

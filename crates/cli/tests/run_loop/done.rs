@@ -52,7 +52,7 @@ fn a_run_that_could_never_meet_the_conditions_does_not_begin_and_a_claim_of_an_e
     world.run(4);
     let reason = text(&world.last("verified")["reason"]);
     assert!(reason.starts_with("not done yet. retrospective_done: "), "{reason}");
-    assert!(world.subjects().len() == 1 && !world.has("a"), "nothing was committed, and the attempt is rolled back");
+    assert!(world.subjects().len() == 1 && !world.has("a"), "nothing was committed, and the attempt is elsewhere");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn an_agent_raises_the_complexity_and_cannot_claim_what_others_prove() {
 }
 
 #[test]
-fn a_judge_that_refutes_is_heard_and_one_that_touches_files_counts_for_nothing() {
+fn a_judge_that_refutes_is_heard_and_what_one_does_to_files_counts_for_nothing() {
     let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n[[turn]]\nsteps = [{ append = \"a\", text = \"two\\n\" }]\n";
     let honest = "grep -q 'Write a' && grep -q two a && echo '{\"verdict\":\"holds\"}' || echo '{\"verdict\":\"refuted\",\"findings\":[\"a lacks two\"]}'";
     let world = World::with(&complex(), script, &Settings { tables: &judged_by(honest), ..Settings::default() });
@@ -90,19 +90,17 @@ fn a_judge_that_refutes_is_heard_and_one_that_touches_files_counts_for_nothing()
     world.assert_clean();
 
     let careless = "touch stray; echo x >> a; echo '{\"verdict\":\"holds\"}'";
-    let limits = "attempts = 1\nturns = 1\n";
-    let world = World::with(&complex(), script, &Settings { limits, tables: &judged_by(careless), ..Settings::default() });
-    world.run(4);
-    let reason = text(&world.last("verified")["reason"]);
-    assert!(reason.contains("the judge changed files"), "{reason}");
-    assert!(!world.has("stray") && !world.has("a"), "what the judge left is gone with the attempt");
+    let world = World::with(&complex(), script, &Settings { tables: &judged_by(careless), ..Settings::default() });
+    world.run(0);
+    assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "PLAN.md\na");
+    assert_eq!(world.sandbox.read("a"), "one\n", "what the judge wrote is gone with its workspace");
     world.assert_clean();
 }
 
 #[test]
 fn a_judge_is_asked_last_and_its_first_clear_answer_about_a_tree_stands() {
     // It refutes, and would agree when it is asked again.
-    let judge = "echo x >> \"$HOME/asked\"; test $(wc -l < \"$HOME/asked\") -ge 2 && echo '{\"verdict\":\"holds\"}' || echo \
+    let judge = "echo x >> \"../tmp/asked\"; test $(wc -l < \"../tmp/asked\") -ge 2 && echo '{\"verdict\":\"holds\"}' || echo \
                  '{\"refuted\":true,\"reasons\":[\"too short\"],\"checked\":[]}'";
     let tables = format!(
         "[done]\nrequire = [\"adversarial_passed\", \"retrospective_done\"]\n[done.judge]\nenabled = true\ncommand = '''{judge}'''\n"
@@ -121,15 +119,15 @@ fn a_judge_is_asked_last_and_its_first_clear_answer_about_a_tree_stands() {
         seen[0]["judge"].is_null() && reasons[1..].iter().all(|reason| reason.contains("refuted it: too short")),
         "{reasons:?}"
     );
-    assert_eq!((seen.len(), fs::read_to_string(world.sandbox.home().join("asked")).unwrap().as_str()), (3, "x\n"));
+    assert_eq!((seen.len(), world.sandbox.read("../tmp/asked").as_str()), (3, "x\n"));
 
     // A commit that is refused is no reason to ask again about the same tree.
-    let judge = "echo x >> \"$HOME/asked\"; echo '{\"verdict\":\"holds\"}'";
+    let judge = "echo x >> \"../tmp/asked\"; echo '{\"verdict\":\"holds\"}'";
     let world = World::with(&complex(), HONEST, &Settings { tables: &judged_by(judge), ..Settings::default() });
-    world.hook("commit-msg", "test -e \"$HOME/refused\" || { : > \"$HOME/refused\"; exit 1; }");
+    world.hook("commit-msg", "test -e \"../tmp/refused\" || { : > \"../tmp/refused\"; exit 1; }");
     world.run(0);
     assert_eq!((world.all("verified").len(), world.all("commit_refused").len()), (2, 1));
-    assert_eq!(fs::read_to_string(world.sandbox.home().join("asked")).unwrap(), "x\n");
+    assert_eq!(world.sandbox.read("../tmp/asked"), "x\n");
 
     let nobody = "[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\n";
     let world = World::with(&complex(), HONEST, &Settings { tables: nobody, ..Settings::default() });
@@ -139,7 +137,7 @@ fn a_judge_is_asked_last_and_its_first_clear_answer_about_a_tree_stands() {
 
 #[test]
 fn a_judge_that_gives_no_clear_answer_is_asked_once_more_and_then_a_human_is() {
-    let judge = "echo x >> \"$HOME/asked\"; echo 'who knows'";
+    let judge = "echo x >> \"../tmp/asked\"; echo 'who knows'";
     let world = World::with(&complex(), HONEST, &Settings { tables: &judged_by(judge), ..Settings::default() });
     let output = world.run(4);
     let told = format!("{}{}", output.stdout, output.stderr);
@@ -149,9 +147,8 @@ fn a_judge_that_gives_no_clear_answer_is_asked_once_more_and_then_a_human_is() {
         (rejected.len(), text(&rejected[0]["rejection"]).as_str(), world.all("turn_started").len()),
         (1, "needs_human", 1)
     );
-    assert_eq!(fs::read_to_string(world.sandbox.home().join("asked")).unwrap(), "x\nx\n");
-    let kept = text(&world.last("rolled_back")["kept"]);
-    assert_eq!(world.sandbox.git(["ls-tree", "--name-only", &kept, "a"]), "a", "the work is kept");
+    assert_eq!(world.sandbox.read("../tmp/asked"), "x\nx\n");
+    assert!(world.tree_files(&world.kept()).contains(&"a".to_owned()), "the work is kept");
 }
 
 #[test]

@@ -30,19 +30,22 @@ fn ignored_files_are_left_alone() {
     world.sandbox.repo();
     world.sandbox.write("cache/old", "o");
     world.run(4);
-    assert_eq!((world.sandbox.read("cache/old"), world.sandbox.read("cache/new")), ("o".to_owned(), "n".to_owned()));
+    assert_eq!(world.sandbox.read("cache/old"), "o");
+    assert!(!world.has("cache/new"), "what the agent adds there is gone with its workspace");
     world.assert_clean();
 }
 
 #[test]
-fn what_a_formatter_changes_is_verified_again_and_committed() {
+fn what_a_check_writes_into_tracked_files_is_not_committed() {
     let settings = Settings {
-        tables: "[[gate]]\nname = \"fmt\"\ncommand = \"test ! -f a || { tr a-z A-Z < a > ../tmp/a && { cmp -s a ../tmp/a || cp ../tmp/a a; }; }\"\n",
+        tables: "[[gate]]\nname = \"fmt\"\ncommand = \"test ! -f a || { tr a-z A-Z < a > ../tmp/a && cp ../tmp/a a; echo more >> README.md; }\"\n",
         ..Settings::default()
     };
     let world = World::with(ONE, &always("{ create = \"a\", text = \"loud\" }"), &settings);
     world.run(0);
-    assert_eq!(world.git(&["show", "HEAD:a"]), "LOUD");
+    assert_eq!(world.sandbox.read("../tmp/a"), "LOUD", "the check ran");
+    assert_eq!(world.git(&["show", "HEAD:a"]), "loud");
+    assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "PLAN.md\na");
     let blob = world.git(&["notes", "--ref=verdone", "list", "HEAD"]);
     let note: serde_json::Value = serde_json::from_str(&world.git(&["cat-file", "blob", &blob])).unwrap();
     assert_eq!(text(&note["tree"]), world.git(&["rev-parse", "HEAD^{tree}"]));
@@ -50,31 +53,15 @@ fn what_a_formatter_changes_is_verified_again_and_committed() {
 }
 
 #[test]
-fn checks_that_never_settle_fail_with_that_reason() {
-    let settings = Settings {
-        limits: "attempts = 1\nturns = 1",
-        tables: "[[gate]]\nname = \"restless\"\ncommand = \"test ! -f a || echo more >> README.md\"\n",
-        ..Settings::default()
-    };
-    let world = World::with(ONE, HONEST, &settings);
-    world.run(4);
-    assert_eq!(text(&world.last("verified")["outcome"]), "unsettled");
-    assert!(text(&world.last("attempt_rejected")["reason"]).contains("do not settle"));
-    assert_eq!(world.sandbox.read("README.md"), "# A project\n");
-    world.assert_clean();
-}
-
-#[test]
-fn what_checks_leave_behind_is_not_committed_but_listed() {
-    // The first run of the check is the red one, the second fails, the third passes: debris of all three.
-    let plan = ONE.replace("test -f a", "n=$(ls | grep -c log); echo x > log$n; test -f a");
+fn what_checks_leave_behind_is_neither_committed_nor_seen_by_the_next_check() {
+    // The first run of the check is the red one, the second fails, the third passes.
+    let plan = ONE.replace("test -f a", "ls | grep -c log >> ../tmp/seen; echo x > log; test -f a");
     let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"x\" }]\n[[turn]]\nsteps = [{ create = \"a\" }]\n";
     let world = World::new(&plan, script);
     world.run(0);
     assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "PLAN.md\na\nx");
-    let debris = &world.last("verified")["debris"];
-    assert_eq!(debris.as_array().unwrap().len(), 3, "{debris}");
-    assert_eq!(world.git(&["status", "--porcelain"]), "?? log0\n?? log1\n?? log2");
+    assert_eq!(world.sandbox.read("../tmp/seen"), "0\n0\n0\n");
+    world.assert_clean();
 }
 
 #[test]
@@ -98,29 +85,27 @@ fn what_only_the_red_check_wrote_is_not_the_agents_work() {
 }
 
 #[test]
-fn a_repository_made_by_the_agent_is_moved_aside_not_deleted() {
+fn a_repository_made_by_the_agent_is_refused_with_its_name() {
     let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
     let world =
         World::with(ONE, &always("{ create = \"a\" }, { run = \"git init --quiet sub && echo hi > sub/file\" }"), &settings);
     world.run(4);
-    assert!(!world.has("sub"));
+    assert!(text(&world.last("attempt_rejected")["reason"]).contains("sub is a git repository inside this one"));
+    let kept = world.tree_files(&world.kept());
+    assert!(kept.contains(&"a".to_owned()) && !kept.iter().any(|path| path.starts_with("sub")), "{kept:?}");
     world.assert_clean();
-    let kept = world.everything_kept();
-    assert!(kept.iter().any(|(path, bytes)| path.ends_with("sub/file") && bytes == b"hi\n"));
 }
 
 #[test]
-fn a_file_too_large_to_keep_is_moved_aside_and_the_tree_is_put_back() {
+fn a_file_too_large_to_commit_is_refused_and_the_rest_is_kept() {
     let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
     let script = always("{ create = \"a\" }, { run = 'dd if=/dev/null of=big bs=1 count=0 seek=150000000' }");
     let world = World::with(ONE, &script, &settings);
     world.run(4);
-    assert!(text(&world.last("attempt_rejected")["reason"]).contains("too large"));
-    assert!(!world.has("big") && !world.has("a"));
+    assert!(text(&world.last("attempt_rejected")["reason"]).contains("big is too large to commit (150 MB)"));
+    let kept = world.tree_files(&world.kept());
+    assert!(kept.contains(&"a".to_owned()) && !kept.contains(&"big".to_owned()), "{kept:?}");
     world.assert_clean();
-    let aside = world.run_dir().join("aside");
-    let moved: Vec<_> = std::fs::read_dir(&aside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(moved.len(), 1, "{moved:?}");
 }
 
 #[test]
@@ -150,7 +135,7 @@ fn a_run_in_a_linked_work_tree_leaves_the_main_one_alone() {
 }
 
 #[test]
-fn odd_names_links_and_modes_are_committed_and_rolled_back_as_they_are() {
+fn odd_names_links_and_modes_are_committed_and_kept_as_they_are() {
     let odd = r#"{ run = '''printf x > "$(printf 'new\nline')"; printf x > "sp ace"; printf x > ./-dash; ln -s nowhere link; chmod +x README.md''' }"#;
     for (more, code) in [(", { create = \"a\" }", 0), ("", 4)] {
         let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
@@ -168,36 +153,48 @@ fn odd_names_links_and_modes_are_committed_and_rolled_back_as_they_are() {
 }
 
 #[test]
-fn a_story_that_needs_an_untracked_file_of_the_user_is_not_called_verified() {
+fn an_untracked_file_of_the_user_stays_and_a_commit_with_that_name_waits() {
     let plan = ONE.replace("test -f a", "grep -q OK notes");
-    let world = World::new(&plan, &always("{ create = \"notes\", text = \"OK\" }, { create = \"other\" }"));
+    let world = World::new(&plan, &always("{ run = \"test ! -e notes\" }, { create = \"notes\", text = \"OK\" }"));
     world.sandbox.write("notes", "mine");
     let output = world.run(0);
-    assert!(output.stdout.contains("The checks saw what the commit does not have as it is: notes"), "{}", output.stdout);
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
-    assert!(!world.tree_files("HEAD").contains(&"notes".to_owned()));
+    assert!(output.stdout.contains("1 uncommitted file is not part of the run: notes"), "{}", output.stdout);
+    assert!(output.stdout.contains("Not landed: cannot land: untracked files would be overwritten: notes"), "{}", output.stdout);
+    assert_eq!((world.sandbox.read("notes"), world.subjects().len()), ("mine".to_owned(), 1));
+    world.verdone(&["land"]).assert_code(4);
+    assert_eq!(world.sandbox.read("notes"), "mine");
+    std::fs::rename(world.sandbox.path("notes"), world.sandbox.path("../tmp/notes")).unwrap();
+    world.verdone(&["land"]).assert_code(0);
+    assert_eq!(world.sandbox.read("notes"), "OK");
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    world.assert_clean();
 }
 
 #[test]
 fn a_pipe_in_the_place_of_gitignore_makes_nobody_wait() {
-    let world = World::new(ONE, &always("{ run = \"rm -f .gitignore; mkfifo .gitignore\" }, { create = \"a\" }"));
-    world.run(0);
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    let world = World::with(ONE, &always("{ run = \"rm -f .gitignore; mkfifo .gitignore\" }, { create = \"a\" }"), &settings);
+    world.run(4);
+    assert!(text(&world.last("attempt_rejected")["reason"]).contains(".gitignore is a pipe, socket or device, not a file"));
+    assert!(world.tree_files(&world.kept()).contains(&"a".to_owned()));
     world.assert_clean();
-    assert!(!world.has(".gitignore"));
 }
 
 #[test]
-fn what_the_attempts_own_rules_hide_or_filter_is_not_called_verified() {
+fn checks_see_what_the_commit_has_whatever_the_attempts_own_rules_hide_or_filter() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
     let hides = always("{ create = \".gitignore\", text = \"a\\n\" }, { create = \"a\" }");
-    let world = World::new(ONE, &hides);
-    let output = world.run(0);
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
-    assert!(output.stdout.contains("does not have as it is: a"), "{}", output.stdout);
+    let world = World::with(ONE, &hides, &settings);
+    world.run(4);
+    assert_eq!(text(&world.last("verified")["outcome"]), "failed");
 
     let filters = always("{ create = \".gitattributes\", text = \"* text=auto\\n\" }, { create = \"a\", text = \"x\\r\\n\" }");
-    let world = World::new(ONE, &filters);
+    let plan = |bytes: &str| ONE.replace("test -f a", &format!("printf '{bytes}' > ../tmp/wanted; cmp ../tmp/wanted a"));
+    World::with(&plan("x\\r\\n"), &filters, &settings).run(4);
+    let world = World::with(&plan("x\\n"), &filters, &settings);
     world.run(0);
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
+    assert_eq!(world.sandbox.read("a"), "x\n");
+    world.assert_clean();
 }
 
 #[test]
@@ -212,12 +209,12 @@ fn a_pipe_that_was_there_before_is_refused_at_once() {
 }
 
 #[test]
-fn scripts_that_an_agent_plants_for_the_next_run_are_put_back() {
+fn scripts_that_an_agent_plants_for_the_next_run_do_not_reach_the_user() {
     let plants = always(
-        "{ create = \".fresher/hooks/started\", text = \"#!/bin/sh\\n\", executable = true }, { create = \".fresher/config.toml\" }, { create = \"a\" }",
+        "{ create = \".fresher/hooks/started\", text = \"#!/bin/sh\\n\", executable = true }, { create = \".fresher/config.toml\" }, { create = \".fresher/notes.md\" }, { create = \".verdone/hooks/started\", text = \"#!/bin/sh\\n\", executable = true }, { create = \"a\" }",
     );
     let world = World::new(ONE, &plants);
     world.run(0);
-    assert!(!world.has(".fresher/hooks/started") && !world.has(".fresher/config.toml"));
-    assert!(!world.tree_files("HEAD").iter().any(|path| path.starts_with(".fresher")));
+    assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), ".fresher/notes.md\nPLAN.md\na");
+    world.assert_clean();
 }

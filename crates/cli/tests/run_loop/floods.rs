@@ -4,14 +4,15 @@ use std::path::Path;
 
 use verdone_testkit::Output;
 
-use crate::world::{HONEST, ONE, Settings, World, text};
+use crate::signals::wait_for_file;
+use crate::world::{HONEST, ONE, PATIENCE, Settings, World, text};
 
 /// Enough to fill any buffer several times over, and still quick without optimisation.
 const FLOOD: usize = 16_000_000;
 /// What a run's memory may grow by, in kB: far less than the flood.
 const MOST: u64 = 4_000;
 
-/// Prints a beginning, a flood of one kind, and an end; and how much memory its parent had at most before and after it.
+/// Prints a beginning, a flood of one kind, and an end; before and after it, it waits until somebody has looked at the run's memory.
 fn flood(kind: &str) -> String {
     let body = match kind {
         "lines" => format!("yes 0123456789012345678901234567890123456789 | head -c {FLOOD}"),
@@ -22,14 +23,27 @@ fn flood(kind: &str) -> String {
         }
         other => panic!("no such flood: {other}"),
     };
-    let peak = "grep VmHWM /proc/$PPID/status";
-    format!("echo the first line; {peak} > ../tmp/peak; {body}; echo; echo the last line; {peak} >> ../tmp/peak")
+    let wait = |at: &str| format!(": > ../tmp/{at}; until test -e ../tmp/{at}-seen; do sleep 0.01; done");
+    format!("echo the first line; {}; {body}; echo; echo the last line; {}", wait("begin"), wait("end"))
 }
 
-fn assert_bounded(world: &World, output: &Path, run: &Output, kind: &str) {
-    let peaks = world.sandbox.read("../tmp/peak");
-    let peaks: Vec<u64> = peaks.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    assert!(peaks[1] - peaks[0] < MOST, "{kind}: {peaks:?} kB");
+/// A run with a flood in it, and by how much its memory grew.
+fn run(world: &World, arguments: &[&str]) -> (Output, u64) {
+    let run = world.start_with(arguments);
+    let peaks = ["begin", "end"].map(|at| {
+        wait_for_file(world, &format!("../tmp/{at}"));
+        let status = std::fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        world.sandbox.write(format!("../tmp/{at}-seen"), "");
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    });
+    let output = run.wait(PATIENCE);
+    output.assert_code(0);
+    (output, peaks[1] - peaks[0])
+}
+
+fn assert_bounded(output: &Path, (run, grown): &(Output, u64), kind: &str) {
+    assert!(*grown < MOST, "{kind}: {grown} kB");
     let kept = std::fs::read(output).unwrap();
     assert!(kept.len() < 150_000, "{kind}: {} bytes", kept.len());
     let kept = String::from_utf8_lossy(&kept);
@@ -52,12 +66,10 @@ fn an_agent_that_floods_does_no_harm() {
     for kind in ["lines", "one endless line", "garbage", "escapes"] {
         let world = world(ONE);
         world.sandbox.write("../tmp/agent.sh", format!("{}; echo one > a", flood(kind)));
-        let output = world.run_with(&["--agent-command", "exec sh ../tmp/agent.sh"], 0);
-        assert_bounded(&world, &world.run_dir().join(text(&world.last("turn_ended")["output"])), &output, kind);
-        assert!(
-            output.stdout.contains("\u{2502} the first line\n") && output.stdout.contains("\u{2502} the last line\n"),
-            "{kind}"
-        );
+        let run = run(&world, &["--agent-command", "exec sh ../tmp/agent.sh"]);
+        assert_bounded(&world.run_dir().join(text(&world.last("turn_ended")["output"])), &run, kind);
+        let shown = &run.0.stdout;
+        assert!(shown.contains("\u{2502} the first line\n") && shown.contains("\u{2502} the last line\n"), "{kind}");
     }
 }
 
@@ -65,17 +77,17 @@ fn an_agent_that_floods_does_no_harm() {
 fn a_check_that_floods_does_no_harm() {
     let world = world(&ONE.replace("test -f a", "test -f a || exit 1; exec sh ../tmp/check.sh"));
     world.sandbox.write("../tmp/check.sh", flood("lines"));
-    let output = world.run(0);
-    let run = &world.last("verified")["runs"][0];
-    assert_bounded(&world, &world.run_dir().join(text(&run["output"])), &output, "check");
-    assert!(run["tail"].as_str().unwrap().len() < 10_000);
+    let run = run(&world, &[]);
+    let check = &world.last("verified")["runs"][0];
+    assert_bounded(&world.run_dir().join(text(&check["output"])), &run, "check");
+    assert!(check["tail"].as_str().unwrap().len() < 10_000);
 }
 
 #[test]
 fn a_lifecycle_script_that_floods_does_no_harm() {
     let world = world(ONE);
     world.sandbox.write_script(".verdone/hooks/started", &format!("#!/bin/sh\n{}\n", flood("lines")));
-    let output = world.run(0);
+    let run = run(&world, &[]);
     let ran = world.last("script_ran");
-    assert_bounded(&world, &world.run_dir().join(text(&ran["output"])), &output, "script");
+    assert_bounded(&world.run_dir().join(text(&ran["output"])), &run, "script");
 }

@@ -1,312 +1,310 @@
-//! `verdone land`: a fast-forward or a reason, and nothing lost on the way.
-
-use std::fs;
+//! Landing: bringing a run's commits to the user's branch, or refusing with a reason and changing nothing.
 
 use serde_json::Value;
+use verdone_testkit::{Checkout, Output, Tmux};
 
-use crate::worktree::{git_there, place};
-use crate::world::{HONEST, ONE, Settings, TWO, World, always};
+use crate::world::{HONEST, ONE, PATIENCE, Settings, TWO, VERDONE, World, text};
 
-/// A run in a worktree has ended well.
-fn ended(plan: &str, script: &str) -> World {
-    let world = World::new(plan, script);
-    world.run_with(&["--worktree"], 0);
+/// A world whose settings say when commits land.
+pub(crate) fn world(plan: &str, script: &str, land: &str) -> World {
+    let world = World::folder(script, &Settings::default());
+    let settings = world.sandbox.read(".verdone/config.toml").replace("land = \"auto\"", &format!("land = {land:?}"));
+    world.sandbox.write(".verdone/config.toml", settings);
+    world.sandbox.write("PLAN.md", plan);
+    world.sandbox.repo();
     world
 }
 
+/// One story that is committed and waits to be landed; gives its branch.
+fn waiting(plan: &str) -> (World, String) {
+    let world = world(plan, HONEST, "ask");
+    world.run(0);
+    let branch = branch_of(&world);
+    (world, branch)
+}
+
+/// The branch of the last run.
+pub(crate) fn branch_of(world: &World) -> String {
+    text(&world.all("run_started")[0]["branch"])
+}
+
+pub(crate) fn commit(world: &World, path: &str, content: &str) {
+    world.sandbox.write(path, content);
+    world.git(&["add", "--", path]);
+    world.git(&["commit", "--quiet", "-m", path]);
+}
+
+/// Refused: this exit code, these words, and nothing changed.
 #[track_caller]
-fn assert_refused(world: &World, arguments: &[&str], code: i32, words: &[&str]) {
-    let seen =
-        || (world.head(), world.git(&["status", "--porcelain"]), world.git(&["worktree", "list"]), world.git(&["for-each-ref"]));
-    let before = seen();
-    let output = world.verdone(&[&["land"], arguments].concat());
+fn assert_refused(world: &World, code: i32, words: &[&str]) {
+    let (before, branch) = (Checkout::look(&world.sandbox), world.git(&["for-each-ref", "refs/heads"]));
+    let output = world.verdone(&["land"]);
     output.assert_code(code);
-    for word in words {
-        assert!(output.stderr.contains(word), "{word:?} is not in\n{}", output.transcript());
+    for words in words {
+        assert!(output.stderr.contains(words), "{words}: {}", output.transcript());
     }
-    assert_eq!(seen(), before, "nothing may change");
-    assert!(!world.has(".verdone/runs"));
+    before.assert_untouched(&world.sandbox);
+    assert_eq!(world.git(&["for-each-ref", "refs/heads"]), branch, "no branch moves");
 }
 
-#[test]
-fn the_commits_and_the_runs_come_over_and_the_worktree_goes() {
-    let world = ended(TWO, HONEST);
-    let (there, tip) = (place(&world), git_there(&world, &["rev-parse", "HEAD"]));
-    fs::write(there.join(".verdone/runs/.verdone-1a2b3c.tmp"), "of a killed write").unwrap();
+fn land(world: &World) -> Output {
     let output = world.verdone(&["land"]);
     output.assert_code(0);
-    assert_eq!(world.head(), tip);
-    assert_eq!(world.git(&["symbolic-ref", "--short", "HEAD"]), "main");
-    world.assert_clean();
-    assert!(!there.exists() && !there.parent().unwrap().exists(), "the folder beside is gone when it is empty");
-    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
-    assert_eq!(world.git(&["rev-parse", "verdone/PLAN"]), tip, "the branch is kept");
-    assert!(output.stdout.contains("git branch -d verdone/PLAN"), "{}", output.stdout);
-    for arguments in [&["status"][..], &["log"], &["show", "US-002"], &["report"], &["checkpoints"]] {
-        let look = world.verdone(arguments);
-        look.assert_code(0);
-        assert_eq!(look.stderr, "", "{arguments:?}");
-    }
-    assert_eq!(world.all("committed").len(), 2);
-    assert!(world.run_dir().join("turns").is_dir(), "prompts and outputs came along");
-    let again = world.run(0);
-    assert!(!again.stdout.contains("ticked without evidence"), "the evidence is known here: {}", again.stdout);
+    output
+}
+
+fn dry_run(world: &World) -> Value {
+    let output = world.verdone(&["land", "--dry-run", "--json"]);
+    output.assert_code(0);
+    serde_json::from_str(&output.stdout).unwrap()
 }
 
 #[test]
-fn an_undo_after_landing_is_refused_and_works_on_the_branch_of_the_run() {
-    let world = ended(ONE, HONEST);
+fn without_a_terminal_the_command_is_printed_and_nothing_lands() {
+    let world = world(ONE, HONEST, "ask");
     let base = world.head();
-    world.verdone(&["land"]).assert_code(0);
-    let landed = world.head();
-    let undo = world.verdone(&["undo"]);
-    undo.assert_code(4);
-    assert!(undo.stderr.contains("worked on branch verdone/PLAN, and this is main"), "{}", undo.stderr);
-    assert!(undo.stderr.contains("git revert") && undo.stderr.contains("git switch verdone/PLAN"), "{}", undo.stderr);
-    assert_eq!((world.head(), world.git(&["rev-parse", "verdone/PLAN"])), (landed.clone(), landed.clone()));
-    world.assert_clean();
-    world.git(&["switch", "--quiet", "verdone/PLAN"]);
-    world.verdone(&["undo"]).assert_code(0);
-    assert_eq!((world.head(), world.git(&["rev-parse", "main"])), (base, landed));
-}
-
-#[test]
-fn changes_that_are_not_in_the_way_survive_and_others_are_named() {
-    let world = ended(ONE, HONEST);
-    world.git(&["config", "merge.autoStash", "true"]);
-    world.sandbox.write("README.md", "my half-done work\n");
-    world.git(&["stash", "--quiet"]);
-    world.sandbox.write("README.md", "my half-done work\n");
-    world.sandbox.write("loose.txt", "loose\n");
-    let stash = world.git(&["rev-parse", "refs/stash"]);
-    let in_the_way = |path: &str, text: &str| {
-        let before = world.sandbox.path(path).exists().then(|| world.sandbox.read(path));
-        world.sandbox.write(path, text);
-        assert_refused(&world, &[], 4, &["nothing was changed", path]);
-        assert_eq!(world.sandbox.read(path), text);
-        match before {
-            Some(text) => world.sandbox.write(path, text),
-            None => fs::remove_file(world.sandbox.path(path)).unwrap(),
-        }
-    };
-    in_the_way("PLAN.md", &ONE.replace("Write a", "Write my a"));
-    in_the_way("a", "an untracked file of mine");
-    world.sandbox.write(".git/info/exclude", "/a\n");
-    in_the_way("a", "an ignored file of mine");
-
-    world.verdone(&["land"]).assert_code(0);
-    assert_eq!(world.git(&["status", "--porcelain"]), " M README.md\n?? loose.txt");
-    assert_eq!(world.sandbox.read("README.md"), "my half-done work\n");
-    assert_eq!(world.sandbox.read("a"), "one\n");
-    assert_eq!(world.git(&["rev-parse", "refs/stash"]), stash);
-}
-
-#[test]
-fn what_is_no_fast_forward_is_told_with_the_commits_of_each_side() {
-    let world = ended(TWO, HONEST);
-    world.git(&["commit", "--quiet", "--allow-empty", "-m", "mine"]);
-    let words = ["main cannot be fast-forwarded: it has 1 commit that verdone/PLAN has not", "has 2 commits of its own"];
-    assert_refused(&world, &[], 4, &[words[0], words[1], "git merge verdone/PLAN"]);
-    world.git(&["merge", "--quiet", "--no-edit", "verdone/PLAN"]);
-    let output = world.verdone(&["land"]);
-    output.assert_code(0);
-    assert!(output.stdout.contains("Nothing to land: main has every commit"), "{}", output.stdout);
-    assert!(output.stdout.contains("is removed"), "{}", output.stdout);
-    world.verdone(&["report"]).assert_code(0);
-}
-
-#[test]
-fn uncommitted_changes_in_the_worktree_are_named_and_untracked_files_keep_it() {
-    let world = ended(ONE, HONEST);
-    let there = place(&world);
-    fs::write(there.join("README.md"), "edited there").unwrap();
-    assert_refused(&world, &[], 4, &["uncommitted changes", "README.md", "git -C"]);
-    git_there(&world, &["checkout", "--quiet", "--", "README.md"]);
-    fs::write(there.join("notes.txt"), "only here").unwrap();
-    let output = world.verdone(&["land", "--remove"]);
-    output.assert_code(0);
-    assert!(output.stdout.contains("stays: untracked files are only there: notes.txt"), "{}", output.stdout);
-    assert_eq!(fs::read_to_string(there.join("notes.txt")).unwrap(), "only here");
-    assert!(world.has("a"), "landed all the same");
-    world.verdone(&["report"]).assert_code(0);
-    fs::remove_file(there.join("notes.txt")).unwrap();
-    assert!(world.verdone(&["land"]).stdout.contains("is removed"));
-    assert!(!there.exists());
-}
-
-#[test]
-fn ignored_files_keep_the_worktree_until_they_are_given_up() {
-    let world = World::new(ONE, &always("{ create = \"target/build\" }, { create = \"a\" }"));
-    world.sandbox.write(".gitignore", "target/\n");
-    world.git(&["add", ".gitignore"]);
-    world.git(&["commit", "--quiet", "-m", "ignore"]);
-    world.run_with(&["--worktree"], 0);
-    let there = place(&world);
-    let output = world.verdone(&["land"]);
-    output.assert_code(0);
-    assert!(output.stdout.contains("stays: ignored files are only there: target"), "{}", output.stdout);
-    assert!(output.stdout.contains("verdone land --remove verdone/PLAN"), "{}", output.stdout);
-    assert!(world.has("a") && there.join("target/build").is_file());
-    world.verdone(&["land", "--remove"]).assert_code(0);
-    assert!(!there.exists());
-}
-
-#[test]
-fn a_kept_worktree_keeps_its_runs() {
-    let world = ended(ONE, HONEST);
-    let there = place(&world);
-    world.verdone(&["land", "--keep"]).assert_code(0);
-    assert!(world.has("a") && !world.has(".verdone/runs"));
-    world.verdone(&["-C", there.to_str().unwrap(), "report"]).assert_code(0);
-    let note = world.verdone(&["doctor"]).stdout;
-    assert!(note.contains("has 0 commits to land"), "{note}");
-    assert_refused(&world, &["--keep", "--remove"], 2, &["--keep"]);
-    world.verdone(&["land"]).assert_code(0);
-    assert!(!there.exists() && world.has(".verdone/runs"));
-}
-
-#[test]
-fn which_one_is_meant_has_to_be_plain() {
-    let world = World::new(ONE, HONEST);
-    assert_refused(&world, &[], 2, &["no worktree of a run", "verdone run --worktree"]);
-    world.git(&["worktree", "add", "--quiet", "-b", "users", "../users"]);
-    assert_refused(&world, &[], 2, &["no worktree of a run"]);
-    assert_refused(&world, &["users"], 2, &["no worktree of a run on branch \"users\""]);
-    for branch in ["one", "two"] {
-        world.run_with(&["--worktree", "--branch", branch], 0);
+    let output = world.run(0);
+    let branch = branch_of(&world);
+    for told in [&format!("1 commit on {branch}, not landed on main yet"), "Next: verdone land"] {
+        assert!(output.stdout.contains(told), "{told}: {}", output.transcript());
     }
-    assert_refused(&world, &[], 2, &["several", "one", "two", "verdone land BRANCH"]);
-    assert_refused(&world, &["three"], 2, &["\"three\"", "there are: one, two"]);
-    assert_refused(&world, &["\u{1b}[2J"], 2, &["no worktree of a run"]);
-    world.verdone(&["land", "one"]).assert_code(0);
-    assert!(world.has("a") && world.sandbox.root().join("work-worktrees/two").is_dir());
+    assert_eq!((world.head(), world.has("a"), world.plan()), (base.clone(), false, ONE.to_owned()));
+    assert_eq!(world.git(&["show", &format!("{branch}:PLAN.md")]), ONE.replace("[ ]", "[x]").trim_end());
+    world.assert_clean();
+
+    let output = land(&world);
+    let tip = world.head();
+    assert_eq!(output.stdout, format!("Landed 1 commit on main: {}..{}\n", &base[..10], &tip[..10]));
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
+    assert_eq!((world.sandbox.read("a"), world.plan()), ("one\n".to_owned(), ONE.replace("[ ]", "[x]")));
+    world.assert_clean();
+    let landed = world.last("landed");
+    assert_eq!((text(&landed["branch"]), text(&landed["from"]), text(&landed["to"])), ("main".to_owned(), base, tip));
+    assert_refused(&world, 2, &["there is nothing to land", "verdone status"]);
 }
 
 #[test]
-fn it_lands_on_a_branch_in_order_or_not_at_all() {
-    let world = ended(ONE, HONEST);
-    let there = place(&world);
-    let inside = world.verdone(&["-C", there.to_str().unwrap(), "land"]);
-    inside.assert_code(2);
-    assert!(inside.stderr.contains(&format!("verdone -C {} land", world.sandbox.work().display())), "{}", inside.stderr);
+fn a_terminal_is_asked_once() {
+    for (answer, landed) in [("y", true), ("n", false)] {
+        let world = world(ONE, HONEST, "ask");
+        let terminal = Tmux::start(&world.sandbox, 100, 40, ["bash", "--norc", "-i"]);
+        terminal.send_keys(&[&format!("{VERDONE} run; echo \"ended with $?\""), "Enter"]);
+        terminal.wait_for("Land 1 commit on main? [y/N]", PATIENCE);
+        assert_eq!(world.subjects(), ["initial"], "not before the answer");
+        terminal.send_keys(&[answer, "Enter"]);
+        terminal.wait_for("ended with 0", PATIENCE);
+        assert_eq!(world.subjects().len(), if landed { 2 } else { 1 }, "{answer}");
+        assert_eq!(terminal.capture_all().contains("Landed 1 commit on main"), landed, "{}", terminal.capture_all());
+    }
+}
+
+#[test]
+fn a_dry_run_lists_what_would_land_and_changes_nothing() {
+    let (world, branch) = waiting(TWO);
+    let before = Checkout::look(&world.sandbox);
+    let output = world.verdone(&["land", "--dry-run"]);
+    output.assert_code(0);
+    assert_eq!(output.stdout, format!("2 commits on branch {branch} to land on main\n"));
+    let expected = serde_json::json!([{ "branch": branch, "commits": 2, "target": "main", "fast_forward": true }]);
+    assert_eq!(dry_run(&world), expected);
+    before.assert_untouched(&world.sandbox);
+    assert_eq!(world.subjects(), ["initial"]);
+
+    commit(&world, "mine", "");
+    assert_eq!(dry_run(&world)[0]["fast_forward"], false);
+    land(&world);
+    assert_eq!(world.verdone(&["land", "--dry-run"]).stdout, "Nothing to land.\n");
+    assert_eq!(dry_run(&world), serde_json::json!([]));
+}
+
+#[test]
+fn files_that_are_not_in_the_way_survive() {
+    let (world, _) = waiting(ONE);
+    world.sandbox.write("README.md", "edited\n");
+    world.sandbox.write("staged", "staged\n");
+    world.git(&["add", "staged"]);
+    world.sandbox.write("notes", "untracked\n");
+    let before = Checkout::look(&world.sandbox);
+    land(&world);
+    before.assert_untouched(&world.sandbox);
+    assert_eq!(world.git(&["status", "--porcelain"]), " M README.md\nA  staged\n?? notes");
+    assert!(world.has("a"));
+}
+
+#[test]
+fn a_file_in_the_way_is_named_and_nothing_changes() {
+    let (world, _) = waiting(ONE);
+    world.sandbox.write("a", "the user's own\n");
+    assert_refused(&world, 4, &["cannot land: untracked files would be overwritten: a", "move these files, then land again"]);
+    world.git(&["add", "a"]);
+    assert_refused(&world, 4, &["uncommitted changes would be overwritten: a"]);
+    world.git(&["rm", "--quiet", "--force", "a"]);
+    world.sandbox.write("PLAN.md", format!("{ONE}\nA note.\n"));
+    assert_refused(&world, 4, &["cannot land: uncommitted changes would be overwritten: PLAN.md"]);
+    assert!(text(&world.last("landing_refused")["reason"]).contains("PLAN.md"));
+    world.git(&["checkout", "--quiet", "PLAN.md"]);
+    land(&world);
+    world.assert_clean();
+}
+
+#[test]
+fn an_ignored_file_in_the_way_is_not_overwritten() {
+    let (world, _) = waiting(ONE);
+    world.sandbox.write(".git/info/exclude", "a\n");
+    world.sandbox.write("a", "ignored, and the only copy\n");
+    assert_refused(&world, 4, &["cannot land", "a"]);
+    assert_eq!(world.sandbox.read("a"), "ignored, and the only copy\n");
+}
+
+#[test]
+fn commits_are_re_applied_and_verified_again_where_the_users_branch_has_moved_on() {
+    let (world, branch) = waiting(TWO);
+    let first = world.git(&["rev-parse", &branch]);
+    commit(&world, "mine", "the user's\n");
+    let output = land(&world);
+    assert!(output.stdout.contains("Landed 2 commits on main, re-applied and verified again"), "{}", output.transcript());
+    assert!(output.stdout.contains("verifying feat(US-002): Write b"), "{}", output.transcript());
+    assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "mine", "initial"]);
+    assert_eq!(world.git(&["rev-parse", &branch]), world.head(), "the run's branch is what landed");
+    assert_ne!(world.head(), first);
+    for commit in ["HEAD", "HEAD^"] {
+        let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", commit])).unwrap();
+        assert_eq!(text(&note["tree"]), world.git(&["rev-parse", &format!("{commit}^{{tree}}")]), "{commit}");
+        assert_eq!(text(&note["base"]), world.git(&["rev-parse", &format!("{commit}^")]), "{commit}");
+        assert_eq!(world.trailer(commit, "Verdone-Verdict"), "verified");
+    }
+    world.assert_clean();
+    world.verdone(&["audit"]).assert_code(0);
+    world.verdone(&["audit", "--rerun"]).assert_code(0);
+}
+
+#[test]
+fn a_conflict_names_the_commit_and_the_file_and_changes_nothing() {
+    let (world, branch) = waiting(TWO);
+    let commit_of_a = world.git(&["rev-parse", "--short=10", &format!("{branch}^")]);
+    commit(&world, "a", "the user's own a\n");
+    let words = format!("cannot re-apply {commit_of_a} (feat(US-001): Write a): it conflicts in a");
+    assert_refused(&world, 4, &[&words, &format!("git cherry-pick {commit_of_a}")]);
+    world.git(&["revert", "--no-edit", "HEAD"]);
+    land(&world);
+    assert_eq!(world.sandbox.read("a"), "one\n");
+}
+
+#[test]
+fn work_that_fails_on_top_of_the_users_commits_does_not_land() {
+    let (world, _) = waiting(&ONE.replace("test -f a", "test -f a && test ! -f broken"));
+    commit(&world, "broken", "");
+    let words = ["(feat(US-001): Write a) does not pass its checks on top of your branch", "failed with exit code 1"];
+    assert_refused(&world, 4, &words);
+    world.git(&["rm", "--quiet", "broken"]);
+    world.git(&["commit", "--quiet", "-m", "mended"]);
+    land(&world);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "mended", "broken", "initial"]);
+}
+
+#[test]
+fn a_run_that_began_without_a_branch_lands_once_there_is_one() {
+    let world = world(ONE, HONEST, "ask");
     world.git(&["checkout", "--quiet", "--detach"]);
-    assert_refused(&world, &[], 2, &["detached", "git switch"]);
+    world.run(0);
+    assert_refused(&world, 4, &["cannot land: HEAD is detached", "git switch BRANCH"]);
     world.git(&["switch", "--quiet", "main"]);
-    world.git(&["switch", "--quiet", "--create", "side"]);
-    world.git(&["commit", "--quiet", "--allow-empty", "-m", "side"]);
-    world.git(&["switch", "--quiet", "main"]);
-    world.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
-    assert_refused(&world, &[], 2, &["merge is in progress"]);
-    world.git(&["merge", "--abort"]);
-    git_there(&world, &["switch", "--quiet", "--create", "away"]);
-    assert_refused(&world, &[], 4, &["is not on branch verdone/PLAN but on away", "switch verdone/PLAN"]);
-    git_there(&world, &["switch", "--quiet", "verdone/PLAN"]);
-    world.verdone(&["land"]).assert_code(0);
+    land(&world);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
 }
 
 #[test]
-fn a_worktree_deleted_by_hand_still_lands() {
-    let world = ended(ONE, HONEST);
-    fs::remove_dir_all(place(&world)).unwrap();
-    world.verdone(&["land"]).assert_code(0);
-    assert!(world.has("a"));
-    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+fn commits_land_on_the_branch_that_the_run_began_on_whichever_is_checked_out() {
+    let (world, _) = waiting(ONE);
+    world.git(&["switch", "--quiet", "--create", "other"]);
+    commit(&world, "elsewhere", "");
+    let here = world.head();
+    let output = land(&world);
+    assert!(output.stdout.contains("Landed 1 commit on main"), "{}", output.stdout);
+    assert_eq!((world.head(), world.has("a")), (here, false), "other is what it was");
+    assert_eq!(world.git(&["log", "--format=%s", "main"]), "feat(US-001): Write a\ninitial");
+    world.assert_clean();
 }
 
 #[test]
-fn newer_formats_of_repositories_do_as_well() {
-    let world = World::folder(HONEST, &Settings::default());
-    world.sandbox.write("PLAN.md", ONE);
-    world.git(&["init", "--quiet", "--object-format=sha256", "--ref-format=reftable"]);
-    world.git(&["add", "--all"]);
-    world.git(&["commit", "--quiet", "-m", "initial"]);
-    world.run_with(&["--worktree"], 0);
-    world.verdone(&["land"]).assert_code(0);
-    assert!(world.has("a"));
-    world.run_with(&["--branch", "next"], 0);
-    assert_eq!(world.git(&["symbolic-ref", "--short", "HEAD"]), "next");
+fn a_branch_that_another_work_tree_is_on_is_landed_there() {
+    let (world, _) = waiting(ONE);
+    world.git(&["switch", "--quiet", "--create", "other"]);
+    world.git(&["worktree", "add", "--quiet", "../there", "main"]);
+    assert_refused(&world, 4, &["the branch is checked out in", "/there"]);
 }
 
 #[test]
-fn a_worktree_that_was_moved_is_found_and_its_new_parent_stays() {
-    let world = ended(ONE, HONEST);
-    fs::create_dir(world.sandbox.root().join("elsewhere")).unwrap();
-    world.git(&["worktree", "move", place(&world).to_str().unwrap(), "../elsewhere/moved"]);
-    world.run_with(&["--worktree"], 0);
-    world.verdone(&["land"]).assert_code(0);
-    assert!(world.has("a") && !world.sandbox.root().join("elsewhere/moved").exists());
-    assert!(world.sandbox.root().join("elsewhere").is_dir());
+fn switched_off_nothing_lands_until_it_is_asked_for() {
+    let world = world(ONE, HONEST, "off");
+    world.run(0);
+    assert_eq!((world.subjects(), world.all("landed").len()), (vec!["initial".to_owned()], 0));
+    land(&world);
+    assert_eq!(world.subjects().len(), 2);
 }
 
 #[test]
-fn a_locked_worktree_stays() {
-    let world = ended(ONE, HONEST);
-    let there = place(&world);
-    world.git(&["worktree", "lock", there.to_str().unwrap()]);
-    let output = world.verdone(&["land"]);
+fn what_could_not_land_after_its_story_lands_with_the_next() {
+    let script = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
+                  [[turn]]\nstory = \"US-002\"\nsteps = [{ say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }, { create = \"b\" }]\n";
+    let world = World::new(TWO, script);
+    world.sandbox.write("a", "in the way\n");
+    let run = world.start();
+    run.wait_for("at work", PATIENCE);
+    assert_eq!(world.subjects(), ["initial"]);
+    world.by_user(|| std::fs::remove_file(world.sandbox.path("a")).unwrap());
+    world.sandbox.write("../tmp/go", "");
+    let output = run.wait(PATIENCE);
     output.assert_code(0);
-    assert!(output.stdout.contains("git does not remove it"), "{}", output.stdout);
-    assert!(there.join("a").is_file() && world.has("a"));
+    assert!(output.stdout.contains("Not landed: cannot land: untracked files would be overwritten: a"), "{}", output.stdout);
+    assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"]);
+    assert_eq!((world.all("landing_refused").len(), world.all("landed").len()), (1, 1));
+    world.assert_clean();
 }
 
 #[test]
-fn status_and_doctor_tell_of_what_waits_and_programs_get_json() {
-    let world = World::new(TWO, HONEST);
-    world.run_with(&["--story", "US-001"], 0);
-    world.run_with(&["--worktree"], 0);
-    let note = format!("the worktree {} has 1 commit to land on branch verdone/PLAN", place(&world).display());
-    assert!(world.verdone(&["status"]).stderr.contains(&note));
-    assert!(world.verdone(&["doctor"]).stdout.contains(&note));
-    let (from, to) = (world.head(), git_there(&world, &["rev-parse", "HEAD"]));
-    let output = world.verdone(&["land", "--json"]);
-    output.assert_code(0);
-    let json: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!((json["branch"].as_str(), json["into"].as_str()), (Some("verdone/PLAN"), Some("main")));
-    assert_eq!((json["from"].as_str(), json["to"].as_str()), (Some(&*from), Some(&*to)));
-    assert_eq!((json["commits"].as_u64(), json["runs"].as_array().unwrap().len()), (Some(1), 1));
-    assert_eq!(json["worktree"]["fate"], "removed");
-    assert_eq!(world.verdone(&["status"]).stderr, "");
-    assert_eq!(world.all("committed")[0]["place"]["story"], "US-002", "the landed run is the latest");
+fn a_landing_that_was_killed_at_any_point_is_finished_by_the_next() {
+    for point in ["land-files", "land-files-moved", "land-branch", "land-branch-moved"] {
+        let (world, _) = waiting(TWO);
+        world.sandbox.write("README.md", "edited\n");
+        let mut command = world.sandbox.command(VERDONE);
+        let killed = command.arg("land").env("VERDONE_FAULT", format!("kill@{point}:1")).status().unwrap();
+        assert!(!killed.success(), "{point}");
+        assert_eq!(world.subjects().len(), if point == "land-branch-moved" { 3 } else { 1 }, "{point}");
+        if point != "land-branch-moved" {
+            land(&world);
+        }
+        assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"], "{point}");
+        assert_eq!(world.git(&["status", "--porcelain"]), " M README.md", "{point}");
+        assert_eq!(world.sandbox.read("b"), "two\n", "{point}");
+        world.sandbox.write("README.md", "# A project\n");
+        world.run(0);
+    }
 }
 
 #[test]
-fn what_an_agent_wrote_into_the_marker_leads_nowhere() {
-    let world = ended(ONE, HONEST);
-    let own = git_there(&world, &["rev-parse", "--absolute-git-dir"]);
-    fs::create_dir_all(world.sandbox.home().join(".verdone/runs/20260101-000000-0000")).unwrap();
-    let marker =
-        format!("{{\"branch\": \"verdone/PLAN\", \"roots\": [\"../../home\", \"{}\", \"\"]}}", world.sandbox.home().display());
-    fs::write(format!("{own}/verdone-made"), marker).unwrap();
-    world.verdone(&["land"]).assert_code(0);
-    assert!(world.sandbox.home().join(".verdone/runs/20260101-000000-0000").is_dir());
+fn files_that_are_already_what_they_are_to_become_are_not_in_the_way() {
+    let (world, _) = waiting(ONE);
+    world.sandbox.write("a", "one\n");
+    land(&world);
+    world.assert_clean();
+    assert_eq!(world.subjects()[0], "feat(US-001): Write a");
 }
 
 #[test]
-fn journals_that_both_checkouts_share_survive_a_landing() {
-    let world = World::folder(HONEST, &Settings::default());
-    world.sandbox.write("PLAN.md", ONE);
-    let shared = world.sandbox.root().join("shared");
-    fs::rename(world.sandbox.path(".verdone"), &shared).unwrap();
-    std::os::unix::fs::symlink(&shared, world.sandbox.path(".verdone")).unwrap();
-    world.sandbox.repo();
-    world.run_with(&["--worktree"], 0);
-    let there = place(&world);
-    let kept = || world.everything_kept().into_iter().filter(|(path, _)| path.ends_with("journal.jsonl")).collect::<Vec<_>>();
-    let before = kept();
-    assert_eq!(before.len(), 1);
-    world.verdone(&["land"]).assert_code(0);
-    assert!(world.has("a") && !there.exists());
-    assert_eq!(kept(), before);
-    world.verdone(&["report"]).assert_code(0);
-}
-
-#[test]
-fn a_file_that_is_only_named_like_ours_keeps_the_worktree() {
-    let world = ended(ONE, HONEST);
-    let notes = place(&world).join(".verdone/runs/.verdone-notes");
-    fs::write(&notes, "mine").unwrap();
-    let output = world.verdone(&["land"]);
-    output.assert_code(0);
-    assert!(output.stdout.contains("stays: ignored files are only there"), "{}", output.stdout);
-    assert_eq!(fs::read_to_string(notes).unwrap(), "mine");
+fn of_several_branches_one_has_to_be_named() {
+    let (world, first) = waiting(ONE);
+    world.run_with(&["--fresh"], 0);
+    let second = branch_of(&world);
+    assert_ne!(first, second);
+    assert_refused(&world, 2, &["several runs have commits to land", &first, &second, &format!("verdone land {second}")]);
+    let unknown = world.verdone(&["land", "nowhere"]);
+    unknown.assert_code(2);
+    assert!(unknown.stderr.contains("no run worked on branch nowhere"), "{}", unknown.stderr);
+    let landed = world.verdone(&["land", &first, "--json"]);
+    landed.assert_code(0);
+    let landed: Value = serde_json::from_str(&landed.stdout).unwrap();
+    assert_eq!((text(&landed["branch"]), text(&landed["into"]), &landed["commits"]), (first, "main".to_owned(), &1.into()));
+    assert_eq!(landed["reapplied"], false);
+    assert_eq!(text(&landed["to"]), world.head());
 }

@@ -1,7 +1,6 @@
 //! Agents that say more than they did, or reach for the judge. None of it ends done, and nothing that they wrote is lost.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use crate::world::{ONE, Settings, World, always, text};
 
@@ -12,22 +11,6 @@ fn assert_not_done(world: &World) {
     assert_eq!(world.subjects(), ["initial"]);
     assert_eq!(world.all("committed").len(), 0);
     world.assert_clean();
-}
-
-/// The copies of what an agent wrote into files that are not its own.
-fn undone(world: &World, name: &str) -> Vec<String> {
-    fn walk(dir: &Path, name: &str, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(dir).into_iter().flatten().map(Result::unwrap) {
-            if entry.path().is_dir() {
-                walk(&entry.path(), name, found);
-            } else if entry.file_name() == name {
-                found.push(entry.path());
-            }
-        }
-    }
-    let mut found = Vec::new();
-    walk(&world.run_dir().join("undone"), name, &mut found);
-    found.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
 #[test]
@@ -43,7 +26,6 @@ fn ticking_the_box_is_not_done() {
     let world = World::with(ONE, &always("{ tick = \"US-001\" }, { create = \"other\" }"), &SHORT);
     world.run(4);
     assert_not_done(&world);
-    assert_eq!(undone(&world, "PLAN.md"), [ONE.replace("[ ]", "[x]")]);
     assert_eq!(world.last("verified")["restored"][0], "PLAN.md");
 }
 
@@ -53,12 +35,12 @@ fn an_edited_check_in_the_plan_is_not_run() {
         World::with(ONE, &always("{ edit = \"PLAN.md\", find = \"test -f a\", replace = \"true\" }, { create = \"x\" }"), &SHORT);
     world.run(4);
     assert_not_done(&world);
-    assert_eq!(undone(&world, "PLAN.md"), [ONE.replace("test -f a", "true")]);
+    assert_eq!(world.last("verified")["restored"][0], "PLAN.md");
     assert_eq!(text(&world.last("verified")["runs"][0]["command"]), "test -f a");
 }
 
 #[test]
-fn a_weakened_gate_is_put_back_and_not_used() {
+fn a_weakened_gate_is_not_used() {
     let settings = Settings { tables: "[[gate]]\nname = \"gate\"\ncommand = \"test ! -f a || grep -q good a\"\n", ..SHORT };
     let script = always(
         "{ create = \"a\", text = \"bad\" }, { edit = \".verdone/config.toml\", find = \"grep -q good a\", replace = \"true\" }",
@@ -68,34 +50,22 @@ fn a_weakened_gate_is_put_back_and_not_used() {
     world.run(4);
     assert_not_done(&world);
     assert_eq!(world.sandbox.read(".verdone/config.toml"), before);
-    assert_eq!(undone(&world, "config.toml"), [before.replace("grep -q good a", "true")]);
     world.run(4);
 }
 
 #[test]
-fn a_line_in_the_journal_proves_nothing_and_is_taken_out() {
+fn the_journal_is_out_of_the_agents_reach() {
     let forged = r#"{"v":1,"seq":99,"at":"2026-01-01T00:00:00Z","event":"committed","place":{"story":"US-001","attempt":1,"turn":1},"commit":"c","tree":"t","verdict":"verified","base":null,"files":1,"noted":true}"#;
-    for line in [forged, "no json at all"] {
-        let script =
-            always(&format!("{{ run = '''echo '{line}' >> .verdone/runs/$VERDONE_RUN/journal.jsonl''' }}, {{ create = \"x\" }}"));
-        let world = World::with(ONE, &script, &SHORT);
-        let output = world.run(4);
+    for harm in [&format!("echo '{forged}' >> $JOURNAL"), "echo 'no json at all' >> $JOURNAL", "rm -rf $JOURNAL"] {
+        let harm = harm.replace("$JOURNAL", ".verdone/runs/$VERDONE_RUN/journal.jsonl");
+        let world = World::with(ONE, &always(&format!("{{ run = '''{harm}''' }}, {{ create = \"x\" }}")), &SHORT);
+        world.run(4);
         assert_not_done(&world);
-        assert!(output.stdout.contains("journal"), "{}", output.stdout);
         let seqs: Vec<u64> = world.events().iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
-        let found = fs::read_to_string(world.run_dir().join("journal-found-1.jsonl")).unwrap();
-        assert!(found.contains(line), "what was written is kept");
+        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{harm}");
+        assert_eq!(text(&world.events()[0]["event"]), "run_started", "{harm}");
+        assert!(!world.run_dir().join("journal-found-1.jsonl").exists(), "nobody wrote into it: {harm}");
     }
-}
-
-#[test]
-fn a_deleted_journal_is_written_again() {
-    let script = always("{ run = 'rm .verdone/runs/$VERDONE_RUN/journal.jsonl' }, { create = \"x\" }");
-    let world = World::with(ONE, &script, &SHORT);
-    world.run(4);
-    assert_not_done(&world);
-    assert_eq!(text(&world.events()[0]["event"]), "run_started");
 }
 
 #[test]
@@ -129,7 +99,7 @@ fn honest_work_beside_a_lie_is_committed_without_the_lie() {
     world.run(0);
     assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));
     assert_eq!(world.git(&["show", "HEAD:PLAN.md"]), world.plan().trim_end());
-    assert!(undone(&world, "PLAN.md")[0].contains("US-009"));
+    assert_eq!(world.last("verified")["restored"][0], "PLAN.md");
     world.assert_clean();
 }
 
@@ -171,18 +141,7 @@ fn a_plan_turned_into_a_folder_or_a_link_is_a_file_again() {
 }
 
 #[test]
-fn without_the_runs_own_ref_the_rollback_still_works() {
-    let steps = "{ run = 'git update-ref -d refs/verdone/$VERDONE_RUN' }, { create = \"x\", text = \"work\" }";
-    let world = World::with(ONE, &always(steps), &SHORT);
-    world.run(4);
-    assert_not_done(&world);
-    assert_eq!(world.git(&["show", &format!("{}:x", world.kept())]), "work");
-    world.verdone(&["undo"]).assert_code(0);
-    assert_eq!(world.sandbox.read("x"), "work");
-}
-
-#[test]
-fn what_the_agents_tests_do_to_the_plan_and_the_settings_is_put_back_too() {
+fn what_the_agents_tests_do_to_the_plan_and_the_settings_has_no_effect() {
     let plan = ONE.replace("test -f a", "test -x a && ./a");
     let test = "#!/bin/sh\\necho '### US-009: More' >> PLAN.md\\necho '# weaker' >> .verdone/config.toml\\n";
     let world = World::with(&plan, &always(&format!("{{ create = \"a\", text = \"{test}\", executable = true }}")), &SHORT);
@@ -191,7 +150,5 @@ fn what_the_agents_tests_do_to_the_plan_and_the_settings_is_put_back_too() {
     assert_eq!(world.plan(), plan.replace("[ ]", "[x]"));
     assert_eq!(world.git(&["show", "HEAD:PLAN.md"]), world.plan().trim_end());
     assert_eq!(world.sandbox.read(".verdone/config.toml"), settings);
-    assert_eq!(world.last("verified")["restored"].as_array().unwrap().len(), 2);
-    assert!(undone(&world, "PLAN.md")[0].contains("US-009"));
     world.assert_clean();
 }

@@ -36,7 +36,7 @@ fn answer(world: &World, name: &str) -> Value {
 }
 
 #[test]
-fn a_failing_test_run_rolls_the_attempt_back_keeps_it_and_is_told_in_the_next() {
+fn a_failing_test_run_ends_the_attempt_which_is_kept_and_told_in_the_next() {
     let world = world("on_failure = \"rollback\"", "attempts = 2");
     let fails = test_run(&world, "fails", FAILED, true);
     world.sandbox.write(
@@ -113,17 +113,14 @@ fn failing_tests_are_feedback_by_default_and_passing_ones_clear_it() {
 fn records_of_another_turn_and_forged_ones_open_nothing() {
     let world = world("on_failure = \"rollback\"", "attempts = 2");
     let fails = test_run(&world, "fails", FAILED, true);
-    // Hooks of another turn, and an agent that writes the record away: it is verified as ever.
+    // An agent that deletes the record of its failing tests, and one that makes up a record for another turn: verified as ever.
+    let forged = r#"{"at":"2026-01-01T00:00:00Z","iteration":2,"turn":7,"summary":"x","ends_turn":"forged"}"#;
+    let sessions = ".verdone/runs/$VERDONE_RUN/sessions";
     world.sandbox.write(
         ".verdone/script.toml",
         format!(
-            "[[turn]]\nattempt = 1\nsteps = [{{ create = \"b\" }}, {}, {{ run = \"rm -r .verdone/runs/*/sessions\" }}]\n\
-             [[turn]]\nattempt = 2\nsteps = [{{ create = \"a\" }}, {}]\n",
-            fails,
-            fails.replace(
-                VERDONE,
-                &format!("sed -i 's/\\\"turn\\\":1/\\\"turn\\\":7/' .verdone/runs/$VERDONE_RUN/story.json; {VERDONE}")
-            )
+            "[[turn]]\nattempt = 1\nsteps = [{{ create = \"b\" }}, {fails}, {{ run = \"rm -r {sessions}/*\" }}]\n\
+             [[turn]]\nattempt = 2\nsteps = [{{ create = \"a\" }}, {{ run = '''mkdir -p {sessions}/x; echo '{forged}' > {sessions}/x/failures.jsonl''' }}]\n",
         ),
     );
     world.git(&["commit", "-qam", "script"]);

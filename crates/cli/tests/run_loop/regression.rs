@@ -14,11 +14,11 @@ fn a_story_that_later_work_broke_is_opened_again_and_mended() {
     let broken = world.all("regressed");
     assert_eq!(broken.len(), 1);
     assert_eq!((text(&broken[0]["story"]), broken[0]["again"].as_bool()), ("US-001".to_owned(), Some(false)));
-    assert!(output.stdout.contains("US-001 was done and is broken; it is open again"), "{}", output.stdout);
+    assert!(output.stdout.contains("US-001 was done and fails now; reopened"), "{}", output.stdout);
     assert!(world.prompt(3).contains("This story was done, and later work broke it."), "{}", world.prompt(3));
     assert_eq!(
         world.subjects(),
-        ["feat(US-001): Write a", "chore: a done story is broken", "feat(US-002): Write b", "feat(US-001): Write a", "initial"]
+        ["feat(US-001): Write a", "chore: reopen a broken story", "feat(US-002): Write b", "feat(US-001): Write a", "initial"]
     );
     assert!(world.git(&["show", "HEAD^:PLAN.md"]).contains("- [ ] Write the file a"));
     assert!(
@@ -43,7 +43,7 @@ fn a_story_that_breaks_twice_stalls_the_run() {
     assert_eq!(world.finish(), "stalled", "{}", output.stdout);
     let again: Vec<bool> = world.all("regressed").iter().map(|event| event["again"].as_bool().unwrap()).collect();
     assert_eq!(again, [false, false, true], "{}", output.stdout);
-    assert!(text(&world.last("run_stopping")["reason"]).contains("US-001 was mended once and is broken again"));
+    assert!(text(&world.last("run_stopping")["reason"]).contains("US-001 was fixed once and is broken again"));
     assert!(world.plan().contains("- [ ] Write the file a"), "the plan does not call it done: {}", world.plan());
     world.assert_clean();
 }
@@ -56,7 +56,7 @@ fn what_does_not_fit_into_the_time_is_listed_and_breaks_nothing() {
     let output = world.run(0);
     let look = world.last("regression_checked");
     assert_eq!(look["not_checked"][0], "US-001", "{look}");
-    assert!(output.stdout.contains("Not checked again, for want of time or of tests that run: US-001"), "{}", output.stdout);
+    assert!(output.stdout.contains("Not checked again (no time left, or the tests could not run): US-001"), "{}", output.stdout);
     assert_eq!(world.all("regressed").len(), 0);
 }
 
@@ -119,7 +119,7 @@ fn a_story_whose_check_later_work_defused_is_unproven_in_the_end() {
         (&doubted["story"], &doubted["by"][0], &doubted["seen"]["files"][0]),
         (&"US-001".into(), &"US-002".into(), &"own.sh".into())
     );
-    let told = "US-001 is unproven now: broken, or its check was: own.sh changed by US-002 since it was proven";
+    let told = "US-001 is no longer proven: broken, or its check was: own.sh changed by US-002 since it was proven";
     assert!(output.stdout.contains(told), "{}", output.stdout);
     assert!(output.stdout.contains("1 verified, 1 unproven"), "{}", output.stdout);
     assert_eq!(world.all("regressed").len(), 0, "it is not opened again");
@@ -163,12 +163,9 @@ fn a_check_that_an_earlier_story_made_weaker_proves_no_later_one() {
     let told =
         "Unproven: own.sh changed by US-001, which its own check runs; with it as it was, sh own.sh failed with exit code 1";
     assert!(output.stdout.contains(told), "{}", output.stdout);
-    assert!(output.stdout.contains("names the file in its Scope:"), "{}", output.stdout);
+    assert!(output.stdout.contains("name the file in its Scope:"), "{}", output.stdout);
     let note = world.git(&["notes", "--ref=verdone", "show", "HEAD"]);
     assert!(note.contains("own.sh changed by US-001"), "{note}");
     let report = world.verdone(&["report"]).stdout;
-    assert!(
-        report.contains("own.sh changed by US-001") && report.contains("does not pass as it was before it was changed"),
-        "{report}"
-    );
+    assert!(report.contains("own.sh changed by US-001") && report.contains("the original does not pass"), "{report}");
 }

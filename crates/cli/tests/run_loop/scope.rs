@@ -59,8 +59,8 @@ fn the_hooks_of_a_turn_are_told_its_story_and_its_plan_wherever_that_is() {
     }
     assert!(world.git(&["show", "HEAD:denied"]).contains("`plan-status`"), "{}", world.git(&["show", "HEAD:denied"]));
     let run = text(&world.events()[0]["run"]);
-    let told: Value = serde_json::from_str(&world.sandbox.read(format!(".verdone/runs/{run}/story.json"))).unwrap();
-    assert_eq!((text(&told["story"]), text(&told["branch"])), ("US-001".to_owned(), "main".to_owned()));
+    let told: Value = serde_json::from_str(&world.sandbox.read(format!(".verdone/runs/{run}/turns/story.json"))).unwrap();
+    assert_eq!((text(&told["story"]), text(&told["branch"])), ("US-001".to_owned(), format!("verdone/{run}")));
     assert!(text(&told["plan"]).ends_with("/work/odd"), "{told}");
     assert_eq!(told["exempt"], serde_json::json!(["work/odd"]));
 }

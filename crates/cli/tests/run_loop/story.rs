@@ -47,7 +47,7 @@ fn what_failed_goes_into_the_next_prompt_and_is_repaired() {
 }
 
 #[test]
-fn a_story_that_never_passes_is_kept_rolled_back_retried_last_and_then_blocked() {
+fn a_story_that_never_passes_is_kept_retried_last_and_then_blocked() {
     let script = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"wrong\", text = \"the work\" }, { edit = \"README.md\", find = \"A project\", replace = \"Changed\" }]\n\
                   [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\" }]\n";
     let settings = Settings { limits: "attempts = 2\nturns = 1", ..Settings::default() };
@@ -64,7 +64,10 @@ fn a_story_that_never_passes_is_kept_rolled_back_retried_last_and_then_blocked()
     let kept = world.kept();
     assert_eq!(world.git(&["show", &format!("{kept}:wrong")]), "the work");
     assert_eq!(world.git(&["show", &format!("{kept}:README.md")]), "# Changed");
-    assert_eq!(world.git(&["for-each-ref", "--contains", &kept, "refs/verdone/"]).lines().count(), 1);
+    let run = text(&world.events()[0]["run"]);
+    for attempt in [1, 2] {
+        world.git(&["rev-parse", "--verify", &format!("refs/verdone/attempts/{run}/US-001-{attempt}")]);
+    }
     assert!(!world.has("wrong"));
     assert_eq!(world.sandbox.read("README.md"), "# A project\n");
     assert_eq!(world.plan().matches("[x]").count(), 1);
@@ -106,16 +109,19 @@ fn one_story_alone_can_be_worked_on() {
 }
 
 #[test]
-fn a_story_that_the_user_adds_between_stories_is_worked_on_too() {
-    // The commit hook stands for the user: it runs between two stories, outside of any turn.
-    let world = World::new(ONE, HONEST);
-    world.hook(
-        "post-commit",
-        "test -f ../tmp/done || printf '\\n### US-002: Write b\\n\\n- [ ] Write the file b\\n' >> PLAN.md; : > ../tmp/done",
-    );
-    world.run_with(&["--check", "true"], 0);
-    assert_eq!(world.subjects()[0], "feat(US-002): Write b");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven", "its own check was not there when the run began");
+fn a_story_that_the_user_adds_during_a_run_is_worked_on_too() {
+    let script = "[[turn]]\nstory = \"US-001\"\nsteps = [{ say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }, { create = \"a\" }]\n\
+                  [[turn]]\nsteps = [{ create = \"b\" }]\n";
+    let world = World::new(ONE, script);
+    let run = world.start_with(&["--check", "true"]);
+    run.wait_for("at work", crate::world::PATIENCE);
+    world.by_user(|| world.sandbox.write("PLAN.md", format!("{ONE}\n### US-002: Write b\n\n- [ ] Write the file b\n")));
+    world.sandbox.write("../tmp/go", "");
+    run.wait(crate::world::PATIENCE).assert_code(0);
+    let subjects: Vec<String> = world.all("committed").iter().map(|event| text(&event["place"]["story"])).collect();
+    assert_eq!(subjects, ["US-001", "US-002"]);
+    assert_eq!(text(&world.last("committed")["verdict"]), "unproven", "its own check was not there when the run began");
+    assert_eq!(world.plan().matches("[x]").count(), 2, "both are ticked in the user's edited plan: {}", world.plan());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::world::{ONE, Settings, TWO, World, always, text};
 const SHORT: Settings<'static> = Settings { top: "", limits: "attempts = 1\nturns = 1", tables: "" };
 
 #[test]
-fn a_file_hidden_from_git_is_not_verified_in_place_of_the_committed_one() {
+fn a_file_that_the_agent_hides_from_its_own_git_is_committed_as_it_was_verified() {
     for flag in ["--assume-unchanged", "--skip-worktree"] {
         let plan = ONE.replace("test -f a", "grep -q good a");
         let script =
@@ -14,10 +14,9 @@ fn a_file_hidden_from_git_is_not_verified_in_place_of_the_committed_one() {
         world.sandbox.write("PLAN.md", &plan);
         world.sandbox.write("a", "bad\n");
         world.sandbox.repo();
-        world.run(4);
-        assert_eq!(world.subjects(), ["initial"], "{flag}");
-        assert!(text(&world.last("verified")["reason"]).contains("hidden from git"), "{flag}");
-        assert_eq!(world.sandbox.read("a"), "bad\n", "{flag}");
+        world.run(0);
+        assert_eq!(world.git(&["show", "HEAD:a"]), "good", "{flag}");
+        assert_eq!(world.sandbox.read("a"), "good\n", "{flag}");
         assert_eq!(world.git(&["ls-files", "-v", "a"]), "H a", "{flag}");
         world.assert_clean();
     }
@@ -36,7 +35,6 @@ fn code_that_a_check_runs_cannot_tick_boxes() {
     assert_eq!(world.subjects().len(), 2, "US-001 is committed");
     assert_eq!(world.plan(), plan.replacen("[ ]", "[x]", 1), "and only its box is ticked");
     assert_eq!(world.git(&["show", "HEAD:PLAN.md"]), world.plan().trim_end());
-    assert_eq!(world.all("verified")[0]["restored"][0], "PLAN.md");
 }
 
 #[test]
@@ -50,15 +48,14 @@ fn hooks_and_settings_that_an_agent_gives_git_are_not_used() {
     world.run(0);
     assert!(!world.sandbox.path("ran").exists());
     assert!(!world.git(&["config", "--list", "--local"]).contains("hookspath"));
-    let restored = world.last("verified")["restored"].to_string();
-    assert!(restored.contains(".git/config") && restored.contains(".git/hooks/post-commit"), "{restored}");
+    assert!(!world.has(".git/hooks/post-commit"));
 }
 
 #[test]
 fn a_box_that_a_git_hook_ticks_stays_open() {
     let world =
         World::new(TWO, "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\" }]\n[[turn]]\nsteps = [{ claim = \"done\" }]\n");
-    world.hook("post-commit", r"sed -i 's/\[ ]/[x]/' PLAN.md");
+    world.hook("pre-commit", r"sed -i 's/\[ ]/[x]/' PLAN.md; git add PLAN.md");
     world.run(4);
     assert_eq!(world.plan(), TWO.replacen("[ ]", "[x]", 1));
     world.assert_clean();
@@ -87,30 +84,22 @@ fn pipes_in_the_place_of_files_do_not_stop_the_run() {
 }
 
 #[test]
-fn a_file_too_large_to_copy_is_moved_aside_and_the_rest_is_rolled_back() {
+fn a_file_too_large_to_commit_fails_the_attempt_and_the_rest_is_kept() {
     let world = World::with(ONE, &always("{ create = \"a\" }, { run = 'truncate -s 101M big' }"), &SHORT);
     world.sandbox.add_tool("truncate");
     world.run(4);
     assert!(text(&world.last("verified")["reason"]).contains("too large"));
     assert_eq!(world.git(&["show", &format!("{}:a", world.kept())]), "");
-    assert!(world.run_dir().join("aside/big").exists());
     world.assert_clean();
 }
 
 #[test]
-fn a_file_too_large_to_copy_is_refused_at_the_start() {
-    let world = World::new(ONE, &always("{ create = \"a\" }"));
-    std::fs::File::create(world.sandbox.path("big")).unwrap().set_len(101_000_000).unwrap();
-    let output = world.run(2);
-    assert!(output.stderr.contains("big") && output.stderr.contains(".gitignore"), "{}", output.stderr);
-}
-
-#[test]
 fn a_run_that_an_agent_made_up_is_no_run() {
-    let forge = "{ run = 'mkdir .verdone/runs/99991231-000000-0000 && cp .verdone/runs/$VERDONE_RUN/journal.jsonl .verdone/runs/99991231-000000-0000/' }";
+    let forge =
+        "{ run = 'mkdir -p .verdone/runs/99991231-000000-0000 && echo {} > .verdone/runs/99991231-000000-0000/journal.jsonl' }";
     let world = World::with(ONE, &always(&format!("{forge}, {{ create = \"a\" }}")), &SHORT);
     world.run(0);
     assert!(!world.sandbox.path(".verdone/runs/99991231-000000-0000").exists());
-    assert_eq!(world.last("verified")["restored"][0], ".verdone/runs/99991231-000000-0000");
+    assert_eq!(world.all("run_started").len(), 1);
     world.assert_clean();
 }

@@ -1,83 +1,155 @@
-//! Taking back, and taking back the taking back.
+//! Taking back the last story: off the run's branch, or by a commit that reverts it.
 
-use crate::world::{HONEST, ONE, Settings, World, always};
+use verdone_testkit::Checkout;
 
-#[test]
-fn an_undone_commit_leaves_the_tree_as_it_was_before_the_story() {
-    let world = World::new(ONE, HONEST);
-    let base = world.head();
-    world.run(0);
-    let done = world.head();
-    world.verdone(&["undo"]).assert_code(0);
-    assert_eq!(world.head(), base);
-    assert_eq!(world.plan(), ONE);
-    assert!(!world.has("a"));
-    world.assert_clean();
-    world.verdone(&["undo"]).assert_code(0);
-    assert_eq!(world.head(), done);
-    assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));
-    world.assert_clean();
-    world.verdone(&["undo"]).assert_code(0);
-    assert_eq!(world.head(), base);
-}
+use crate::land::{branch_of, commit, world};
+use crate::world::{HONEST, ONE, Settings, TWO, World, always};
 
-#[test]
-fn an_undone_rollback_brings_the_attempt_back_file_for_file() {
-    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
-    let world = World::with(
-        ONE,
-        &always("{ create = \"x\", text = \"work\" }, { delete = \"README.md\" }, { run = \"git add x\" }"),
-        &settings,
-    );
-    world.run(4);
-    world.assert_clean();
-    world.verdone(&["undo"]).assert_code(0);
-    assert_eq!(world.git(&["status", "--porcelain"]), " D README.md\nA  x");
-    assert_eq!(world.sandbox.read("x"), "work");
-    world.verdone(&["undo"]).assert_code(0);
-    world.assert_clean();
-}
-
-#[test]
-fn undo_is_refused_when_the_branch_has_moved_on() {
-    let world = World::new(ONE, HONEST);
-    world.run(0);
-    world.git(&["commit", "--quiet", "--allow-empty", "-m", "newer"]);
-    let newer = world.head();
-    let output = world.verdone(&["undo"]);
-    output.assert_code(4);
-    assert!(output.stderr.contains("git revert"), "{}", output.stderr);
-    assert_eq!(world.head(), newer);
-}
-
-#[test]
-fn what_the_user_did_since_is_kept_by_an_undo() {
-    let world = World::new(ONE, HONEST);
-    world.run(0);
-    world.sandbox.write("a", "edited since");
-    world.verdone(&["undo"]).assert_code(0);
-    world.verdone(&["undo"]).assert_code(0);
-    assert_eq!(world.sandbox.read("a"), "edited since");
-}
-
-#[test]
-fn what_the_user_changed_since_and_no_story_touched_stays_in_the_tree() {
-    let world = World::new(ONE, HONEST);
-    world.sandbox.write("tracked", "before\n");
-    world.git(&["add", "tracked"]);
-    world.git(&["commit", "--quiet", "-m", "tracked"]);
-    world.run(0);
-    world.sandbox.write("tracked", "mine\n");
-    world.sandbox.write("new", "mine too\n");
+/// Takes a story back and says which.
+#[track_caller]
+fn undo(world: &World, said: &str) {
     let output = world.verdone(&["undo"]);
     output.assert_code(0);
-    assert!(!world.has("a"), "{}", output.stdout);
-    assert_eq!((world.sandbox.read("tracked"), world.sandbox.read("new")), ("mine\n".to_owned(), "mine too\n".to_owned()));
-    assert_eq!(world.git(&["status", "--porcelain"]), " M tracked\n?? new");
+    assert!(output.stdout.contains(said), "{}", output.stdout);
+}
+
+/// Refused: this exit code, these words, and nothing changed.
+#[track_caller]
+fn assert_refused(world: &World, code: i32, words: &str) {
+    let (before, branches) = (Checkout::look(&world.sandbox), world.sandbox.run("git", ["for-each-ref", "refs/heads"]).stdout);
+    let output = world.verdone(&["undo"]);
+    output.assert_code(code);
+    assert!(output.stderr.contains(words), "{}", output.transcript());
+    before.assert_untouched(&world.sandbox);
+    assert_eq!(world.sandbox.run("git", ["for-each-ref", "refs/heads"]).stdout, branches);
+}
+
+fn subjects_of(world: &World, branch: &str) -> Vec<String> {
+    world.git(&["log", "--format=%s", branch]).lines().map(str::to_owned).collect()
 }
 
 #[test]
-fn there_is_nothing_to_undo_before_the_first_run() {
+fn a_story_that_has_not_landed_is_taken_off_the_runs_branch() {
+    let world = world(TWO, HONEST, "ask");
+    world.run(0);
+    let (branch, before) = (branch_of(&world), Checkout::look(&world.sandbox));
+    undo(&world, "US-002 (removed from the run's branch). US-002 is open again.");
+    assert_eq!(subjects_of(&world, &branch), ["feat(US-001): Write a", "initial"]);
+    undo(&world, "US-001 (removed from the run's branch). US-001 is open again.");
+    assert_eq!(subjects_of(&world, &branch), ["initial"]);
+    before.assert_untouched(&world.sandbox);
+    assert_refused(&world, 2, "there is nothing to undo");
+
+    world.run(0);
+    assert_eq!(subjects_of(&world, &branch_of(&world)), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"]);
+}
+
+#[test]
+fn after_an_undo_the_next_run_does_the_story_again_on_the_same_branch() {
+    let world = world(TWO, HONEST, "ask");
+    world.run(0);
+    let branch = branch_of(&world);
+    undo(&world, "US-002 is open again");
+    world.run(0);
+    assert_eq!((branch_of(&world), world.all("committed").len()), (branch.clone(), 1));
+    assert_eq!(subjects_of(&world, &branch), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"]);
+    world.verdone(&["land"]).assert_code(0);
+    world.verdone(&["audit"]).assert_code(0);
+}
+
+#[test]
+fn landed_stories_are_reverted_one_by_one() {
+    let world = World::new(TWO, HONEST);
+    world.run(0);
+    undo(&world, "US-002 (reverted by ");
+    assert_eq!(world.subjects()[0], "revert: US-002");
+    assert!(world.has("a") && !world.has("b"));
+    assert_eq!(world.plan(), TWO.replacen("[ ]", "[x]", 1));
+    world.assert_clean();
+    undo(&world, "US-001 (reverted by ");
+    let all = ["revert: US-001", "revert: US-002", "feat(US-002): Write b", "feat(US-001): Write a", "initial"];
+    assert_eq!(world.subjects(), all, "nothing that landed is rewritten");
+    assert_eq!((world.has("a"), world.plan()), (false, TWO.to_owned()));
+    world.assert_clean();
+    assert_refused(&world, 2, "there is nothing to undo");
+
+    world.run(0);
+    assert_eq!(world.subjects()[..2], ["feat(US-002): Write b", "feat(US-001): Write a"]);
+    assert!(world.has("a") && world.has("b"));
+}
+
+#[test]
+fn a_landed_story_is_reverted_where_it_landed_whichever_branch_is_checked_out() {
     let world = World::new(ONE, HONEST);
-    world.verdone(&["undo"]).assert_code(2);
+    world.git(&["branch", "other"]);
+    world.run(0);
+    world.git(&["switch", "--quiet", "other"]);
+    let here = world.head();
+    undo(&world, "US-001 (reverted by ");
+    assert_eq!(subjects_of(&world, "main"), ["revert: US-001", "feat(US-001): Write a", "initial"]);
+    assert_eq!(world.head(), here);
+    world.assert_clean();
+}
+
+#[test]
+fn a_story_in_a_plan_of_the_users_own_is_open_again() {
+    for landing in ["ask", "auto"] {
+        let world = world("# Nothing yet\n", HONEST, landing);
+        world.sandbox.write("PLAN.md", ONE);
+        world.run(0);
+        assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"));
+        undo(&world, "US-001 is open again");
+        assert_eq!(world.plan(), ONE, "{landing}");
+        assert!(!world.has("a"));
+        assert_eq!(world.git(&["status", "--porcelain"]), " M PLAN.md", "{landing}");
+    }
+}
+
+#[test]
+fn without_a_committed_story_there_is_nothing_to_undo() {
+    let world =
+        World::with(ONE, &always("{ create = \"x\" }"), &Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() });
+    assert_refused(&world, 2, "there is nothing to undo");
+    world.run(4);
+    assert_refused(&world, 2, "there is nothing to undo: no story was committed, or all were undone");
+}
+
+#[test]
+fn what_later_work_needs_is_not_reverted() {
+    let world = World::new(ONE, HONEST);
+    world.run(0);
+    commit(&world, "a", "changed later\n");
+    assert_refused(&world, 4, "US-001 cannot be reverted on top of what came later: a would conflict");
+}
+
+#[test]
+fn a_file_in_the_way_of_a_revert_is_named() {
+    let world = World::new(ONE, HONEST);
+    world.run(0);
+    world.sandbox.write("a", "being edited\n");
+    assert_refused(&world, 4, "uncommitted changes would be overwritten: a");
+    assert_eq!(world.sandbox.read("a"), "being edited\n");
+}
+
+#[test]
+fn a_branch_that_the_user_moved_is_left_alone() {
+    let world = world(ONE, HONEST, "ask");
+    world.run(0);
+    let branch = branch_of(&world);
+    world.git(&["switch", "--quiet", &branch]);
+    for name in ["one", "two"] {
+        commit(&world, name, "");
+    }
+    assert_refused(&world, 4, "has moved on since the run committed US-001");
+}
+
+#[test]
+fn after_prune_a_landed_story_can_still_be_reverted() {
+    let world = World::new(ONE, HONEST);
+    world.run(0);
+    world.verdone(&["prune", "--keep", "0"]).assert_code(0);
+    world.git(&["reflog", "expire", "--expire=now", "--all"]);
+    world.git(&["gc", "--quiet", "--prune=now"]);
+    undo(&world, "US-001 is open again");
+    assert_eq!((world.has("a"), world.plan()), (false, ONE.to_owned()));
 }

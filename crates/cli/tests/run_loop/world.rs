@@ -1,11 +1,15 @@
 //! A repository with a plan, settings and a script for the agent, and ways to look at what a run left there.
+//!
+//! Whatever starts a run here compares the user's checkout before and after it: a run never touches it.
 
+use std::cell::RefCell;
 use std::fs;
-use std::path::PathBuf;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use verdone_testkit::{Output, Running, Sandbox};
+use verdone_testkit::{Checkout, Output, Running, Sandbox};
 
 pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
 /// Longer than anything here takes on a loaded machine.
@@ -32,9 +36,10 @@ pub(crate) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    fn text(&self) -> String {
+    /// `shared` is a folder that agents and checks may write to, beside the workspace: tests talk to them through it.
+    fn text(&self, shared: &Path) -> String {
         format!(
-            "{}\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
+            "{}\n[workspace]\nwritable = [{shared:?}]\n[run]\nland = \"auto\"\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
             self.top, self.limits, self.tables
         )
     }
@@ -42,6 +47,32 @@ impl Settings<'_> {
 
 pub(crate) struct World {
     pub(crate) sandbox: Sandbox,
+    /// The checkout when the run that is under way began.
+    before: RefCell<Option<Checkout>>,
+}
+
+/// A run that was started and has not ended.
+pub(crate) struct Run<'w> {
+    running: Running,
+    world: &'w World,
+}
+
+impl Deref for Run<'_> {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.running
+    }
+}
+
+impl Run<'_> {
+    /// Waits for the end, however it comes. The user's checkout has to be untouched then.
+    #[track_caller]
+    pub(crate) fn wait(self, patience: Duration) -> Output {
+        let output = self.running.wait(patience);
+        self.world.assert_untouched(&output);
+        output
+    }
 }
 
 impl World {
@@ -60,13 +91,40 @@ impl World {
     /// The files without a plan and without a repository.
     pub(crate) fn folder(script: &str, settings: &Settings<'_>) -> Self {
         let sandbox = Sandbox::new();
-        sandbox.write(".verdone/config.toml", settings.text());
+        sandbox.write(".verdone/config.toml", settings.text(&sandbox.root().join("tmp")));
         sandbox.write(".verdone/script.toml", script);
-        Self { sandbox }
+        Self { sandbox, before: RefCell::default() }
     }
 
+    /// Any command. If it starts a run, the user's checkout has to be untouched afterwards.
+    #[track_caller]
     pub(crate) fn verdone(&self, arguments: &[&str]) -> Output {
-        self.sandbox.verdone(VERDONE, arguments)
+        let folder = arguments.windows(2).find(|pair| pair[0] == "-C").map(|pair| self.sandbox.path(pair[1]));
+        let begins = if folder.is_some() { arguments.get(2) } else { arguments.first() };
+        if begins != Some(&"run") {
+            return self.sandbox.verdone(VERDONE, arguments);
+        }
+        *self.before.borrow_mut() = Some(Checkout::look_at(&self.sandbox, &folder.unwrap_or_else(|| self.sandbox.work())));
+        let output = self.sandbox.verdone(VERDONE, arguments);
+        self.assert_untouched(&output);
+        output
+    }
+
+    #[track_caller]
+    fn assert_untouched(&self, run: &Output) {
+        let before = self.before.borrow_mut().take().expect("the checkout was looked at before the run");
+        let faults = before.faults(&self.sandbox);
+        assert!(faults.is_empty(), "the run changed the user's checkout:\n  {}\n{}", faults.join("\n  "), run.transcript());
+    }
+
+    /// What the user does while a run is under way: the run may not have a hand in it, and may not take it back.
+    pub(crate) fn by_user<T>(&self, act: impl FnOnce() -> T) -> T {
+        let before = Checkout::look(&self.sandbox);
+        let done = act();
+        let after = Checkout::look(&self.sandbox);
+        let mut held = self.before.borrow_mut();
+        held.as_mut().expect("a run is under way").follow(&before, &after);
+        done
     }
 
     /// `verdone run`, which has to end with this exit code.
@@ -82,8 +140,13 @@ impl World {
         output
     }
 
-    pub(crate) fn start(&self) -> Running {
-        self.sandbox.spawn(VERDONE, ["run"])
+    pub(crate) fn start(&self) -> Run<'_> {
+        self.start_with(&[])
+    }
+
+    pub(crate) fn start_with(&self, arguments: &[&str]) -> Run<'_> {
+        *self.before.borrow_mut() = Some(Checkout::look(&self.sandbox));
+        Run { running: self.sandbox.spawn(VERDONE, [&["run"], arguments].concat()), world: self }
     }
 
     #[track_caller]
@@ -158,9 +221,9 @@ impl World {
         fs::read_to_string(self.run_dir().join(format!("turns/{turn}-prompt.md"))).unwrap()
     }
 
-    /// The kept commit of the last rollback.
+    /// The commit that keeps the last rejected attempt.
     pub(crate) fn kept(&self) -> String {
-        text(&self.last("rolled_back")["kept"])
+        text(&self.last("attempt_kept")["kept"])
     }
 
     /// Everything a run wrote: journals, prompts, outputs.

@@ -31,7 +31,7 @@ impl<'a> Chain<'a> {
                 nearest.insert(&commit.id, from_parents);
                 continue;
             }
-            // Where a git hook rewrote the tree, the message names evidence that is in no note.
+            // Where a git hook rewrote the tree or the commit was re-applied, the message names evidence that is in no note.
             let replaced = note.and_then(|note| note.evidence().ok()).is_some_and(|found| found.amends.is_some());
             let in_message = if replaced { &[][..] } else { &commit.trailers.evidence };
             names.insert(at, note.map(super::Note::digest).into_iter().chain(in_message.iter().cloned()).collect());

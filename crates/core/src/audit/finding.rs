@@ -153,17 +153,38 @@ impl Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remark {
     Amended,
+    /// The commit was re-applied on top of others, and its checks ran again.
+    Reapplied,
     NoTrailers,
     NewChain,
     CutOff,
-    JournalDamaged { run: RunId },
-    Alarm { severity: String, path: String, text: String },
-    CheckChanged { why: String },
-    Unproven { criteria: Vec<String>, of: usize },
-    FlakyNow { name: String },
-    AdvisoryFails { name: String },
-    NotAllowed { command: String },
-    NotRunAgain { names: Vec<String> },
+    JournalDamaged {
+        run: RunId,
+    },
+    Alarm {
+        severity: String,
+        path: String,
+        text: String,
+    },
+    CheckChanged {
+        why: String,
+    },
+    Unproven {
+        criteria: Vec<String>,
+        of: usize,
+    },
+    FlakyNow {
+        name: String,
+    },
+    AdvisoryFails {
+        name: String,
+    },
+    NotAllowed {
+        command: String,
+    },
+    NotRunAgain {
+        names: Vec<String>,
+    },
 }
 
 impl Remark {
@@ -174,6 +195,7 @@ impl Remark {
     fn kind(&self) -> &'static str {
         match self {
             Self::Amended => "amended",
+            Self::Reapplied => "reapplied",
             Self::NoTrailers => "no_trailers",
             Self::NewChain => "new_chain",
             Self::CutOff => "history_cut_off",
@@ -190,6 +212,9 @@ impl Remark {
 
     fn words(&self) -> String {
         match self {
+            Self::Reapplied => {
+                "re-applied on top of other commits; the checks ran again there, and the note keeps both".to_owned()
+            }
             Self::Amended => "a git hook rewrote its tree; the checks ran again on that, and the note keeps both".to_owned(),
             Self::NoTrailers => {
                 "its message does not name its evidence (a git hook may have rewritten it); the journal does".to_owned()

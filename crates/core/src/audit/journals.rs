@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Checkpoint, Event};
+use crate::event::Event;
 use crate::id::{Oid, RunId, StoryId};
 use crate::verdict::StoryVerdict;
 
@@ -53,7 +53,7 @@ pub enum Fate {
 impl Journals {
     /// Whether an event of this name says anything about commits.
     pub fn wants(kind: &[u8]) -> bool {
-        matches!(kind, b"run_started" | b"committed" | b"regressed" | b"undone")
+        matches!(kind, b"run_started" | b"committed" | b"regressed" | b"undone" | b"reapplied" | b"landed")
     }
 
     /// Events of a run in their order, run after run.
@@ -70,8 +70,21 @@ impl Journals {
             self.commits.insert(commit, known);
         } else if let Event::Regressed { story, .. } = event {
             self.leave(&story, Fate::Reopened);
-        } else if let Event::Undone { before, restored, .. } = event {
-            self.undo(run, &before, &restored);
+        } else if let Event::Undone { story: Some(story), .. } = event {
+            self.leave(&story, Fate::Undone);
+        } else if let Event::Reapplied { story, was, commit, tree, base, evidence } = event {
+            self.leave(&story, Fate::Redone);
+            if let Some(known) = self.commits.get(&was).cloned() {
+                let known = JournalCommit { tree, base, evidence: Some(evidence), fate: Fate::Stands, ..known };
+                self.last.insert((known.plan.clone(), story), commit.clone());
+                self.order.retain(|other| *other != commit);
+                self.order.push(commit.clone());
+                self.commits.insert(commit, known);
+            }
+        } else if let Event::Landed { branch, .. } = event {
+            for known in self.commits.values_mut().filter(|known| known.run == *run) {
+                known.branch = Some(branch.clone());
+            }
         }
     }
 
@@ -85,21 +98,6 @@ impl Journals {
         let last = self.last.get(&(self.plan.clone(), story.clone()));
         if let Some(known) = last.and_then(|last| self.commits.get_mut(last)).filter(|known| known.fate == Fate::Stands) {
             known.fate = fate;
-        }
-    }
-
-    /// An undo goes back to where the branch stood before a commit; its own undo comes from there.
-    fn undo(&mut self, run: &RunId, before: &Checkpoint, restored: &Checkpoint) {
-        if before.head == restored.head {
-            return;
-        }
-        for (fate, base, now) in [(Fate::Undone, &before.head, Fate::Stands), (Fate::Stands, &restored.head, Fate::Undone)] {
-            let is_it = |known: &JournalCommit| known.run == *run && known.base == *base && known.fate == fate;
-            let last = self.order.iter().rev().find(|commit| self.commits.get(*commit).is_some_and(is_it)).cloned();
-            if let Some(known) = last.and_then(|last| self.commits.get_mut(&last)) {
-                known.fate = now;
-                return;
-            }
         }
     }
 }

@@ -105,14 +105,15 @@ impl<'a> Judge<'a> {
     ) -> Option<Evidence> {
         let (digest, evidence) = (note.digest(), note.evidence());
         let named = &commit.trailers.evidence;
-        let amends = |evidence: &Evidence| evidence.amended().is_some_and(|first| named.contains(&first.digest()));
+        let amends = |evidence: &Evidence| evidence.amendments().any(|first| named.contains(&first.digest()));
         let another = self.named_by.get(digest.as_str()).filter(|other| other.id != commit.id);
         if named.contains(&digest) {
             if named.iter().any(|other| *other != digest) {
                 problems.push(Problem::NamesSeveral);
             }
         } else if evidence.as_ref().is_ok_and(amends) {
-            remarks.push(Remark::Amended);
+            let reapplied = evidence.as_ref().is_ok_and(Evidence::was_reapplied);
+            remarks.push(if reapplied { Remark::Reapplied } else { Remark::Amended });
         } else if let Some(other) = another {
             problems.push(Problem::NoteOfAnother { of: other.id.clone(), subject: other.subject.clone() });
             return None;

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome};
-use crate::event::{Checkpoint, Event, Place};
+use crate::event::{Event, Place};
 use crate::evidence::tests::{evidence, proof};
 use crate::evidence::{NotedAlarm, NotedAsBefore};
 use crate::proof::ProvenCriterion;
@@ -124,6 +124,8 @@ fn started(plan: &str) -> Event {
         open: 1,
         branch: Some("main".to_owned()),
         head: None,
+        target: None,
+        seal: None,
         frozen: String::new(),
         max_iterations: 0,
         unverified: false,
@@ -146,9 +148,8 @@ fn committed(commit: &Oid, found: &Evidence, evidence: Option<String>) -> Event 
     }
 }
 
-fn undone(before: usize, restored: usize) -> Event {
-    let at = |number| Checkpoint { id: id(900), head: Some(id(number)), branch: Some("main".to_owned()) };
-    Event::Undone { what: String::new(), before: at(before), restored: at(restored) }
+fn undone(story: &str, tip: usize) -> Event {
+    Event::Undone { what: String::new(), story: Some(StoryId::from(story)), tip: Some(id(tip)) }
 }
 
 fn regressed(story: &str) -> Event {
@@ -288,6 +289,49 @@ fn a_tree_that_a_git_hook_rewrote_holds_with_the_reason() {
     assert_eq!(line.problems(), told(&[("US-2", "chain_lost")]));
 }
 
+/// Two stories on top of a commit that the user made meanwhile.
+fn reapplied() -> Line {
+    let mut line = Line::of(2).with_journal();
+    let run = RunId::from("r1");
+    let old: Vec<CommitFacts> = line.history.commits.drain(..2).collect();
+    let users = CommitFacts { id: id(40), parents: vec![id(0)], trailers: Trailers::default(), ..line.commit(0).clone() };
+    line.history.commits.insert(0, users);
+    let (mut base, mut previous) = (id(40), None);
+    for (number, commit) in [(41, &old[1]), (42, &old[0])] {
+        let first = line.history.notes.remove(&commit.id).unwrap().evidence().unwrap();
+        let moved = Evidence { tree: tree(number), base: Some(base.clone()), previous, ..first.clone() }.in_place_of(&first);
+        let event = Event::Reapplied {
+            story: moved.story.clone(),
+            was: commit.id.clone(),
+            commit: id(number),
+            tree: moved.tree.clone(),
+            base: moved.base.clone(),
+            evidence: moved.digest(),
+        };
+        line.history.journals.take_in(&run, event);
+        line.history.notes.insert(id(number), Note::Bytes(moved.to_note().into_bytes()));
+        let commit = CommitFacts { id: id(number), tree: tree(number), parents: vec![base], ..commit.clone() };
+        line.history.commits.insert(0, commit);
+        (base, previous) = (id(number), Some(moved.digest()));
+    }
+    line
+}
+
+#[test]
+fn stories_that_were_re_applied_hold_and_their_evidence_is_a_chain_again() {
+    let mut line = reapplied();
+    assert_eq!(line.problems(), told(&[]));
+    assert_eq!(line.remarks(), ["reapplied", "reapplied"]);
+    assert_eq!(line.missing(), [""; 0]);
+    line.edit_note(41, |note| note.replacen("\"turns\": 1", "\"turns\": 7", 1));
+    let expected = [("US-1", "note_edited"), ("US-1", "journal_differs"), ("US-2", "chain_lost")];
+    assert_eq!(line.problems(), told(&expected));
+    // A commit that the journal knows by another id only.
+    let mut line = reapplied();
+    line.history.journals.commits.remove(&id(42));
+    assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]));
+}
+
 #[test]
 fn an_ordinary_note_cannot_be_passed_off_as_amended() {
     let mut line = Line::of(2);
@@ -420,12 +464,8 @@ fn what_verdone_itself_took_back_is_not_missing() {
     let run = RunId::from("r1");
     let mut line = Line::of(3).with_journal();
     line.reset_to(2);
-    line.history.journals.take_in(&run, undone(3, 2));
-    assert_eq!(line.missing(), Vec::<String>::new());
-    line.history.journals.take_in(&run, undone(2, 3));
-    assert_eq!(line.missing(), ["US-3"], "the undo was undone");
-    // A commit that records progress went with it.
-    line.history.journals.take_in(&run, undone(88, 2));
+    assert_eq!(line.missing(), ["US-3"]);
+    line.history.journals.take_in(&run, undone("US-3", 2));
     assert_eq!(line.missing(), Vec::<String>::new());
 
     let mut line = Line::of(2).with_journal();

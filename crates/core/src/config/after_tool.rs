@@ -1,17 +1,23 @@
 //! `[[after_tool]]` of a config file: commands that could never run, or never as they are meant, are faults of the file.
 
-use super::diagnose::{Finding, Step};
+use super::diagnose::{Finding, Step, unreadable};
 use crate::check::CommandSpec;
 use crate::hook::{AfterTool, FILE_WORD, MOST_TIME};
+use crate::pattern;
 use crate::policy::{ToolKind, kind_of};
 use crate::span::Span;
 
 /// The first fault of commands that have the right shape.
 pub(super) fn unusable(all: &[AfterTool]) -> Option<Finding> {
     all.iter().enumerate().find_map(|(n, after)| {
-        let (field, message, hint) = fault(after)?;
         let key = |text: &str| Step::Key(text.to_owned());
-        Some(Finding { path: vec![key("after_tool"), Step::Index(n), key(field)], on_key: false, message, hint })
+        let place = |field: &str| vec![key("after_tool"), Step::Index(n), key(field)];
+        if let Some((field, message, hint)) = fault(after) {
+            return Some(Finding { path: place(field), on_key: false, message, hint });
+        }
+        unreadable(&after.tools, pattern::check_name)
+            .map(|finding| finding.below(place("tools")))
+            .or_else(|| unreadable(&after.paths, pattern::check).map(|finding| finding.below(place("paths"))))
     })
 }
 
@@ -56,6 +62,8 @@ mod tests {
             ("run = \"fmt\"\ntimeout = \"2m\"", "c.toml:3:11: a command after a tool can take at most 50s"),
             ("run = \"fmt\"\ntimeout = \"0s\"", "c.toml:3:11: a command after a tool needs a timeout"),
             ("run = \"fmt\"\ntools = [\"Bash\"]\npaths = [\"*.rs\"]", "c.toml:4:9: `Bash` is about no single file"),
+            ("run = \"fmt\"\npaths = [\"a\", \"[b\"]", "c.toml:3:15: \"[b\" is not a valid pattern: `[` is not closed"),
+            ("run = \"fmt\"\ntools = [\"{Edit\"]", "c.toml:3:10: \"{Edit\" is not a valid pattern: `{` is not closed"),
             ("run = \"fmt\"\nfeedback = \"alwais\"", "c.toml:3:12: `after_tool[0].feedback` cannot be \"alwais\""),
             ("tools = [\"Edit\"]", "c.toml:1:1: `after_tool[0]` needs the key `run`"),
             ("run = \"fmt\"\ntool = [\"Edit\"]", "c.toml:3:1: unknown key `tool` in `after_tool[0]`"),

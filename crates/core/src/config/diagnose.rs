@@ -9,6 +9,7 @@ use super::Config;
 use super::layer::AGENTS;
 use super::shape::{Field, Shape};
 use super::suggest::nearest;
+use crate::pattern::{PatternError, check_name};
 use crate::span::Span;
 
 /// One step from the root of a config to a value.
@@ -25,6 +26,14 @@ pub(super) struct Finding {
     pub(super) on_key: bool,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+}
+
+impl Finding {
+    /// The same, in a value that lies here.
+    pub(super) fn below(self, mut path: Vec<Step>) -> Self {
+        path.extend(self.path);
+        Self { path, ..self }
+    }
 }
 
 /// The first fault of a table that serde refused; none if only serde can say.
@@ -61,7 +70,20 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
     super::gate::unusable(&config.gate)
         .or_else(|| super::policy::unusable(&config.policy))
         .or_else(|| super::after_tool::unusable(&config.after_tool))
+        .or_else(|| {
+            let finding = unreadable(&config.stop.subagents, check_name)?;
+            Some(finding.below(vec![key("stop"), key("subagents")]))
+        })
         .or_else(|| super::done::unusable(&config.done))
+        .or_else(|| super::workspace::unusable(&config.workspace))
+        .or_else(|| super::seal::unusable(&config.seal))
+}
+
+/// The first pattern of a list that cannot be read.
+pub(super) fn unreadable(patterns: &[String], check: fn(&str) -> Result<(), PatternError>) -> Option<Finding> {
+    let (number, error) = patterns.iter().enumerate().find_map(|(n, pattern)| Some((n, check(pattern).err()?)))?;
+    let (message, hint) = (error.to_string(), Some(error.hint.to_owned()));
+    Some(Finding { path: vec![Step::Index(number)], on_key: false, message, hint })
 }
 
 /// The bytes of a key or value in the text of its file. A path that the file does not have gives its nearest ancestor.

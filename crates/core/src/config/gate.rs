@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::diagnose::{Finding, Step};
 use super::suggest::nearest;
 use crate::check::{Gate, Stage, Where};
+use crate::pattern;
 use crate::scope;
 
 /// More tries say nothing new.
@@ -15,6 +16,9 @@ const LONGEST_STAGE: usize = 40;
 
 /// What is wrong: the keys below the gate, the message, a hint.
 type Fault = (Vec<Step>, String, Option<String>);
+
+/// A message and a hint.
+type Said = (String, Option<String>);
 
 /// The first fault of gates that have the right shape.
 pub(super) fn unusable(gates: &[Gate]) -> Option<Finding> {
@@ -81,27 +85,28 @@ fn clean_fault(gate: &Gate) -> Option<Fault> {
 
 /// Paths that have to lie below the project. Inputs may lie anywhere.
 fn path_fault(gate: &Gate) -> Option<Fault> {
+    let unreadable = |path: &String| pattern::check(path).err().map(|error| (error.to_string(), Some(error.hint.to_owned())));
     let outside = |path: &String| {
-        let named = scope::list([path.as_str()].into_iter());
-        named.paths.is_empty().then(|| format!("{path:?} is no path below the project"))
+        let escaped = pattern::escape(path);
+        let named = scope::list([escaped.as_str()].into_iter());
+        named.paths.is_empty().then(|| (format!("{path:?} is no path below the project"), None))
     };
-    let listed = |keys: &[&str], paths: &[String]| {
-        let (number, message) = paths.iter().enumerate().find_map(|(number, path)| Some((number, outside(path)?)))?;
+    let unusable = |path: &String| outside(path).or_else(|| unreadable(path));
+    let listed = |keys: &[&str], paths: &[String], fault: &dyn Fn(&String) -> Option<Said>| {
+        let (number, (message, hint)) = paths.iter().enumerate().find_map(|(number, path)| Some((number, fault(path)?)))?;
         let below = keys.iter().map(|name| key(name)).chain([Step::Index(number)]).collect();
-        Some((below, message, None))
+        Some((below, message, hint))
     };
+    let empty = |pattern: &String| pattern.trim().is_empty().then(|| ("an empty pattern".to_owned(), None));
     let everything = gate.share.iter().position(|path| scope::list([path.as_str()].into_iter()).paths == ["."]);
     if let Some(number) = everything {
         let below = vec![key("share"), Step::Index(number)];
         return Some((below, "sharing the whole project would not leave a clean tree".to_owned(), None));
     }
-    listed(&["when", "paths"], &gate.when.paths)
-        .or_else(|| listed(&["share"], &gate.share))
-        .or_else(|| {
-            let number = gate.inputs.iter().position(|pattern| pattern.trim().is_empty())?;
-            Some((vec![key("inputs"), Step::Index(number)], "an empty pattern".to_owned(), None))
-        })
-        .or_else(|| gate.junit.as_ref().and_then(outside).map(|message| (vec![key("junit")], message, None)))
+    listed(&["when", "paths"], &gate.when.paths, &unusable)
+        .or_else(|| listed(&["share"], &gate.share, &outside))
+        .or_else(|| listed(&["inputs"], &gate.inputs, &|pattern| empty(pattern).or_else(|| unreadable(pattern))))
+        .or_else(|| gate.junit.as_ref().and_then(unusable).map(|(message, hint)| (vec![key("junit")], message, hint)))
 }
 
 fn key(name: &str) -> Step {
@@ -139,6 +144,9 @@ mod tests {
             ("share = [\"node_modules\"]", "c.toml:4:9: `share` is for a gate that runs in a clean tree"),
             ("where = \"clean\"\nshare = [\"/etc\"]", "c.toml:5:10: \"/etc\" is no path below the project"),
             ("where = \"clean\"\nshare = [\".\"]", "c.toml:5:10: sharing the whole project"),
+            ("when = { paths = [\"a\", \"src/[ab\"] }", "c.toml:4:24: \"src/[ab\" is not a valid pattern: `[` is not closed"),
+            ("inputs = [\"a.{x,y\"]", "c.toml:4:11: \"a.{x,y\" is not a valid pattern: `{` is not closed"),
+            ("junit = \"a}.xml\"", "c.toml:4:9: \"a}.xml\" is not a valid pattern: `}` without a `{`"),
             ("inputs = [\" \"]", "c.toml:4:11: an empty pattern"),
             ("env = { \"A=B\" = \"1\" }", "c.toml:4:7: \"A=B\" is no name of a variable"),
             ("retries = 11", "c.toml:4:11: a gate can be tried again at most 10 times"),

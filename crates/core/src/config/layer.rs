@@ -9,7 +9,7 @@ use std::fmt;
 use serde::Deserialize as _;
 use toml::{Table, Value};
 
-use super::diagnose::{Finding, locate, refused, spelled, unusable};
+use super::diagnose::{Finding, Step, locate, refused, spelled, unusable};
 use super::{Config, ConfigProblem};
 use crate::check::{CommandSpec, Gate, Stage};
 
@@ -174,7 +174,20 @@ pub fn resolve(layers: &[Layer]) -> Result<Resolved, ConfigProblem> {
     // Layers that are fine alone are fine together; this stays as the guard of that claim.
     match unusable(&config) {
         Some(finding) => Err(ConfigProblem::new(spelled(&finding.path), finding.message)),
-        None => Ok(Resolved { config, origins }),
+        None => match super::seal::contradiction(&config) {
+            Some(finding) => Err(problem_of(finding, layers, &origins)),
+            None => Ok(Resolved { config, origins }),
+        },
+    }
+}
+
+/// A fault that only the settings of all layers show, told by the layer that its value came from.
+fn problem_of(finding: Finding, layers: &[Layer], origins: &BTreeMap<String, Origin>) -> ConfigProblem {
+    let keys: Vec<Step> = finding.path.iter().filter(|step| matches!(step, Step::Key(_))).cloned().collect();
+    let origin = origins.get(&spelled(&keys));
+    match layers.iter().rev().find(|layer| Some(&layer.origin) == origin) {
+        Some(layer) => layer.problem(finding),
+        None => ConfigProblem { hint: finding.hint, ..ConfigProblem::new(spelled(&finding.path), finding.message) },
     }
 }
 

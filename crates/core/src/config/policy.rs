@@ -2,9 +2,10 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::diagnose::{Finding, Step, but_examples};
+use super::diagnose::{Finding, Step, but_examples, unreadable};
 use super::layer::Layer;
 use super::{Config, ConfigProblem};
+use crate::pattern;
 use crate::policy::{ExampleProblem, PolicyConfig, RuleProblem, check_examples, rules};
 
 /// The settings of one file, over the defaults and without other layers.
@@ -35,6 +36,9 @@ pub fn rule_lines(text: &str) -> Vec<usize> {
 
 /// The first fault of rules that have the right shape; that they keep their examples is another question.
 pub(super) fn unusable(config: &PolicyConfig) -> Option<Finding> {
+    if let Some(finding) = unreadable_tool(config) {
+        return Some(finding);
+    }
     if config.rule.is_empty() && config.off.is_empty() {
         return None;
     }
@@ -52,7 +56,23 @@ pub(super) fn unusable(config: &PolicyConfig) -> Option<Finding> {
         };
         return Some(Finding { path, on_key: false, message: problem.to_string(), hint: None });
     }
-    None
+    config.rule.iter().enumerate().find_map(|(number, rule)| {
+        let list = |field: &str, patterns: &[String], check| {
+            let place = vec![key("policy"), key("rule"), Step::Index(number), key(field)];
+            unreadable(patterns, check).map(|finding| finding.below(place))
+        };
+        list("tools", &rule.tools, pattern::check_name)
+            .or_else(|| list("write", &rule.write, pattern::check))
+            .or_else(|| list("read", &rule.read, pattern::check))
+    })
+}
+
+fn unreadable_tool(config: &PolicyConfig) -> Option<Finding> {
+    config.tools.keys().find_map(|tool| {
+        let error = pattern::check_name(tool).err()?;
+        let path = vec![key("policy"), key("tools"), key(tool)];
+        Some(Finding { path, on_key: true, message: error.to_string(), hint: Some(error.hint.to_owned()) })
+    })
 }
 
 /// The first rule that does not keep one of its examples.
@@ -123,6 +143,13 @@ mod tests {
             (format!("{rule}program = [\"a\"]\nnot_matches = [\"a\"]\n"), "c.toml:6:15: rule `x` matches `a`"),
             (format!("{rule}program = [\"a\"]\nread = [\"b\"]\n"), "c.toml:6:8: rule `x` mixes"),
             (format!("{rule}program = [\"a\"]\n{rule}program = [\"a\"]\n"), "c.toml:7:8: two rules are called `x`"),
+            (
+                format!("{rule}write = [\"**/*.{{pem,key\"]\n"),
+                "c.toml:5:10: \"**/*.{pem,key\" is not a valid pattern: `{` is not closed",
+            ),
+            (format!("{rule}read = [\"a\", \"[z-a]\"]\n"), "c.toml:5:14: \"[z-a]\" is not a valid pattern: the range"),
+            (format!("{rule}tools = [\"[x\"]\n"), "c.toml:5:10: \"[x\" is not a valid pattern"),
+            ("[policy.tools]\n\"{X\" = \"deny\"\n".to_owned(), "c.toml:2:1: \"{X\" is not a valid pattern"),
             ("[policy]\nunknwon = \"deny\"\n".to_owned(), "c.toml:2:1: unknown key `unknwon` in `policy`"),
             ("[policy.tools]\nX = \"perhaps\"\n".to_owned(), "c.toml:2:5: `policy.tools.X` cannot be \"perhaps\""),
             ("[policy]\non_failure = \"x\"\n".to_owned(), "c.toml:2:14: `policy.on_failure` cannot be"),

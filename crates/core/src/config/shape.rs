@@ -66,6 +66,24 @@ impl Shape {
         shape_of(&schema, &schema)
     }
 
+    /// What a value can be, where that is one of a few words; for a table of names, what each of them can have.
+    pub fn choices(&self) -> Option<&[Choice]> {
+        match self {
+            Self::Choice(choices) => Some(choices),
+            Self::Map(item) => item.choices(),
+            Self::Table(_)
+            | Self::List(_)
+            | Self::WordOr { .. }
+            | Self::Command
+            | Self::Duration
+            | Self::Whole { .. }
+            | Self::Number
+            | Self::Text
+            | Self::Flag
+            | Self::Any => None,
+        }
+    }
+
     /// What to write, for error messages and docs.
     pub fn words(&self) -> String {
         match self {

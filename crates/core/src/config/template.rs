@@ -141,7 +141,7 @@ fn meaning(field: &Field) -> String {
 
 /// One line for each choice that needs words.
 fn choices(field: &Field) -> Vec<String> {
-    let Shape::Choice(choices) = &field.shape else { return Vec::new() };
+    let Some(choices) = field.shape.choices() else { return Vec::new() };
     let told = choices.iter().filter(|choice| !choice.meaning.is_empty());
     told.map(|choice| format!("- \"{}\": {}", choice.name, choice.meaning.replace('*', ""))).collect()
 }
@@ -159,6 +159,7 @@ fn shown(field: &Field) -> String {
             "effort" => quote("high"),
             "complexity" => "5".to_owned(),
             "command" => quote("./ask.sh"),
+            "state" => quote("~/.local/state/verdone"),
             _ => quote(""),
         },
     }
@@ -254,6 +255,7 @@ mod tests {
         config.done.condition.clear();
         (config.done.complexity, config.done.judge.command, config.done.ci.command) = (None, None, None);
         config.done.judge.model = None;
+        config.workspace.state = None;
         assert_eq!(config, Config::default());
     }
 

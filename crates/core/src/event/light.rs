@@ -39,8 +39,8 @@ pub enum Light {
 /// Reads a line of an attempt that has ended. Nothing where that takes more than a line by itself.
 pub fn light(line: &[u8]) -> Option<Light> {
     let event = match kind(line)? {
-        b"checkpointed" | b"red_checked" | b"turn_started" | b"commit_started" | b"iteration_skipped" | b"script_ran"
-        | b"wait_started" | b"wait_ended" => {
+        b"attempt_started" | b"checkpointed" | b"red_checked" | b"turn_started" | b"commit_started" | b"iteration_skipped"
+        | b"script_ran" | b"wait_started" | b"wait_ended" => {
             return Some(Light::Nothing);
         }
         b"story_selected" => read(line, |Selected { iteration, place, number, of, open }| Event::StorySelected {
@@ -67,8 +67,8 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 claim: None,
             }
         })?,
-        b"verified" => read(line, |Verification { place, outcome, restored, debris, refs_moved, alarms, judge }| {
-            let (tree, changed, runs, reason, left_out) = (None, 0, Vec::new(), None, Vec::new());
+        b"verified" => read(line, |Verification { place, outcome, restored, alarms, judge }| {
+            let (tree, changed, runs, reason) = (None, 0, Vec::new(), None);
             Event::Verified {
                 place,
                 outcome,
@@ -77,28 +77,22 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 runs,
                 reason,
                 restored,
-                debris,
-                left_out,
-                refs_moved,
                 alarms,
                 agent_test: None,
                 as_before: None,
                 judge,
             }
         })?,
-        b"committed" => read(line, |Commit { place, verdict }| {
-            let (commit, tree) = (Oid(String::new()), Oid(String::new()));
-            Event::Committed {
-                place,
-                commit,
-                tree,
-                verdict,
-                base: None,
-                files: 0,
-                evidence: None,
-                criteria: Vec::new(),
-                noted: false,
-            }
+        b"committed" => read(line, |Committed { place, commit, verdict }| Event::Committed {
+            place,
+            commit,
+            tree: Oid(String::new()),
+            verdict,
+            base: None,
+            files: 0,
+            evidence: None,
+            criteria: Vec::new(),
+            noted: false,
         })?,
         // What is taken back has to be known in full.
         b"undone" => return None,
@@ -130,10 +124,8 @@ struct Turn {
 struct Verification {
     place: Place,
     outcome: VerifyOutcome,
-    restored: Vec<String>,
-    debris: Vec<String>,
     #[serde(default)]
-    refs_moved: Vec<String>,
+    restored: Vec<String>,
     #[serde(default)]
     alarms: Vec<Alarm>,
     /// It may have cost something.
@@ -142,8 +134,10 @@ struct Verification {
 }
 
 #[derive(Deserialize)]
-struct Commit {
+struct Committed {
     place: Place,
+    /// It may have to be landed.
+    commit: Oid,
     verdict: StoryVerdict,
 }
 

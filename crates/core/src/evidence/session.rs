@@ -65,6 +65,7 @@ impl Evidence {
             criteria: told.criteria,
             gates: Some(told.gates),
             previous: told.previous,
+            seal: None,
             session: Some(session),
             amends: None,
         }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::record::cut;
 use super::{Answer, Record, Response};
 use crate::check::CommandSpec;
-use crate::policy::{self, PolicyContext, ToolKind, file_fits, kind_of, reads, tool_fits, writes};
+use crate::pattern::name_fits;
+use crate::policy::{self, FilePatterns, PolicyContext, ToolKind, kind_of, reads, writes};
 use crate::prompt::keep_end;
 use crate::sanitise::sanitise;
 use crate::span::Span;
@@ -27,10 +28,10 @@ const LONGEST_OUTPUT: usize = 2_000;
 pub struct AfterTool {
     /// What runs: a string for `sh -c`, or a list of words. The file is in `$VERDONE_FILE`; in a list, `{file}` stands for it.
     pub run: CommandSpec,
-    /// Tools that it is for, by name or glob; those that change files where none is named.
+    /// Tools that it is for, by name or pattern; those that change files where none is named.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// Globs of the file that the tool was about, relative to the project; every file where none is given.
+    /// Patterns of the file that the tool was about, written like `write` of a policy rule; every file where none is given.
     #[serde(default)]
     pub paths: Vec<String>,
     /// How long it may take before its whole process group is ended.
@@ -103,10 +104,13 @@ impl AfterTool {
         let by_tool = match (self.tools.as_slice(), kind_of(tool)) {
             ([], ToolKind::Write) => true,
             ([], ToolKind::Shell | ToolKind::Read | ToolKind::Agent | ToolKind::Other) => false,
-            (globs, _) => globs.iter().any(|glob| tool_fits(glob, tool)),
+            (globs, _) => globs.iter().any(|glob| name_fits(glob, tool)),
         };
+        // Settings with a pattern that cannot be read are refused.
+        let is_for_file =
+            |file: &str| FilePatterns::new(&self.paths, context).is_ok_and(|patterns| patterns.matches(file, context));
         let by_file = match file {
-            Some(file) => self.paths.is_empty() || self.paths.iter().any(|glob| file_fits(glob, file, context)),
+            Some(file) => self.paths.is_empty() || is_for_file(file),
             None => !self.wants_file(),
         };
         by_tool && by_file

@@ -139,7 +139,8 @@ fn begin(watch: &Watch, seen: &mut Seen) {
 }
 
 fn left_out(watch: &Watch, changed: &Looked) -> Looked {
-    let is_out = |path: &str| watch.scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false));
+    let outside = watch.scope.as_ref().map(|scope| scope.outside(false));
+    let is_out = |path: &str| outside.as_ref().is_some_and(|outside| outside(path));
     changed.iter().filter(|(path, _)| is_out(path)).map(|(path, stamp)| (path.clone(), stamp.clone())).collect()
 }
 
@@ -178,7 +179,8 @@ fn written(situation: &Situation<'_>, scope: &Scope) -> Vec<String> {
     let context = situation.context;
     let root = format!("{}/", context.root.trim_end_matches('/'));
     let paths = writes(call, context).into_iter().filter_map(|path| path.strip_prefix(&root).map(str::to_owned));
-    paths.filter(|path| scope.leaves_out(path, context.ignore_case)).collect()
+    let outside = scope.outside(context.ignore_case);
+    paths.filter(|path| outside(path)).collect()
 }
 
 fn told_outside(new: &[&String], scope: &Scope, blocks: bool) -> Found {

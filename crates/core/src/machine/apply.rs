@@ -1,6 +1,6 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use super::{Aside, Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, Undoing};
+use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State};
 use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
@@ -20,22 +20,14 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     // After its reset, nobody knows what is used.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
-        Event::RunStarted { run, gates, evidence, .. } => {
+        Event::RunStarted { run, gates, evidence, seal, .. } => {
             let mut active = ActiveTime::default();
             active.advance(recorded, false);
             let started_at = Some(recorded.at);
             let (gates, evidence) = (gates.clone(), evidence.clone());
-            let phase = Phase::Preparing;
-            *state = State { run: Some(run.clone()), started_at, active, phase, gates, evidence, ..State::default() };
+            let (phase, seal) = (Phase::Preparing, seal.clone());
+            *state = State { run: Some(run.clone()), started_at, active, phase, seal, gates, evidence, ..State::default() };
         }
-        Event::ChangesSetAside { checkpoint, clean, stash, files } => {
-            let (checkpoint, clean, files) = (checkpoint.clone(), clean.clone(), files.clone());
-            state.aside = Some(Aside { checkpoint, clean, stash: stash.clone(), files });
-        }
-        Event::PutBackStarted { finish, exit_code } => {
-            state.phase = Phase::PuttingBack { finish: *finish, exit_code: *exit_code };
-        }
-        Event::ChangesPutBack { .. } | Event::ChangesKept { .. } => state.aside = None,
         Event::BaselineChecked { green, runs } => {
             state.baseline = (!green).then(|| Feedback::from_runs(runs));
             state.phase = Phase::Selecting;
@@ -43,12 +35,11 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::StorySelected { iteration, place, title, .. } => {
             state.iteration = *iteration;
             state.attempt = Some(begin(place, title, state));
-            state.left = false;
             state.phase = Phase::Beginning;
         }
-        Event::Checkpointed { checkpoint, .. } => {
+        Event::AttemptStarted { base, .. } => {
             state.skips = 0;
-            with_attempt(state, |attempt| attempt.checkpoint = Some(checkpoint.clone()));
+            with_attempt(state, |attempt| attempt.base.clone_from(base));
             state.phase = Phase::RedChecking;
         }
         Event::RedChecked { red, runs, .. } => {
@@ -156,14 +147,16 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             if let Some(finish) = ends_the_run(rejection).filter(|_| state.fatal.is_none()) {
                 state.fatal = Some(Fatal { finish, reason: reason.clone(), exit_code: finish.exit_code() });
             }
-            state.phase = Phase::RollingBack { rejection: rejection.clone() };
+            state.phase = Phase::Keeping { rejection: rejection.clone() };
         }
-        Event::RolledBack { place, files, .. } => rolled_back(state, place, *files),
-        Event::AttemptLeft { .. } => {
+        Event::AttemptKept { place, files, .. } => was_kept(state, place, *files),
+        Event::AttemptDropped { .. } => {
             state.attempt = None;
-            state.left = true;
             state.phase = Phase::Selecting;
         }
+        // After the run has ended it is somebody else who lands.
+        Event::LandingStarted { .. } if !matches!(state.phase, Phase::Stopped { .. }) => state.phase = Phase::Landing,
+        Event::Landed { .. } | Event::LandingRefused { .. } if state.phase == Phase::Landing => state.phase = Phase::Selecting,
         Event::RegressionStarted { at_end } => state.phase = Phase::Regressing { at_end: *at_end },
         Event::RegressionChecked { doubted, .. } => {
             for doubted in doubted {
@@ -188,11 +181,15 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::StopRequested { signal } => state.stop = state.stop.or(Some(*signal)),
         Event::RunStopping { finish, .. } => state.phase = Phase::Stopping { finish: *finish },
         Event::RunStopped { finish, exit_code, .. } => state.phase = Phase::Stopped { finish: *finish, exit_code: *exit_code },
-        Event::UndoStarted { before, to, .. } => {
-            state.undoing = Some(Undoing { at: recorded.at, before: before.clone(), to: to.clone() });
-        }
-        Event::Undone { .. } | Event::UndoTakenBack { .. } => state.undoing = None,
-        Event::ScriptRan { .. } | Event::GuardFailed { .. } | Event::WaitEnded { .. } => {}
+        Event::ScriptRan { .. }
+        | Event::GuardFailed { .. }
+        | Event::WaitEnded { .. }
+        | Event::LandingStarted { .. }
+        | Event::Landed { .. }
+        | Event::LandingRefused { .. }
+        | Event::Reapplied { .. }
+        | Event::Undone { .. }
+        | Event::Retired => {}
     }
 }
 
@@ -205,7 +202,6 @@ fn spends_nothing(rejection: &Rejection) -> bool {
         | Rejection::NoProgress
         | Rejection::TurnFailed
         | Rejection::TestsFailed
-        | Rejection::HistoryMoved
         | Rejection::CommitRefused
         | Rejection::NeedsHuman
         | Rejection::AlreadyGreen => false,
@@ -222,7 +218,6 @@ fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
         | Rejection::NoProgress
         | Rejection::TurnFailed
         | Rejection::TestsFailed
-        | Rejection::HistoryMoved
         | Rejection::CommitRefused
         | Rejection::AlreadyGreen
         | Rejection::NeedsHuman
@@ -234,7 +229,7 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
     Attempt {
         place: place.clone(),
         title: title.to_owned(),
-        checkpoint: None,
+        base: None,
         red: None,
         red_runs: Vec::new(),
         proof: Vec::new(),
@@ -335,18 +330,18 @@ fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutco
     attempt.same_failure = (Some(failure), count);
 }
 
-fn rolled_back(state: &mut State, place: &Place, files: u32) {
+fn was_kept(state: &mut State, place: &Place, files: u32) {
     let rejection = match &state.phase {
-        Phase::RollingBack { rejection } => rejection.clone(),
+        Phase::Keeping { rejection } => rejection.clone(),
         _ => Rejection::Crashed,
     };
     let counts = !spends_nothing(&rejection) && rejection != Rejection::CommitRefused;
     if counts {
         *state.progress.attempts.entry(place.story.clone()).or_insert(0) += 1;
         state.consecutive_failures += 1;
-        // Without a verification, only what was put back tells whether there was something.
-        let put_back = rejection == Rejection::TestsFailed && files > 0;
-        let changed = put_back || state.attempt.as_ref().is_some_and(|attempt| attempt.changed);
+        // Without a verification, only the kept work tells whether there was something.
+        let unseen = rejection == Rejection::TestsFailed && files > 0;
+        let changed = unseen || state.attempt.as_ref().is_some_and(|attempt| attempt.changed);
         state.unchanged_iterations = if changed { 0 } else { state.unchanged_iterations + 1 };
     }
     if rejection == Rejection::CommitRefused {
@@ -364,7 +359,7 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     let mut lesson = Feedback::from_runs(runs);
     lesson.regressed = true;
     if again && state.fatal.is_none() {
-        let reason = format!("{story} was mended once and is broken again: {}", Feedback::from_runs(runs).reason);
+        let reason = format!("{story} was fixed once and is broken again: {}", Feedback::from_runs(runs).reason);
         state.fatal = Some(Fatal { finish: Finish::Stalled, reason, exit_code: Finish::Stalled.exit_code() });
     }
     state.lessons.insert(story.clone(), lesson);

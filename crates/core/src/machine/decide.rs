@@ -1,6 +1,5 @@
 //! What to do about an input. Never panics: an input that fits no phase ends the run with an error that names both.
 
-mod aside;
 mod attempt;
 mod regression;
 mod script;
@@ -8,11 +7,10 @@ mod wait;
 
 use std::time::Duration;
 
-use self::aside::{changes_kept, end, put_back, start_work};
 use self::attempt::{in_attempt, reject};
 use self::regression::{all_done, is_due, look_again, looked, reopened};
-use self::script::{finished, iteration_ended, started};
-use super::{Choice, Decision, Effect, GuardFailures, Input, Phase, PutBack, Rules, State};
+use self::script::{end_iteration, finished, iteration_ended, started};
+use super::{Choice, Decision, Effect, GuardFailures, Input, Phase, Rules, State};
 use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Event, Place, Rejection};
@@ -23,13 +21,12 @@ use crate::lifecycle::Script;
 pub fn decide(state: &State, rules: &Rules, now: Duration, input: &Input) -> Decision {
     match (&state.phase, input) {
         (_, Input::Signal(signal)) => stop_requested(*signal),
+        // The commit stands on the run's branch: it can be landed later.
+        (Phase::Landing, Input::Failed { message }) => landing_failed(state, rules, message),
         (_, Input::Failed { message }) => failed(state, now, message),
         (_, Input::Asked(request)) => asked(request),
         (_, Input::GuardFailed(found)) => guard_failed(state, found),
-        (Phase::New, Input::Start(event)) if rules.allow_dirty => then(vec![(**event).clone()], Effect::KeepChanges),
         (Phase::New, Input::Start(event)) => then(vec![(**event).clone()], Effect::Script(Script::Started)),
-        (Phase::Preparing, Input::ChangesKept(aside)) => changes_kept(state, aside.as_deref()),
-        (Phase::Preparing, Input::SetAside) => start_work(state),
         (Phase::Preparing, Input::ScriptRan(run)) => started(state, rules, run.as_ref()),
         (Phase::Preparing, Input::Prepared { baseline }) => prepared(state, rules, baseline),
         (Phase::Selecting, Input::ScriptRan(run)) => iteration_ended(state, rules, run.as_ref()),
@@ -37,7 +34,7 @@ pub fn decide(state: &State, rules: &Rules, now: Duration, input: &Input) -> Dec
         (Phase::Regressing { at_end }, Input::Regressed(report)) => looked(state, *at_end, report),
         (Phase::Reopening { stories }, Input::Reopened { commit }) => reopened(state, rules, stories, commit.as_ref()),
         (Phase::Stopping { finish }, Input::Finished { script }) => finished(state, rules, now, *finish, script.as_ref()),
-        (Phase::PuttingBack { finish, exit_code }, Input::PutBack(outcome)) => put_back(state, now, *finish, *exit_code, outcome),
+        (Phase::Landing, Input::Landed(event)) => end_iteration(state, rules, vec![(**event).clone()]),
         (phase, input) => match &state.attempt {
             Some(attempt) => in_attempt(state, rules, now, attempt, phase, input),
             None => unexpected(phase, input),
@@ -52,6 +49,11 @@ fn then(events: Vec<Event>, effect: Effect) -> Decision {
 fn stop(mut events: Vec<Event>, finish: Finish, reason: impl Into<String>) -> Decision {
     events.push(Event::RunStopping { finish, reason: reason.into() });
     then(events, Effect::Finish)
+}
+
+fn stopped(now: Duration, mut events: Vec<Event>, finish: Finish, exit_code: u8) -> Decision {
+    events.push(Event::RunStopped { finish, exit_code, duration_ms: now.as_millis() as u64 });
+    Decision { events, effect: None }
 }
 
 fn unexpected(phase: &Phase, input: &Input) -> Decision {
@@ -74,15 +76,15 @@ fn guard_failed(state: &State, found: &GuardFailures) -> Decision {
 /// Our own trouble: give the attempt up without counting it; if even that fails, leave everything as it is and say so.
 fn failed(state: &State, now: Duration, message: &str) -> Decision {
     match (&state.phase, state.open_attempt()) {
-        (Phase::Stopping { finish }, _) => end(state, now, Vec::new(), *finish, Finish::Error.exit_code()),
-        (Phase::PuttingBack { finish, exit_code }, _) => {
-            let refused = PutBack::Refused { reason: message.to_owned(), overlap: Vec::new() };
-            put_back(state, now, *finish, *exit_code, &refused)
-        }
+        (Phase::Stopping { finish }, _) => stopped(now, Vec::new(), *finish, Finish::Error.exit_code()),
         (Phase::Stopped { .. }, _) => Decision::default(),
-        (Phase::RollingBack { .. }, _) | (_, None) => stop(Vec::new(), Finish::Error, message),
+        (Phase::Keeping { .. }, _) | (_, None) => stop(Vec::new(), Finish::Error, message),
         (_, Some(attempt)) => reject(Vec::new(), &attempt.place, Rejection::Crashed, message),
     }
+}
+
+fn landing_failed(state: &State, rules: &Rules, message: &str) -> Decision {
+    end_iteration(state, rules, vec![Event::LandingRefused { reason: message.to_owned() }])
 }
 
 fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
@@ -96,7 +98,10 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
         return stop(
             events,
             Finish::Blocked,
-            format!("red before any work: {reason} (mend it first, or go on with --red-baseline)"),
+            format!(
+                "red before any work: {reason} (fix it first, or continue with --red-baseline; if it passes in your checkout, \
+                 `verdone workspace shell --checks` shows what it cannot see)"
+            ),
         );
     }
     then(events, Effect::Select)
@@ -143,7 +148,7 @@ fn limit_reached(state: &State, rules: &Rules, now: Duration) -> Option<(Finish,
         return Some((Finish::Budget, reason));
     }
     if reached(state.iteration, limits.max_iterations) {
-        return Some((Finish::MaxIterations, format!("{} iterations were made", state.iteration)));
+        return Some((Finish::MaxIterations, format!("the limit of iterations is {}", limits.max_iterations)));
     }
     if reached(state.unchanged_iterations, limits.no_changes) {
         return Some((Finish::NoChanges, format!("{} iterations in a row changed no file", state.unchanged_iterations)));

@@ -1,6 +1,7 @@
 //! The loop's laws, over generated worlds: a world answers each effect in some way, and the laws hold whatever it answers.
 
 mod alarms;
+mod landing;
 mod service;
 mod world;
 
@@ -59,13 +60,13 @@ proptest! {
     }
 
     #[test]
-    fn a_rejected_attempt_is_rolled_back_and_never_committed(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
+    fn a_rejected_attempt_is_kept_and_never_committed(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
         let mut rejected = None;
         for recorded in &journal {
             match &recorded.event {
                 Event::AttemptRejected { place, .. } => rejected = Some(place.clone()),
-                Event::RolledBack { .. } | Event::RunStopping { .. } => rejected = None,
+                Event::AttemptKept { .. } | Event::RunStopping { .. } => rejected = None,
                 Event::CommitStarted { .. } | Event::Committed { .. } | Event::TurnStarted { .. } | Event::StorySelected { .. } => {
                     prop_assert_eq!(&rejected, &None);
                 }
@@ -107,31 +108,6 @@ proptest! {
     }
 
     #[test]
-    fn changes_that_were_set_aside_are_settled_last_and_once_however_the_run_ends(
-        choices in prop::collection::vec(any::<u8>(), 1..64), signal in prop::option::of(0_usize..40)
-    ) {
-        let rules = Rules { allow_dirty: true, ..rules(RedPolicy::Flag, false) };
-        let (state, journal) = play(&rules, World::new(choices, 4), 5_000, signal);
-        prop_assert_eq!(&state.aside, &None);
-        let count = |wanted: fn(&Event) -> bool| journal.iter().filter(|recorded| wanted(&recorded.event)).count();
-        let set_aside = count(|event| matches!(event, Event::ChangesSetAside { .. }));
-        let settled = count(|event| matches!(event, Event::ChangesPutBack { .. } | Event::ChangesKept { .. }));
-        prop_assert!(set_aside <= 1);
-        prop_assert_eq!(set_aside, settled);
-        if set_aside == 1 {
-            let begins = journal.iter().position(|recorded| matches!(recorded.event, Event::ChangesSetAside { .. }));
-            let work = journal.iter().position(|recorded| !matches!(recorded.event,
-                Event::RunStarted { .. } | Event::StopRequested { .. } | Event::ChangesSetAside { .. }));
-            prop_assert!(begins < work, "nothing happens before the changes are out of the way");
-            let Some([.., Recorded { event: last_but_one, .. }, Recorded { event: Event::RunStopped { .. }, .. }]) = Some(&journal[..]) else {
-                panic!("{journal:?}");
-            };
-            let settles = matches!(last_but_one, Event::ChangesPutBack { .. } | Event::ChangesKept { .. });
-            prop_assert!(settles, "{:?}", last_but_one);
-        }
-    }
-
-    #[test]
     fn complete_is_said_only_after_a_look_at_what_was_proven_and_no_story_is_opened_again_twice(
         choices in prop::collection::vec(any::<u8>(), 1..64), every in 0_u32..3
     ) {
@@ -158,24 +134,11 @@ proptest! {
     }
 
     #[test]
-    fn a_journal_cut_anywhere_tells_whether_changes_are_owed(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60) {
-        let rules = Rules { allow_dirty: true, ..rules(RedPolicy::Flag, false) };
-        let (state, journal) = play(&rules, World::new(choices, 4), steps, None);
-        let owed = journal.iter().rev().find_map(|recorded| match recorded.event {
-            Event::ChangesSetAside { .. } => Some(true),
-            Event::ChangesPutBack { .. } | Event::ChangesKept { .. } => Some(false),
-            _ => None,
-        });
-        prop_assert_eq!(state.aside.is_some(), owed.unwrap_or(false));
-    }
-
-    #[test]
-    fn any_input_in_any_phase_is_answered(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60, kind in 0_u8..14, allow_dirty in any::<bool>()) {
-        let rules = Rules { allow_dirty, ..rules(RedPolicy::Flag, false) };
+    fn any_input_in_any_phase_is_answered(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60, kind in 0_u8..12, land_each in any::<bool>()) {
+        let rules = Rules { land_each, ..rules(RedPolicy::Flag, false) };
         let (state, _) = play(&rules, World::new(choices.clone(), 4), steps, None);
-        let effects = [Effect::Prepare, Effect::Select, Effect::Checkpoint, Effect::RedCheck, Effect::Turn, Effect::Verify,
-            Effect::Commit, Effect::RollBack, Effect::Finish, Effect::KeepChanges, Effect::SetAside, Effect::PutBack,
-            Effect::Regression, Effect::Reopen];
+        let effects = [Effect::Prepare, Effect::Select, Effect::Reset, Effect::RedCheck, Effect::Turn, Effect::Verify,
+            Effect::Commit, Effect::Keep, Effect::Land, Effect::Finish, Effect::Regression, Effect::Reopen];
         let input = World::new(choices, 4).answer(&effects[usize::from(kind)], &state);
         let decision = decide(&state, &rules, Duration::ZERO, &input);
         // Only the start of the script `started` needs no event: the phase it belongs to has begun already.
@@ -199,7 +162,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
         Input::Prepared { baseline: Vec::new() },
         Input::Selected(story),
         Input::ScriptRan(None),
-        Input::Checkpointed(checkpoint()),
+        ready(),
         Input::RedChecked { red: Red::Red, runs: Vec::new() },
         ended(),
         failing(),
@@ -210,7 +173,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
         let decision = decide(&state, &rules, now, input);
         record(&mut state, &mut journal, decision.events, now);
     }
-    assert_eq!(state.phase, Phase::RollingBack { rejection: Rejection::NothingChanged });
+    assert_eq!(state.phase, Phase::Keeping { rejection: Rejection::NothingChanged });
 }
 
 #[test]

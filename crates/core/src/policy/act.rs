@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::path::{Place, absolute, normalise};
 use super::tool::{ToolKind, kind_of};
 use super::write::targets;
-use super::{Found, PolicyContext, ToolCall};
+use super::{Found, PolicyContext, ToolCall, one_liner};
 use crate::shell::{self, Directory, Script, Simple, Variables, Word};
 
 /// What happens to a path.
@@ -152,8 +152,10 @@ fn words(call: &ToolCall, script: &Script, context: &PolicyContext) -> Vec<Targe
 fn of_command(simple: &Simple, context: &PolicyContext) -> Vec<Target> {
     let found = Found { range: simple.range.clone(), text: simple.text.clone() };
     let origin = Some((found, simple.certain));
+    let spelled = one_liner::targets(simple).into_iter().map(|(access, path)| (access, Word::text(expand_home(&path, context))));
     targets(simple)
         .into_iter()
+        .chain(spelled)
         .map(|(access, word)| (access, absolute(&word, &simple.directory, context), origin.clone()))
         .collect()
 }

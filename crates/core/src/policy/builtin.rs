@@ -1,5 +1,6 @@
 //! The rules that Verdone brings along, one table a family. Each can be switched off by its name.
 
+mod agents;
 mod git_history;
 mod git_remote;
 mod git_settings;
@@ -7,6 +8,7 @@ mod itself;
 mod network;
 mod paths;
 mod processes;
+mod publish;
 mod tools;
 
 use std::borrow::Cow;
@@ -23,7 +25,9 @@ pub fn built_in() -> Vec<Rule> {
         paths::rules(),
         processes::rules(),
         network::rules(),
+        publish::rules(),
         tools::rules(),
+        agents::rules(),
         itself::rules(),
     ];
     tables.into_iter().flatten().collect()

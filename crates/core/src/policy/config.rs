@@ -24,7 +24,7 @@ pub struct PolicyConfig {
     pub off: Vec<String>,
     /// What it means when a command's words are computed and a rule may match.
     pub unknown: OnUnknown,
-    /// Verdicts on tools, by name or glob.
+    /// Verdicts on tools, by name or pattern.
     pub tools: BTreeMap<String, PolicyVerdict>,
     /// What a fault of Verdone's own does to a call in your own sessions; in a run it always denies.
     pub on_failure: OnFailure,
@@ -120,7 +120,7 @@ pub struct RuleConfig {
     /// What to do instead; shown to the agent.
     #[serde(default)]
     pub alternative: String,
-    /// Tools that it is for, by name or glob.
+    /// Tools that it is for, by name or pattern.
     #[serde(default)]
     pub tools: Vec<String>,
     /// Programs of a Bash command, without their directory.
@@ -132,10 +132,11 @@ pub struct RuleConfig {
     /// Options of which one has to be there.
     #[serde(default)]
     pub flag: Vec<String>,
-    /// Globs of files that are written or deleted, by any tool.
+    /// Patterns of files that are written or deleted, by any tool: relative to the work tree, absolute, or below `~/`. `*` and `?` stay
+    /// inside a name, `**` crosses folders, `{a,b}` and `[a-z]` choose; `*.pem` is at the top only, `**/*.pem` anywhere.
     #[serde(default)]
     pub write: Vec<String>,
-    /// Globs of files that are read.
+    /// Patterns of files that are read, written like those of `write`.
     #[serde(default)]
     pub read: Vec<String>,
     /// Text in a prompt of the user.

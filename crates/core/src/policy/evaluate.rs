@@ -1,10 +1,10 @@
 //! All rules over one call: the gravest verdict counts, the first rule that gives it is named.
 
 use super::act::{Acts, gather};
-use super::glob::fits;
 use super::matcher::{Certainty, Hit, Matcher};
 use super::tool::default_verdict;
 use super::{Decision, Family, Found, Mode, OnUnknown, PolicyContext, Rule, STORY_SCOPE, Source, ToolCall};
+use crate::pattern::name_fits;
 use crate::shell::Unknown;
 use crate::verdict::PolicyVerdict;
 
@@ -47,7 +47,7 @@ pub fn evaluate_prompt(prompt: &str, mode: Mode, rules: &[Rule]) -> Decision {
 }
 
 fn is_for(rule: &Rule, tool: &str) -> bool {
-    rule.tools.is_empty() || rule.tools.iter().any(|glob| fits(glob, tool))
+    rule.tools.is_empty() || rule.tools.iter().any(|glob| name_fits(glob, tool))
 }
 
 /// In their own sessions users may tell an agent to start or undo a run, unless a loop holds the session.

@@ -3,6 +3,7 @@
 use super::act::gather;
 use super::matcher::Matcher;
 use super::{PlanFile, PolicyContext, Protected, ProtectedRange, Rule, ToolCall, evaluate_prompt};
+use crate::pattern::name_fits;
 use crate::verdict::PolicyVerdict;
 
 /// An example that a rule does not keep.
@@ -36,7 +37,7 @@ fn fits_example(rule: &Rule, example: &str, context: &PolicyContext) -> bool {
         return evaluate_prompt(text, context.mode, &[rule]).verdict == PolicyVerdict::Deny;
     }
     let call = call(example);
-    let is_for = rule.tools.is_empty() || rule.tools.iter().any(|glob| super::glob::fits(glob, &call.tool));
+    let is_for = rule.tools.is_empty() || rule.tools.iter().any(|glob| name_fits(glob, &call.tool));
     is_for && rule.matcher.look(&call, &gather(&call, context), context).is_some()
 }
 

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::act::Acts;
-use super::glob::fits;
 use super::matcher::{Certainty, Hit, Matcher, found};
 use super::tool::{ToolKind, kind_of};
 use super::{Examples, Family, Found, Rule, Source, ToolCall};
+use crate::pattern::name_fits;
 use crate::shell::{RedirectKind, Runs, Simple, Word, git_call};
 use crate::verdict::PolicyVerdict;
 
@@ -133,7 +133,7 @@ pub fn look_only(looking: Looking) -> Rule {
 
 /// The first part of a call that may do more than look.
 pub(super) fn beyond(looking: Looking, call: &ToolCall, acts: &Acts) -> Option<Hit> {
-    let knows = |tools: &[&str]| tools.iter().any(|glob| fits(glob, &call.tool));
+    let knows = |tools: &[&str]| tools.iter().any(|glob| name_fits(glob, &call.tool));
     let whole = || Some(Hit { certainty: Certainty::Yes, command: None, path: None });
     match kind_of(&call.tool) {
         // Its own calls are judged in the same way.

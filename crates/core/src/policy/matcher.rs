@@ -2,10 +2,10 @@
 
 use super::act::{Access, Acts, FileAct};
 use super::arguments::Arguments;
-use super::glob::fits;
-use super::path::{Place, fold};
+use super::path::{Place, below};
 use super::plan_text::{self, Protected};
 use super::{Found, Looking, PolicyContext, ToolCall, looking};
+use crate::pattern::{PathPatterns, PatternError, escape};
 use crate::shell::{Simple, Word, git_call};
 
 /// How surely a rule fits: the order is the meaning.
@@ -90,7 +90,7 @@ impl Matcher {
             Self::Programs(table) => commands(&|simple| programs(simple, table)),
             Self::Command(pattern) => commands(&|simple| pattern.fits(simple)),
             Self::Simple(test) => commands(&|simple| test(simple)),
-            Self::Path { access, globs } => files(access, &|place| globs.iter().any(|glob| path_fits(glob, place, context))),
+            Self::Path { access, globs } => paths(globs, access, acts, context),
             Self::Place { access, is } => files(access, &|place| is(place, context)),
             Self::Plan(protected) => plan_text::look(call, acts, context, *protected),
             Self::Unread => acts.script.unknown.iter().find(|unknown| unknown.why.is_unread()).map(|unknown| Hit {
@@ -205,18 +205,47 @@ fn look_at(file: &FileAct, test: &dyn Fn(&Place) -> bool) -> Option<Hit> {
     test(place).then(|| Hit { certainty, command: file.command.clone(), path: Some(place.path.clone()) })
 }
 
-/// A glob without a slash in front is relative to the tree.
-/// Whether a normalised path fits a glob of a config file.
-pub fn file_fits(glob: &str, path: &str, context: &PolicyContext) -> bool {
-    path_fits(glob, &Place { path: path.to_owned() }, context)
+/// Compiled only if a call touches a file in a way that the rule is about.
+fn paths(globs: &[String], access: &[Access], acts: &Acts, context: &PolicyContext) -> Option<Hit> {
+    let mut files = acts.files.iter().filter(|file| access.contains(&file.access)).peekable();
+    files.peek()?;
+    // Settings with a pattern that cannot be read are refused; if there is one all the same, every file matches it.
+    let patterns = FilePatterns::new(globs, context).ok();
+    let fits = |path: &str| patterns.as_ref().is_none_or(|patterns| patterns.matches(path, context));
+    surest(files.filter_map(|file| {
+        // Whoever deletes a folder deletes what is in it.
+        let below = |place: &Place| file.access == Access::DeleteAll && fits(&format!("{}/…", place.path));
+        look_at(file, &|place| fits(&place.path) || below(place))
+    }))
 }
 
-fn path_fits(glob: &str, place: &Place, context: &PolicyContext) -> bool {
-    let glob = fold(glob, context.ignore_case);
-    let below_home = |rest: &str| context.home.as_ref().map(|home| format!("{home}/{rest}"));
-    match (glob.starts_with('/'), glob.strip_prefix("~/").and_then(below_home)) {
-        (true, _) => fits(&glob, &place.folded(context)),
-        (false, Some(glob)) => fits(&glob, &place.folded(context)),
-        (false, None) => place.in_tree(context).is_some_and(|path| fits(&glob, &path)),
+/// The patterns of files in a setting: relative to the tree, or absolute, or below `~/`.
+#[derive(Debug)]
+pub struct FilePatterns {
+    in_tree: PathPatterns,
+    absolute: PathPatterns,
+}
+
+impl FilePatterns {
+    pub fn new(globs: &[String], context: &PolicyContext) -> Result<Self, PatternError> {
+        let home = context.home.as_deref().map(|home| escape(home.trim_end_matches('/')));
+        let (mut in_tree, mut absolute) = (Vec::new(), Vec::new());
+        for glob in globs {
+            match (glob.strip_prefix("~/"), &home) {
+                (Some(rest), Some(home)) => absolute.push(format!("{home}/{rest}")),
+                _ if glob.starts_with('/') => absolute.push(glob.clone()),
+                _ => in_tree.push(glob.as_str()),
+            }
+        }
+        Ok(Self {
+            in_tree: PathPatterns::new(in_tree, context.ignore_case)?,
+            absolute: PathPatterns::new(absolute.iter().map(String::as_str), context.ignore_case)?,
+        })
+    }
+
+    /// Asks about a normalised path.
+    pub fn matches(&self, path: &str, context: &PolicyContext) -> bool {
+        let in_tree = below(path, &context.root, context.ignore_case);
+        in_tree.is_some_and(|path| self.in_tree.matches(&path)) || self.absolute.matches(path)
     }
 }

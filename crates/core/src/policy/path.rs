@@ -1,7 +1,7 @@
 //! Where a path leads: absolute, without `.` and `..`, through links that the caller resolved.
 
 use super::PolicyContext;
-use super::glob::fits;
+use crate::pattern::{PathPatterns, escape_but};
 use crate::shell::{Directory, Piece, Word};
 
 /// Names that rules protect wherever they stand.
@@ -80,9 +80,13 @@ pub fn pattern_takes(place: &str, path: &str) -> bool {
     fn last(path: &str) -> &str {
         path.rsplit('/').next().unwrap_or_default()
     }
-    let takes = |path: &str| fits(place, path) && (last(place).starts_with('.') || !last(path).starts_with('.'));
-    place.contains(['*', '?'])
-        && (takes(path) || path.match_indices('/').filter(|(at, _)| *at > 0).any(|(at, _)| takes(&path[..at])))
+    if !place.contains(['*', '?']) {
+        return false;
+    }
+    // The shell has expanded braces already, and classes stand as `?`.
+    let Ok(pattern) = PathPatterns::new([escape_but(place, &['*', '?']).as_str()], false) else { return true };
+    let takes = |path: &str| pattern.matches(path) && (last(place).starts_with('.') || !last(path).starts_with('.'));
+    takes(path) || path.match_indices('/').filter(|(at, _)| *at > 0).any(|(at, _)| takes(&path[..at]))
 }
 
 /// Follows the links that the caller resolved, then takes out `.` and `..`.

@@ -234,6 +234,46 @@ fn a_rule_of_the_user_is_found_with_its_place_and_a_built_in_one_can_be_switched
 }
 
 #[test]
+fn patterns_of_a_rule_know_alternatives_classes_and_folders() {
+    let rule = |line: &str| {
+        let text = format!("[[rule]]\nname = \"r\"\nverdict = \"deny\"\nreason = \"x\"\n{line}\n");
+        config(&text).0
+    };
+    let denies = |rules: &[Rule], command: &str, context: &PolicyContext| {
+        let decision = evaluate(&ToolCall::bash(command), context, rules);
+        decision.rule.is_some_and(|(name, _)| name == "r")
+    };
+    let context = context();
+    for (line, command, expected) in [
+        ("write = [\"**/*.{pem,key}\"]", "touch a/b.pem", true),
+        ("write = [\"**/*.{pem,key}\"]", "touch b.key", true),
+        ("write = [\"**/*.{pem,key}\"]", "touch a/b.crt", false),
+        ("write = [\"./conf/[a-c]?.toml\"]", "touch conf/b1.toml", true),
+        ("write = [\"./conf/[a-c]?.toml\"]", "touch conf/d1.toml", false),
+        ("write = [\"*.lock\"]", "touch a/b.lock", false),
+        ("write = [\"db/migrations/**\"]", "rm -rf db/migrations", true),
+        ("write = [\"db/migrations/**\"]", "rm -rf db/seeds", false),
+        ("read = [\"~/.ssh/**\"]", "cat ~/.ssh/id_ed25519", true),
+        ("read = [\"/etc/{shadow,sudoers}\"]", "cat /etc/shadow", true),
+        ("write = [\"app/[id]/page.tsx\"]", "touch 'app/[id]/page.tsx'", true),
+    ] {
+        assert_eq!(denies(&rule(line), command, &context), expected, "{line} {command}");
+    }
+    let folded = PolicyContext { ignore_case: true, ..context };
+    assert!(denies(&rule("write = [\"Secrets/*.PEM\"]"), "touch secrets/a.pem", &folded));
+}
+
+#[test]
+fn another_agent_is_the_users_to_start_unless_it_takes_the_guards_away() {
+    let interactive = PolicyContext { mode: Mode::Interactive, ..context() };
+    let found = |command: &str, context: &PolicyContext| rule(&decide(&ToolCall::bash(command), context)).map(str::to_owned);
+    assert_eq!(found("claude -p x", &context()).as_deref(), Some("nested-agent"));
+    assert_eq!(found("claude -p x", &interactive), None);
+    assert_eq!(found("claude -p x", &PolicyContext { held: true, ..interactive.clone() }).as_deref(), Some("nested-agent"));
+    assert_eq!(found("claude --dangerously-skip-permissions", &interactive).as_deref(), Some("unguarded-agent"));
+}
+
+#[test]
 fn a_config_that_means_nothing_is_a_problem_with_a_suggestion() {
     let (_, problems) = config(
         "off = [\"git-pussh\"]\n[[rule]]\nname = \"git-push\"\nverdict = \"deny\"\nreason = \"x\"\nprogram = [\"x\"]\nwrite = [\"y\"]\n[[rule]]\nname = \"b\"\nverdict = \"deny\"\nreason = \"x\"\n",

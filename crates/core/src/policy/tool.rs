@@ -1,7 +1,7 @@
 //! Tools by what they do, and the verdict on a tool that no rule speaks of.
 
-use super::glob::fits;
 use super::{Mode, PolicyContext};
+use crate::pattern::name_fits;
 use crate::verdict::PolicyVerdict;
 
 /// What a tool does with its input.
@@ -27,11 +27,6 @@ pub fn kind_of(tool: &str) -> ToolKind {
         "Agent" | "Task" => ToolKind::Agent,
         _ => ToolKind::Other,
     }
-}
-
-/// Whether a tool's name fits a glob.
-pub fn tool_fits(glob: &str, tool: &str) -> bool {
-    fits(glob, tool)
 }
 
 const ALLOWED: &[&str] = &[
@@ -80,14 +75,14 @@ const ASKED: &[&str] = &["AskUserQuestion", "ask_user"];
 
 /// The verdict on a tool as such, with what to do instead.
 pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVerdict, String) {
-    if let Some((_, verdict)) = context.tools.iter().find(|(glob, _)| fits(glob, tool)) {
+    if let Some((_, verdict)) = context.tools.iter().find(|(glob, _)| name_fits(glob, tool)) {
         return (*verdict, "another tool; the config names this one".to_owned());
     }
     match context.mode {
         Mode::Interactive => return (PolicyVerdict::Allow, String::new()),
         Mode::Run => {}
     }
-    if let Some((_, instead)) = DENIED.iter().find(|(glob, _)| fits(glob, tool)) {
+    if let Some((_, instead)) = DENIED.iter().find(|(glob, _)| name_fits(glob, tool)) {
         return (PolicyVerdict::Deny, (*instead).to_owned());
     }
     if ASKED.contains(&tool) {
@@ -95,7 +90,7 @@ pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVer
     }
     match kind_of(tool) {
         ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent => (PolicyVerdict::Allow, String::new()),
-        ToolKind::Other if ALLOWED.iter().any(|glob| fits(glob, tool)) => (PolicyVerdict::Allow, String::new()),
+        ToolKind::Other if ALLOWED.iter().any(|glob| name_fits(glob, tool)) => (PolicyVerdict::Allow, String::new()),
         ToolKind::Other => (
             PolicyVerdict::Deny,
             format!("another tool; to allow this one, set `tools = {{ \"{tool}\" = \"allow\" }}` under `[policy]`"),

@@ -2,8 +2,8 @@
 
 use super::act::Access;
 use super::arguments::Arguments;
-use super::glob::fits;
 use super::path::PROTECTED;
+use crate::pattern::{PathPatterns, escape_but};
 use crate::shell::{Origin, Piece, RedirectKind, Simple, Word, git_call};
 
 /// Targets of one simple command, as words.
@@ -28,7 +28,8 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
         arguments.operands(valued).into_iter().map(|word| (access, word.clone())).collect()
     };
     match name {
-        "cp" | "install" | "rsync" | "scp" | "gcp" | "ginstall" => out.extend(copy(&arguments)),
+        "rsync" => out.extend(rsync(&arguments)),
+        "cp" | "install" | "scp" | "gcp" | "ginstall" => out.extend(copy(&arguments)),
         "ln" => out.extend(link(&arguments)),
         "mv" => {
             out.extend(copy(&arguments));
@@ -50,13 +51,10 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
             out.extend(all(if recursive { Access::DeleteAll } else { Access::Write }, &[]));
         }
         "find" if deletes_found(rest) => {
-            let roots = rest.iter().take_while(|word| !word.prefix().starts_with(['-', '(', '!']));
-            out.extend(found_names(rest).map(|name| (Access::DeleteAll, Word::text(name))));
-            if !arguments.any(&["-delete"]) {
-                return with_hidden(out, name);
-            }
-            let filtered = rest.iter().filter(|word| word.prefix().starts_with('-')).count() > 1;
-            out.extend(roots.map(|word| (Access::DeleteAll, if filtered { inside(word) } else { word.clone() })));
+            out.extend(found_names(rest).into_iter().map(|name| (Access::DeleteAll, Word::text(name))));
+            let filtered = is_filtered(rest);
+            let taken = |word: &Word| (Access::DeleteAll, if filtered { inside(word) } else { word.clone() });
+            out.extend(search_roots(rest).iter().map(taken));
         }
         "dd" => out.extend(rest.iter().filter_map(|word| word.without_prefix("of=")).map(|word| (Access::Write, word))),
         "sed" | "gsed" | "perl" | "ruby" if in_place(name, &arguments) => out.extend(scripted(&arguments, Access::Write)),
@@ -122,8 +120,8 @@ fn by_pattern(word: &Word) -> Vec<String> {
     let text = text.trim_end_matches('/');
     let (parent, last) = text.rfind('/').map_or(("", text), |at| text.split_at(at + 1));
     // A star does not stand for the dot at the start of a name.
-    let names = PROTECTED.iter().filter(|name| last.starts_with('.') && fits(last, name));
-    names.map(|name| format!("{parent}{name}")).chain([text.to_owned()]).collect()
+    let names = protected_names(&escape_but(last, &['*', '?']));
+    names.into_iter().map(|name| format!("{parent}{name}")).chain([text.to_owned()]).collect()
 }
 
 fn deletes_found(rest: &[Word]) -> bool {
@@ -134,16 +132,80 @@ fn deletes_found(rest: &[Word]) -> bool {
             .any(|pair| matches!(pair[0].literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) && removes(&pair[1]))
 }
 
+/// Where a search begins: here, unless it says otherwise.
+fn search_roots(rest: &[Word]) -> Vec<Word> {
+    let own = rest.iter().skip_while(|word| matches!(word.literal(), Some("-H" | "-L" | "-P")));
+    let roots: Vec<Word> = own.take_while(|word| !word.prefix().starts_with(['-', '(', '!'])).cloned().collect();
+    if roots.is_empty() { vec![Word::text(".")] } else { roots }
+}
+
+/// Whether a search asks for some files only. What it leaves out does not count: all the others are many.
+fn is_filtered(rest: &[Word]) -> bool {
+    /// Options and actions that choose no files, with the number of their values.
+    const UNFILTERED: &[(&str, usize)] = &[
+        ("-H", 0),
+        ("-L", 0),
+        ("-P", 0),
+        ("-d", 0),
+        ("-depth", 0),
+        ("-mindepth", 1),
+        ("-maxdepth", 1),
+        ("-xdev", 0),
+        ("-mount", 0),
+        ("-follow", 0),
+        ("-noleaf", 0),
+        ("-daystart", 0),
+        ("-ignore_readdir_race", 0),
+        ("-type", 1),
+        ("-print", 0),
+        ("-print0", 0),
+        ("-delete", 0),
+        ("-true", 0),
+        ("-a", 0),
+        ("-and", 0),
+        ("-o", 0),
+        ("-or", 0),
+    ];
+    let mut words = rest.iter().map(Word::prefix);
+    let mut negated = false;
+    while let Some(word) = words.next() {
+        match word {
+            "!" | "-not" => {
+                negated = true;
+                continue;
+            }
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                words.find(|word| matches!(*word, ";" | "+"));
+            }
+            _ if !word.starts_with('-') => {}
+            _ => match UNFILTERED.iter().find(|(name, _)| *name == word) {
+                Some((_, values)) => drop(words.by_ref().take(*values).last()),
+                None if negated => drop(words.next()),
+                None => return words.next() != Some("*"),
+            },
+        }
+        negated = false;
+    }
+    false
+}
+
 /// Protected names that a search is for; what it leaves out is not meant.
-fn found_names(rest: &[Word]) -> impl Iterator<Item = &'static str> {
+fn found_names(rest: &[Word]) -> Vec<&'static str> {
     let asks = |word: &Word| matches!(word.literal(), Some("-name" | "-iname" | "-path" | "-ipath" | "-wholename"));
     let negated = |at: usize| at > 0 && matches!(rest[at - 1].literal(), Some("!" | "-not"));
     let prunes = rest.iter().any(|word| word.literal() == Some("-prune"));
     let asked = rest.windows(2).enumerate().filter(move |(at, pair)| asks(&pair[0]) && !negated(*at) && !prunes);
     let asked: Vec<&str> = asked.filter_map(|(_, pair)| pair[1].literal()).collect();
-    let parts: Vec<String> = asked.iter().flat_map(|text| text.split('/')).map(str::to_owned).collect();
-    let meant = move |name: &&&str| parts.iter().any(|part| part.starts_with('.') && fits(part, name));
-    PROTECTED.iter().filter(meant).copied().collect::<Vec<_>>().into_iter()
+    asked.iter().flat_map(|text| text.split('/')).flat_map(protected_names).collect()
+}
+
+/// The protected names that a pattern matches. One that cannot be read may match all of them.
+fn protected_names(pattern: &str) -> Vec<&'static str> {
+    if !pattern.starts_with('.') {
+        return Vec::new();
+    }
+    let patterns = PathPatterns::new([pattern], false);
+    PROTECTED.iter().filter(|name| patterns.as_ref().map_or(true, |patterns| patterns.matches(name))).copied().collect()
 }
 
 /// What git's own commands write or delete in the tree, or where they are told to write.
@@ -252,6 +314,14 @@ fn copy(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
         .map(|word| (Access::Write, (*word).clone()))
         .into_iter()
         .collect()
+}
+
+/// With `--delete` the target loses what the source does not have.
+fn rsync(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
+    let deletes = arguments.words().iter().any(|word| word.prefix() == "--del" || word.prefix().starts_with("--delete"));
+    let dry = arguments.short('n', "eBTf") || arguments.any(&["--dry-run", "--list-only"]);
+    let access = if deletes { Access::DeleteAll } else { Access::Write };
+    if dry { Vec::new() } else { copy(arguments).into_iter().map(|(_, word)| (access, word)).collect() }
 }
 
 fn link(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Agents, Config, Hooks, Prompt};
+use crate::config::{Agents, Config, Hooks, Prompt, RunSettings};
 use crate::id::digest;
 use crate::policy::PolicyConfig;
 
@@ -47,6 +47,7 @@ impl FrozenSettings {
 pub fn judging(config: &Config) -> Config {
     Config {
         agent: Agents::default(),
+        run: RunSettings::default(),
         prompt: Prompt::default(),
         hooks: Hooks::default(),
         policy: PolicyConfig::default(),

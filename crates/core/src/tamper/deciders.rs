@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::expected::scope_names;
 use super::reach::package_script;
 use super::watched::is_test_path;
+use crate::pattern::path_fits;
 
 pub use follow::deciders;
 use makefile::decisive;
@@ -100,7 +101,7 @@ impl Deciders {
         }
         if !touched.existed {
             let was_there = |other: &String| held.get(other).is_some_and(Option::is_some);
-            let mut others = self.rivals.iter().filter(|(rival, _)| is_like(rival, path)).flat_map(|(_, others)| others);
+            let mut others = self.rivals.iter().filter(|(rival, _)| path_fits(rival, path)).flat_map(|(_, others)| others);
             return others.any(was_there).then_some(How::Away);
         }
         if let Some(targets) = self.targets.get(path) {
@@ -113,7 +114,7 @@ impl Deciders {
             return (!same).then(|| with_scripts_of(old, new, names).map_or(How::AsItWas, How::Text));
         }
         let decides =
-            self.files.contains(path) || self.has_folder_of(path) || self.rivals.keys().any(|rival| is_like(rival, path));
+            self.files.contains(path) || self.has_folder_of(path) || self.rivals.keys().any(|rival| path_fits(rival, path));
         decides.then_some(How::AsItWas)
     }
 
@@ -132,17 +133,6 @@ impl Deciders {
 /// Whether a story's scope, as seen from the top of the tree, means this file or these tests to change.
 pub fn expects_change(scope: &[String], path: &str) -> bool {
     scope.iter().any(|scope| scope_names(scope, path, is_test_path(path)))
-}
-
-/// Whether a path is this one, or of this pattern, in which a star stands for anything within a name: `rules/*.mk`.
-fn is_like(pattern: &str, path: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == path,
-        Some((before, after)) => path.strip_prefix(before).is_some_and(|rest| {
-            let name = rest.find('/').unwrap_or(rest.len());
-            (0..=name).any(|at| rest.is_char_boundary(at) && is_like(after, &rest[at..]))
-        }),
-    }
 }
 
 /// The part of such a file that pytest reads.

@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::watched::is_test_path;
 use super::{Alarm, AlarmKind, Context};
-use crate::scope::covers;
+use crate::scope::Covered;
 
 /// What a story says in words that it does to tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,12 +108,12 @@ fn names(scope: &str, alarm: &Alarm) -> bool {
 
 /// Whether this path of a scope means that very file, or tests where it is one of them.
 pub(super) fn scope_names(scope: &str, path: &str, of_tests: bool) -> bool {
-    if path.is_empty() || !covers(&[scope.to_owned()], path, false) {
-        return false;
-    }
-    if of_tests {
-        return is_test_path(scope) || is_test_path(&format!("{scope}/x")) || scope.contains("snap");
-    }
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    scope == path || (!folder.is_empty() && scope.trim_end_matches("/**").trim_end_matches("/*") == folder)
+    let means = if of_tests {
+        is_test_path(scope) || is_test_path(&format!("{scope}/x")) || scope.contains("snap")
+    } else {
+        scope == path || (!folder.is_empty() && scope.trim_end_matches("/**").trim_end_matches("/*") == folder)
+    };
+    let covers = || Covered::new(&[scope.to_owned()], false).is_ok_and(|covered| covered.has(path));
+    !path.is_empty() && means && covers()
 }

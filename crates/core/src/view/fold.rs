@@ -2,16 +2,15 @@
 
 mod attempt;
 mod place;
-mod undo;
 mod verdict;
 
 use jiff::Timestamp;
 
-use super::{AsideState, AsideView, Baseline, Current, GuardView, Phase, RunView, WaitView};
+use super::{Baseline, Current, GuardView, LandingView, Phase, RunView, StoryView, WaitView};
 use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Event, Recorded};
-use crate::machine::stash_command;
+use crate::id::{Oid, StoryId};
 use crate::verdict::StoryVerdict;
 
 impl RunView {
@@ -22,30 +21,14 @@ impl RunView {
         self.last = Some(at);
         match &recorded.event {
             Event::RunStarted { .. } => self.begin(at, &recorded.event),
-            Event::ChangesSetAside { stash, files, .. } => {
-                let (command, files, state) = (stash_command(stash), files.clone(), AsideState::SetAside);
-                self.aside = Some(AsideView { files, command, state, reason: None, overlap: Vec::new() });
-            }
-            Event::ChangesPutBack { .. } => {
-                if let Some(aside) = &mut self.aside {
-                    aside.state = AsideState::PutBack;
-                }
-            }
-            Event::ChangesKept { reason, overlap, .. } => {
-                if let Some(aside) = &mut self.aside {
-                    aside.state = AsideState::Kept;
-                    aside.reason = Some(reason.clone());
-                    aside.overlap.clone_from(overlap);
-                }
-            }
             Event::BaselineChecked { green, runs } => {
                 self.baseline = Some(Baseline { green: *green, runs: runs.clone() });
                 self.note_flaky(runs);
                 self.enter(Phase::Selecting, at);
             }
             Event::StorySelected { .. } => self.select(at, &recorded.event),
-            Event::Checkpointed { place, checkpoint } => {
-                self.attempt(place, at).checkpoint = Some(checkpoint.clone());
+            Event::AttemptStarted { place, base } => {
+                self.attempt(place, at).base.clone_from(base);
                 self.enter(Phase::RedChecking, at);
             }
             Event::RedChecked { place, red, runs } => {
@@ -80,10 +63,26 @@ impl RunView {
                 let attempt = self.attempt(place, at);
                 attempt.rejection = Some(rejection.clone());
                 attempt.reason = Some(reason.clone());
-                self.enter(Phase::RollingBack, at);
+                self.enter(Phase::Keeping, at);
             }
-            Event::AttemptLeft { place, kept, .. } => self.leave(at, place, kept),
-            Event::RolledBack { place, kept, before, files } => self.roll_back(at, place, (kept, before), *files),
+            Event::AttemptDropped { place, .. } => self.end_attempt(at, place, None, 0),
+            Event::AttemptKept { place, kept, files } => {
+                self.counts.kept_attempts += 1;
+                self.end_attempt(at, place, Some(kept), *files);
+            }
+            Event::LandingStarted { .. } if self.ended.is_none() => self.enter(Phase::Landing, at),
+            Event::Landed { branch, to, .. } => {
+                self.landing = Some(LandingView { landed: Some(to.clone()), branch: Some(branch.clone()), refused: None });
+                if self.tip.as_ref() == Some(to) {
+                    self.unlanded = 0;
+                }
+                self.end_landing(at);
+            }
+            Event::LandingRefused { reason } => {
+                let landing = self.landing.get_or_insert_default();
+                landing.refused = Some(reason.clone());
+                self.end_landing(at);
+            }
             Event::StoryFailed { story, reason } => {
                 let active_ms = self.active.ms();
                 let failed = self.story_at(story);
@@ -101,7 +100,10 @@ impl RunView {
                 self.enter(Phase::Selecting, at);
             }
             Event::Regressed { story, runs, .. } => self.regress(story, runs),
-            Event::Reopened { .. } => self.enter(Phase::Selecting, at),
+            Event::Reopened { commit, .. } => {
+                self.tip = commit.clone().or_else(|| self.tip.take());
+                self.enter(Phase::Selecting, at);
+            }
             Event::StopRequested { signal } => self.stop_signal = Some(*signal),
             Event::Asked { request } => match request {
                 Request::Pause => self.paused = true,
@@ -109,12 +111,7 @@ impl RunView {
                 Request::Skip { .. } | Request::Retry { .. } | Request::Note { .. } => {}
             },
             Event::GuardFailed { .. } => self.guard_failed(at, &recorded.event),
-            Event::ScriptRan { .. }
-            | Event::IterationSkipped { .. }
-            | Event::PutBackStarted { .. }
-            // Of an undo only its end counts.
-            | Event::UndoStarted { .. }
-            | Event::UndoTakenBack { .. } => {}
+            Event::ScriptRan { .. } | Event::IterationSkipped { .. } | Event::LandingStarted { .. } | Event::Retired => {}
             Event::RunStopping { finish, reason } => {
                 self.finish = Some(*finish);
                 self.reason = Some(reason.clone());
@@ -129,7 +126,8 @@ impl RunView {
                 self.current = None;
                 self.enter(Phase::Stopped, at);
             }
-            Event::Undone { what, before, restored } => self.undo(what, before, restored),
+            Event::Reapplied { story, was, commit, evidence, .. } => self.reapply(story, was, commit, evidence),
+            Event::Undone { what, story, tip } => self.undo(what, story.as_ref(), tip.as_ref()),
         }
     }
 
@@ -162,6 +160,8 @@ impl RunView {
             open,
             branch,
             head,
+            target,
+            seal,
             max_iterations,
             unverified,
             frozen: _,
@@ -181,6 +181,8 @@ impl RunView {
         self.stories = *stories;
         self.open = *open;
         self.branch.clone_from(branch);
+        self.target.clone_from(target);
+        self.seal.clone_from(seal);
         self.head = self.head.take().or_else(|| head.clone());
         self.max_iterations = *max_iterations;
         self.unverified = *unverified;
@@ -209,7 +211,40 @@ impl RunView {
             started: at,
             started_ms: self.active.ms(),
         });
-        self.enter(Phase::Checkpointing, at);
+        self.enter(Phase::Resetting, at);
+    }
+
+    /// After the run has ended, landing is no phase of it.
+    fn end_landing(&mut self, at: Timestamp) {
+        if self.phase == Phase::Landing {
+            self.enter(Phase::Selecting, at);
+        }
+    }
+
+    /// A story whose commit was taken back is open again.
+    fn undo(&mut self, what: &str, story: Option<&StoryId>, tip: Option<&Oid>) {
+        self.undone.push(what.to_owned());
+        let is_done = |story: &StoryView| story.verdict.is_some_and(|verdict| verdict != StoryVerdict::Failed);
+        if let Some(id) = story.filter(|id| self.story(id).is_some_and(is_done)) {
+            self.story_at(id).undone = true;
+            self.decide(id, None);
+            self.open += 1;
+            self.unlanded = self.unlanded.saturating_sub(1);
+            self.tip = tip.cloned().or_else(|| self.tip.take());
+        }
+    }
+
+    fn reapply(&mut self, story: &StoryId, was: &Oid, commit: &Oid, evidence: &str) {
+        if self.tip.as_ref() == Some(was) {
+            self.tip = Some(commit.clone());
+        }
+        // A branch may hold stories of earlier runs.
+        if self.story(story).is_some()
+            && let Some(attempt) = self.story_at(story).attempts.iter_mut().find(|attempt| attempt.commit.as_ref() == Some(was))
+        {
+            attempt.commit = Some(commit.clone());
+            attempt.evidence = Some(evidence.to_owned());
+        }
     }
 
     fn note_flaky(&mut self, runs: &[CheckRun]) {

@@ -13,7 +13,7 @@ pub enum Phase {
     Baseline,
     /// Between two stories.
     Selecting,
-    Checkpointing,
+    Resetting,
     RedChecking,
     /// The prompt is being made.
     Prompting,
@@ -23,7 +23,8 @@ pub enum Phase {
     Waiting,
     Verifying,
     Committing,
-    RollingBack,
+    Keeping,
+    Landing,
     /// What was proven is checked once more.
     Regressing,
     Stopping,
@@ -34,16 +35,17 @@ impl Phase {
     pub fn words(self) -> &'static str {
         match self {
             Self::Starting => "starting",
-            Self::Baseline => "checking the start tree",
+            Self::Baseline => "baseline",
             Self::Selecting => "choosing a story",
-            Self::Checkpointing => "taking a checkpoint",
+            Self::Resetting => "preparing the workspace",
             Self::RedChecking => "red check",
             Self::Prompting => "preparing the prompt",
             Self::Working => "agent working",
             Self::Waiting => "waiting",
             Self::Verifying => "checking",
             Self::Committing => "committing",
-            Self::RollingBack => "rolling back",
+            Self::Keeping => "keeping the attempt",
+            Self::Landing => "landing",
             Self::Regressing => "checking proven stories again",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",

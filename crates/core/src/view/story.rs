@@ -8,7 +8,7 @@ use super::GuardView;
 use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::done::JudgeRecord;
-use crate::event::{Checkpoint, Rejection, VerifyOutcome};
+use crate::event::{Rejection, VerifyOutcome};
 use crate::id::{Oid, StoryId};
 use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
 use crate::tamper::Alarm;
@@ -33,7 +33,7 @@ pub struct StoryView {
     pub tokens: Option<u64>,
 }
 
-/// From its checkpoint to a commit or a rollback.
+/// From a fresh workspace until it is committed or kept.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AttemptView {
     /// From 1.
@@ -46,7 +46,6 @@ pub struct AttemptView {
     /// Active time of the run then, in milliseconds.
     pub started_ms: u64,
     pub ended_ms: Option<u64>,
-    pub checkpoint: Option<Checkpoint>,
     pub red: Option<Red>,
     pub red_runs: Vec<CheckRun>,
     pub turns: Vec<TurnView>,
@@ -57,13 +56,11 @@ pub struct AttemptView {
     pub reason: Option<String>,
     /// The commit that keeps the rejected work.
     pub kept: Option<Oid>,
-    /// Taken right before the rollback: what `undo` returns to.
-    pub before_rollback: Option<Checkpoint>,
     pub commit: Option<Oid>,
     pub verdict: Option<StoryVerdict>,
-    /// Where the branch stood at the checkpoint.
+    /// The commit that it started from.
     pub base: Option<Oid>,
-    /// Files of the commit or of the rollback.
+    /// Files of the commit or of the kept work.
     pub files: u32,
     /// Digest of the evidence of its commit, of the one before it, and of the gates.
     pub evidence: Option<String>,
@@ -109,11 +106,6 @@ pub struct VerificationView {
     pub runs: Vec<CheckRun>,
     pub reason: Option<String>,
     pub restored: Vec<String>,
-    pub debris: Vec<String>,
-    /// What the checks saw and the commit does not have as it is.
-    pub left_out: Vec<String>,
-    /// What happened to other branches, tags and the stash.
-    pub refs_moved: Vec<String>,
     /// What was done to tests, gates and their settings.
     pub alarms: Vec<Alarm>,
     /// The tests that the attempt brought along, where they are asked for.

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agent::{TurnOutcome, Usage};
-use crate::event::{Checkpoint, Event, Place, Rejection, SCHEMA_VERSION, TurnTests, VerifyOutcome};
+use crate::event::{Event, Place, Rejection, SCHEMA_VERSION, TurnTests, VerifyOutcome};
 
 fn oid(name: &str) -> Oid {
     Oid::from(name)
@@ -10,10 +10,6 @@ fn oid(name: &str) -> Oid {
 
 fn place(story: &str, attempt: u32, turn: u32) -> Place {
     Place { story: StoryId::from(story), attempt, turn }
-}
-
-fn at_head(head: &str) -> Checkpoint {
-    Checkpoint { id: oid("point"), head: Some(oid(head)), branch: Some("main".to_owned()) }
 }
 
 fn selected(story: &str, attempt: u32, open: usize) -> Event {
@@ -41,7 +37,7 @@ fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
 
 fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
     let restored = vec!["PLAN.md".to_owned()];
-    let (tree, runs, debris) = (None, Vec::new(), Vec::new());
+    let (tree, runs) = (None, Vec::new());
     Event::Verified {
         place: place(story, attempt, 1),
         outcome,
@@ -50,9 +46,6 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
         runs,
         reason: None,
         restored,
-        debris,
-        left_out: Vec::new(),
-        refs_moved: Vec::new(),
         alarms: Vec::new(),
         agent_test: None,
         as_before: None,
@@ -75,12 +68,12 @@ fn committed(story: &str, commit: &str, base: &str, verdict: StoryVerdict) -> Ev
     }
 }
 
-fn rolled_back(story: &str, attempt: u32) -> Event {
-    Event::RolledBack { place: place(story, attempt, 1), kept: oid("kept"), before: at_head("c0"), files: 2 }
+fn kept(story: &str, attempt: u32) -> Event {
+    Event::AttemptKept { place: place(story, attempt, 1), kept: oid("kept"), files: 2 }
 }
 
-fn undone(before: &str, restored: &str) -> Event {
-    Event::Undone { what: "the last commit".to_owned(), before: at_head(before), restored: at_head(restored) }
+fn undone(story: &str, tip: &str) -> Event {
+    Event::Undone { what: "the last commit".to_owned(), story: Some(StoryId::from(story)), tip: Some(oid(tip)) }
 }
 
 fn journal(events: impl IntoIterator<Item = Event>) -> Vec<Recorded> {
@@ -103,7 +96,7 @@ fn a_claim_is_false_only_if_the_agent_stopped_by_itself_and_the_checks_disagree(
         (TurnOutcome::Ended, VerifyOutcome::Failed, (0, 1)),
         (TurnOutcome::Ended, VerifyOutcome::Passed, (0, 0)),
         (TurnOutcome::Ended, VerifyOutcome::Interrupted, (0, 0)),
-        (TurnOutcome::Ended, VerifyOutcome::HistoryMoved, (0, 0)),
+        (TurnOutcome::Ended, VerifyOutcome::Refused, (0, 0)),
         (crashed(), VerifyOutcome::NothingChanged, (0, 0)),
         (crashed(), VerifyOutcome::Failed, (0, 0)),
     ] {
@@ -121,16 +114,16 @@ fn attempts_and_verdicts_are_added_up() {
         ended("A", 1, TurnOutcome::Ended),
         verified("A", 1, VerifyOutcome::Failed),
         Event::AttemptRejected { place: place("A", 1, 1), rejection: Rejection::ChecksFailed, reason: "why".to_owned() },
-        rolled_back("A", 1),
+        kept("A", 1),
         selected("B", 1, 3),
         ended("B", 1, TurnOutcome::Ended),
         verified("B", 1, VerifyOutcome::Passed),
         committed("B", "c1", "c0", StoryVerdict::Verified),
         selected("A", 2, 2),
-        rolled_back("A", 2),
+        kept("A", 2),
         Event::StoryFailed { story: StoryId::from("A"), reason: "no attempts are left".to_owned() },
     ]);
-    assert_eq!(view.counts, Counts { verified: 1, failed: 1, rolled_back: 2, ..Counts::default() });
+    assert_eq!(view.counts, Counts { verified: 1, failed: 1, kept_attempts: 2, ..Counts::default() });
     assert_eq!((view.commits, view.open, view.done(), view.leftovers), (1, 2, 1, 2));
     assert_eq!((view.cost_usd, view.tokens), (Some(1.0), Some(20)));
     assert_eq!(view.restored.iter().collect::<Vec<_>>(), ["PLAN.md"]);
@@ -142,45 +135,62 @@ fn attempts_and_verdicts_are_added_up() {
 
 #[test]
 fn an_attempt_that_did_not_count_and_its_retry_are_two() {
-    let view = view([selected("A", 1, 3), rolled_back("A", 1), selected("A", 1, 3), ended("A", 1, TurnOutcome::Ended)]);
+    let view = view([selected("A", 1, 3), kept("A", 1), selected("A", 1, 3), ended("A", 1, TurnOutcome::Ended)]);
     let attempts = &view.touched[0].attempts;
     assert_eq!(attempts.iter().map(|attempt| attempt.turns.len()).collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]
-fn undo_takes_a_verdict_back_and_undo_of_undo_returns_it() {
+fn undo_opens_the_story_again_and_its_next_commit_closes_it() {
     let mut events = vec![
         selected("A", 1, 3),
         committed("A", "c1", "c0", StoryVerdict::Verified),
         selected("B", 1, 2),
         committed("B", "c2", "c1", StoryVerdict::Unproven),
-        undone("c2", "c1"),
+        undone("B", "c1"),
     ];
     let taken = view(events.clone());
     assert_eq!((taken.counts.verified, taken.counts.unproven, taken.open), (1, 0, 2));
     assert!(taken.story(&StoryId::from("B")).unwrap().undone && !taken.touched[0].undone);
-    events.push(undone("c1", "c2"));
-    let returned = view(events.clone());
-    assert_eq!((returned.counts.verified, returned.counts.unproven, returned.open), (1, 1, 1));
-    events.push(undone("c2", "c2"));
-    assert_eq!(view(events).counts, returned.counts, "undoing a rollback leaves commits alone");
+    events.extend([selected("B", 2, 2), committed("B", "c3", "c1", StoryVerdict::Verified)]);
+    let again = view(events);
+    assert_eq!((again.counts.verified, again.open, again.touched[1].undone), (2, 1, false));
 }
 
 #[test]
-fn an_undo_takes_the_story_back_though_its_progress_was_committed_on_top() {
-    let mut events = vec![
-        selected("A", 1, 3),
-        committed("A", "c1", "c0", StoryVerdict::Verified),
-        selected("B", 1, 2),
-        committed("B", "c2", "c1", StoryVerdict::Verified),
-        undone("progress", "c1"),
-    ];
-    let taken = view(events.clone());
-    assert_eq!((taken.counts.verified, taken.open), (1, 2));
-    assert!(taken.story(&StoryId::from("B")).unwrap().undone);
-    events.push(undone("c1", "progress"));
-    let returned = view(events);
-    assert_eq!((returned.counts.verified, returned.open), (2, 1));
+fn an_undo_of_a_story_that_is_open_changes_no_count() {
+    let mut events = vec![selected("A", 1, 3), committed("A", "c1", "c0", StoryVerdict::Verified), undone("A", "c0")];
+    let once = view(events.clone());
+    events.push(undone("A", "c0"));
+    let twice = view(events);
+    assert_eq!((once.open, once.counts), (3, Counts::default()));
+    assert_eq!((twice.open, twice.counts), (once.open, once.counts));
+}
+
+#[test]
+fn landing_says_where_the_commits_are_and_is_no_phase_of_an_ended_run() {
+    let started = || Event::LandingStarted { to: oid("c1") };
+    let landed = || Event::Landed { branch: "main".to_owned(), from: oid("c0"), to: oid("c1") };
+    let refused = || Event::LandingRefused { reason: "main has moved on".to_owned() };
+    let commit = || [selected("A", 1, 3), committed("A", "c1", "c0", StoryVerdict::Verified)];
+    let here = |landed: Option<&str>, refused: Option<&str>| {
+        let branch = landed.map(|_| "main".to_owned());
+        Some(LandingView { landed: landed.map(oid), branch, refused: refused.map(str::to_owned) })
+    };
+    for (events, phase, landing) in [
+        (vec![], Phase::Selecting, None),
+        (vec![started()], Phase::Landing, None),
+        (vec![started(), landed()], Phase::Selecting, here(Some("c1"), None)),
+        (vec![started(), refused()], Phase::Selecting, here(None, Some("main has moved on"))),
+        (vec![started(), refused(), started(), landed()], Phase::Selecting, here(Some("c1"), None)),
+        (vec![started(), landed(), started(), refused()], Phase::Selecting, here(Some("c1"), Some("main has moved on"))),
+    ] {
+        let running = view(commit().into_iter().chain(events.clone()));
+        assert_eq!((running.phase, &running.landing), (phase, &landing), "{events:?}");
+        let stopped = Event::RunStopped { finish: Finish::Complete, exit_code: 0, duration_ms: 1 };
+        let ended = view(commit().into_iter().chain([stopped]).chain(events.clone()));
+        assert_eq!((ended.phase, ended.ended.is_some(), &ended.landing), (Phase::Stopped, true, &landing), "{events:?}");
+    }
 }
 
 #[test]
@@ -190,7 +200,7 @@ fn a_resumed_run_is_not_over() {
     assert_eq!((over.phase, over.finish, over.exit_code), (Phase::Stopped, Some(Finish::Manual), Some(130)));
     assert_eq!(over.elapsed_ms(over.active_ms()), 7);
     let resumed = view([selected("A", 1, 3), stopped, selected("A", 1, 3)]);
-    assert_eq!((resumed.phase, resumed.finish, resumed.ended), (Phase::Checkpointing, None, None));
+    assert_eq!((resumed.phase, resumed.finish, resumed.ended), (Phase::Resetting, None, None));
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -204,10 +214,10 @@ fn any_event() -> impl Strategy<Value = Event> {
         4 => verified(story, attempt, VerifyOutcome::Passed),
         5 => committed(story, one, two, StoryVerdict::Verified),
         6 => committed(story, one, two, StoryVerdict::Unverified),
-        7 => rolled_back(story, attempt),
+        7 => kept(story, attempt),
         8 => Event::StoryFailed { story: StoryId::from(story), reason: String::new() },
         9 => Event::RunStopped { finish: Finish::Complete, exit_code: 0, duration_ms: 1 },
-        _ => undone(one, two),
+        _ => undone(story, one),
     })
 }
 
@@ -235,7 +245,7 @@ fn any_attempt() -> impl Strategy<Value = Vec<Event>> {
     (story, 1_u32..3, inner).prop_map(|(story, attempt, inner)| {
         let here = || place(story, attempt, 1);
         let event = |(kind, good): (u8, bool)| match kind {
-            0 => Event::Checkpointed { place: here(), checkpoint: at_head("c0") },
+            0 => Event::AttemptStarted { place: here(), base: Some(oid("c0")) },
             1 => Event::TurnStarted { place: here() },
             2 => ended(story, attempt, if good { TurnOutcome::Ended } else { TurnOutcome::Interrupted }),
             3 => verified(story, attempt, if good { VerifyOutcome::Passed } else { VerifyOutcome::Failed }),
@@ -248,12 +258,12 @@ fn any_attempt() -> impl Strategy<Value = Vec<Event>> {
                 criteria: Vec::new(),
             },
             5 => committed(story, "c1", "c0", if good { StoryVerdict::Verified } else { StoryVerdict::Unproven }),
-            6 => rolled_back(story, attempt),
+            6 => kept(story, attempt),
             _ => Event::StoryFailed { story: StoryId::from(story), reason: String::new() },
         };
         let mut events = vec![selected(story, attempt, 2)];
         events.extend(inner.into_iter().map(event));
-        events.push(rolled_back(story, attempt));
+        events.push(kept(story, attempt));
         events
     })
 }
@@ -286,7 +296,7 @@ proptest! {
 
 #[test]
 fn a_brief_view_does_not_guess() {
-    let events = [selected("A", 1, 3), committed("A", "c1", "c0", StoryVerdict::Verified), undone("c1", "c0")];
+    let events = [selected("A", 1, 3), committed("A", "c1", "c0", StoryVerdict::Verified), undone("A", "c0")];
     assert_eq!(brief(&journal(events)), None, "what an undo took back is forgotten");
     let mut odd = Brief::default();
     assert_eq!(odd.push(b"{ \"v\": 1 }\n"), None);

@@ -1,9 +1,11 @@
-//! A run as it really goes: one story verified, one repaired, one lie that ends in a rollback, one unproven.
+//! A run as it really goes: one story verified, one repaired, one lie whose attempt is kept, one unproven.
 
 use jiff::Timestamp;
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage};
-use verdone_core::event::{Checkpoint, Event, Place, Recorded, Rejection, SCHEMA_VERSION, TurnTests, VerifyOutcome, WaitCause};
+use verdone_core::event::{
+    Event, Place, Recorded, Rejection, SCHEMA_VERSION, Seal, SealLevel, TurnTests, VerifyOutcome, WaitCause,
+};
 use verdone_core::finish::Finish;
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::tamper::{Alarm, AlarmKind, Severity};
@@ -36,13 +38,20 @@ pub(crate) struct Journal {
     seq: u64,
     iteration: u32,
     place: Place,
+    tip: Oid,
+    seal: Seal,
     pub(crate) steps: Vec<Step>,
 }
 
 impl Journal {
     pub(crate) fn new() -> Self {
         let place = Place { story: StoryId::from("none"), attempt: 0, turn: 0 };
-        Self { now: 1_794_708_218, seq: 0, iteration: 0, place, steps: Vec::new() }
+        let seal = Seal { level: SealLevel::View, missing: Vec::new(), container: false };
+        Self { now: 1_794_708_218, seq: 0, iteration: 0, place, tip: oid('0'), seal, steps: Vec::new() }
+    }
+
+    pub(crate) fn sealed(seal: Seal) -> Self {
+        Self { seal, ..Self::new() }
     }
 
     /// Seconds go by, then it is recorded.
@@ -76,8 +85,10 @@ impl Journal {
                 mode: "building".to_owned(),
                 stories,
                 open: stories,
-                branch: Some("main".to_owned()),
+                branch: Some("verdone/5f3a".to_owned()),
                 head: Some(oid('0')),
+                target: Some("main".to_owned()),
+                seal: Some(self.seal.clone()),
                 frozen: "f".repeat(64),
                 max_iterations: 50,
                 unverified: false,
@@ -92,8 +103,8 @@ impl Journal {
         self.iteration += 1;
         let (iteration, place) = (self.iteration, self.place.clone());
         self.event(1, Event::StorySelected { iteration, place, title: title.to_owned(), number, of, open });
-        let place = self.place.clone();
-        self.event(0, Event::Checkpointed { place, checkpoint: checkpoint('c') })
+        let (place, base) = (self.place.clone(), Some(self.tip.clone()));
+        self.event(0, Event::AttemptStarted { place, base })
     }
 
     fn red(&mut self, red: Red, outcome: CheckOutcome) -> &mut Self {
@@ -155,7 +166,6 @@ impl Journal {
     fn verified(&mut self, outcome: VerifyOutcome, runs: Vec<CheckRun>) -> &mut Self {
         let changed = if outcome == VerifyOutcome::NothingChanged { 0 } else { 2 };
         let (place, tree) = (self.place.clone(), Some(oid('7')));
-        let (restored, debris) = (Vec::new(), Vec::new());
         self.event(
             4,
             Event::Verified {
@@ -165,10 +175,7 @@ impl Journal {
                 changed,
                 runs,
                 reason: None,
-                restored,
-                debris,
-                left_out: Vec::new(),
-                refs_moved: Vec::new(),
+                restored: Vec::new(),
                 alarms: Vec::new(),
                 agent_test: None,
                 as_before: None,
@@ -177,7 +184,7 @@ impl Journal {
         )
     }
 
-    fn committed(&mut self, commit: char, verdict: StoryVerdict) -> &mut Self {
+    pub(crate) fn committed(&mut self, commit: char, verdict: StoryVerdict) -> &mut Self {
         let (place, tree) = (self.place.clone(), oid('7'));
         let digest = |of: &str| Some(format!("sha256:{}", verdone_core::id::digest(of.as_bytes())));
         let (gates, previous, evidence) = (digest("gates"), digest("before"), digest(&commit.to_string()));
@@ -185,7 +192,8 @@ impl Journal {
             0,
             Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict, gates, previous, criteria: Vec::new() },
         );
-        let (commit, base) = (oid(commit), Some(oid('0')));
+        let commit = oid(commit);
+        let base = Some(std::mem::replace(&mut self.tip, commit.clone()));
         self.event(
             0,
             Event::Committed { place, commit, tree, verdict, base, files: 2, evidence, criteria: Vec::new(), noted: true },
@@ -195,7 +203,7 @@ impl Journal {
     fn rejected(&mut self, kept: char, rejection: Rejection, reason: &str) -> &mut Self {
         let place = self.place.clone();
         self.event(0, Event::AttemptRejected { place: place.clone(), rejection, reason: reason.to_owned() });
-        self.event(1, Event::RolledBack { place, kept: oid(kept), before: checkpoint('d'), files: 1 })
+        self.event(1, Event::AttemptKept { place, kept: oid(kept), files: 1 })
     }
 
     pub(crate) fn recorded(&self) -> impl Iterator<Item = &Recorded> {
@@ -212,10 +220,6 @@ impl Journal {
 
 pub(crate) fn oid(c: char) -> Oid {
     Oid(c.to_string().repeat(40))
-}
-
-fn checkpoint(c: char) -> Checkpoint {
-    Checkpoint { id: oid(c), head: Some(oid('0')), branch: Some("main".to_owned()) }
 }
 
 fn run(name: &str, origin: CheckOrigin, outcome: CheckOutcome, tail: &str) -> CheckRun {
@@ -247,7 +251,7 @@ fn gate(outcome: CheckOutcome, tail: &str) -> CheckRun {
 pub(crate) fn half_a_run() -> Journal {
     let mut j = Journal::new();
     let failed = CheckOutcome::Failed { code: 101 };
-    j.start(4).step(Step::Notice("commits go to the default branch main"));
+    j.start(4).step(Step::Notice("2 files in your checkout are not committed; the run does not see them"));
     j.step(Step::CheckOutput("cargo test")).tick(1);
     j.event(2, Event::BaselineChecked { green: true, runs: vec![gate(CheckOutcome::Passed, "")] });
     j.select("US-001", "Greet by name", 1, (1, 4, 4)).red(Red::Red, CheckOutcome::Failed { code: 1 });
@@ -287,9 +291,6 @@ pub(crate) fn whole_run() -> Journal {
             runs: green(),
             reason: None,
             restored: vec!["PLAN.md".to_owned()],
-            debris: vec!["coverage.out".to_owned()],
-            left_out: vec!["notes.txt".to_owned()],
-            refs_moved: vec!["branch side was deleted; it was at 1234".to_owned()],
             alarms: vec![Alarm {
                 kind: AlarmKind::LockChanged,
                 severity: Severity::Low,

@@ -5,6 +5,7 @@
 mod expected;
 mod fixture;
 mod json;
+mod landing;
 mod markdown;
 mod pages;
 mod plain;

@@ -28,6 +28,7 @@ use crate::output::{Capture, create_fresh};
 use crate::process::{Flow, Moment, own_program};
 use crate::signal::Signals;
 use crate::store::SessionLock;
+use crate::workspace::Place;
 
 pub(crate) use check::check;
 
@@ -77,7 +78,14 @@ impl Claude {
         self.said.as_deref().unwrap_or_default()
     }
 
-    /// The last attempt was taken back.
+    /// The guard judges for this workspace.
+    pub(crate) fn works_in(&mut self, place: &Place) {
+        if let Some(guard) = &mut self.guard {
+            guard.works_in(place);
+        }
+    }
+
+    /// The last attempt was given up.
     pub fn rolled_back(&mut self) {
         self.rolled_back = true;
     }
@@ -287,7 +295,7 @@ impl Claude {
                 None => env,
             }
         };
-        let spawn = || SpawnWith { cwd: request.cwd, env: env(), redactor: request.redactor };
+        let spawn = || SpawnWith { cwd: request.cwd, inside: request.inside, env: env(), redactor: request.redactor };
         let way = self.way.unwrap_or_else(|| Hooks::first(config.hooks));
         let session = || match start {
             Start::Fresh { session } => Session::fresh(session),

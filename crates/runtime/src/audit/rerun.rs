@@ -207,6 +207,8 @@ impl Runs<'_> {
     fn run(&self, check: &Check, place: &Place) -> Result<CheckRun, RerunError> {
         let limits = &self.allowed.config.limits;
         let context = CheckContext {
+            written: None,
+            inside: None,
             cwd: place.tree.root(),
             run_dir: place.outputs.path(),
             number: 1,

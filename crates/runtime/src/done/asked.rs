@@ -100,7 +100,7 @@ struct Asking<'a> {
 impl Asking<'_> {
     fn court<'c>(&'c self, seat: Option<Seat<'c>>) -> Court<'c> {
         let Self { ask, dir, redactor, limits, .. } = self;
-        Court { root: ask.root, dir, env: EnvPlan::default(), redactor, limits, seat }
+        Court { root: ask.root, inside: None, dir, env: EnvPlan::default(), redactor, limits, seat }
     }
 
     fn refute(&self, seen: &Seen) -> io::Result<JudgeRecord> {

@@ -79,8 +79,9 @@ fn try_to(whose: Whose<'_>) -> Result<Changes, GitError> {
     }
     let paths = story.map(|story| scope::below(&story.scope, &folder)).unwrap_or_default();
     let scope = (!paths.is_empty()).then(|| Scope { paths, enforced: false, exempt: Vec::new() });
+    let is_outside = scope.as_ref().map(|scope| scope.outside(false));
     let (outside, inside): (Vec<String>, Vec<String>) =
-        changed.into_iter().partition(|path| scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false)));
+        changed.into_iter().partition(|path| is_outside.as_ref().is_some_and(|is_outside| is_outside(path)));
     let fact = GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted };
     Ok(Changes { fact, changed: inside, base: began.flatten().map(|base| base.0) })
 }

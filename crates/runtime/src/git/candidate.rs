@@ -1,25 +1,24 @@
-//! The tree that would be committed now, and whether anything changed since it was made.
+//! The tree that a session loop would commit now.
 //!
 //! A candidate is HEAD's tree with the work tree's content of tracked files and with new files. What was untracked or ignored at
 //! the checkpoint stays the user's: it never enters, whatever the agent staged or wrote into `.gitignore`.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use verdone_core::event::Checkpoint;
 use verdone_core::id::Oid;
 
+use super::Git;
 use super::error::GitError;
 use super::files::{self, Stat};
 use super::index::TempIndex;
 use super::path::{PathSet, RepoPath};
 use super::snapshot::{Snapshot, State};
 use super::status::{Blob, Change, Entry, Kind, Status};
-use super::{ChangedPath, Git};
 
 #[derive(Debug, Clone)]
 pub struct CandidateRules {
-    /// Never committed: `.verdone/`, untracked progress files, what checks left behind.
+    /// Never committed: `.verdone/` and what belongs to the client.
     pub excluded: PathSet,
     /// New files above this many bytes stand in the way of a commit.
     pub largest_file: u64,
@@ -35,18 +34,11 @@ impl Default for CandidateRules {
 #[derive(Debug)]
 pub struct Candidate {
     pub tree: Oid,
-    /// HEAD at the checkpoint and HEAD now; they differ when the agent committed.
-    pub base: Option<Oid>,
     pub head: Option<Oid>,
-    /// What differs between the checkpoint's HEAD and the tree, the agent's own commits included.
-    pub changes: Vec<ChangedPath>,
     pub history: History,
     /// Why this tree should not be committed as it is.
     pub obstacles: Vec<Obstacle>,
     pub(super) index: TempIndex,
-    since: Checkpoint,
-    rules: CandidateRules,
-    seen: Fingerprint,
 }
 
 /// What happened to the branch since the checkpoint.
@@ -103,31 +95,6 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// What changed since a candidate was made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Drift {
-    /// Paths whose content in the tree would be another.
-    pub changed: Vec<RepoPath>,
-    /// Untracked files that were not there.
-    pub new_untracked: Vec<RepoPath>,
-    /// HEAD or its branch is another.
-    pub head_moved: bool,
-}
-
-impl Drift {
-    /// True when the candidate still is what would be committed.
-    pub fn is_none(&self) -> bool {
-        self.changed.is_empty() && !self.head_moved
-    }
-}
-
-#[derive(Debug)]
-struct Fingerprint {
-    status: Status,
-    files: BTreeMap<RepoPath, Option<Stat>>,
-    hidden: BTreeSet<RepoPath>,
-}
-
 impl Git {
     /// Files that were untracked at the checkpoint and are not what they were: never committed, but there for checks to see.
     pub fn changed_untracked(&self, since: &Checkpoint) -> Result<Vec<RepoPath>, GitError> {
@@ -148,25 +115,10 @@ impl Git {
         Ok(changed)
     }
 
-    /// What the attempt's own rules keep out of the commit, or change on its way into it: files that a new ignore rule hides, and
-    /// attributes that filter content. Asked only where such rules changed.
-    pub fn hidden_by_rules(&self, since: &Checkpoint, candidate: &Candidate) -> Result<Vec<RepoPath>, GitError> {
-        let is = |path: &RepoPath, name: &str| path.as_path().file_name().is_some_and(|file| file == name);
-        let changed = || candidate.changes.iter().map(|changed| &changed.path);
-        let mut found: Vec<RepoPath> = changed().filter(|path| is(path, ".gitattributes")).cloned().collect();
-        let snapshot = self.snapshot(&since.id)?;
-        if changed().any(|path| is(path, ".gitignore")) || self.rules_of_the_user()? != snapshot.manifest.user_rules {
-            let ignored = self.status_and_ignored()?.entries.into_iter().filter(|entry| entry.kind == Kind::Ignored);
-            found.extend(ignored.map(|entry| entry.path).filter(|path| !snapshot.ignored.contains(path)));
-        }
-        Ok(found)
-    }
-
     /// What would be committed now. Reads the user's index and work tree, changes neither.
     pub fn candidate(&self, since: &Checkpoint, rules: &CandidateRules) -> Result<Candidate, GitError> {
         let snapshot = self.snapshot(&since.id)?;
-        let seen = self.fingerprint()?;
-        let status = &seen.status;
+        let status = &self.status()?;
         let index = self.copy_index()?;
         let plan = self.plan(status, &snapshot, rules)?;
         let tree = self.write_tree(&index, &plan)?;
@@ -177,76 +129,19 @@ impl Git {
             .iter()
             .filter(|changed| not_for_a_commit(&changed.path, &snapshot, rules) || snapshot.protects(&changed.path));
         obstacles.extend(committed.map(|changed| Obstacle::Protected(changed.path.clone())));
-        obstacles.extend(self.newly_hidden(&seen, &snapshot)?.into_iter().map(Obstacle::Hidden));
+        obstacles.extend(self.newly_hidden(&snapshot)?.into_iter().map(Obstacle::Hidden));
         for (path, before) in &snapshot.manifest.nested_states {
             if self.state_of_nested(path)? != *before {
                 obstacles.push(Obstacle::NestedChanged(path.clone()));
             }
         }
         let history = self.history(since, status)?;
-        Ok(Candidate {
-            tree,
-            base: since.head.clone(),
-            head: status.head.clone(),
-            changes,
-            history,
-            obstacles,
-            index,
-            since: since.clone(),
-            rules: rules.clone(),
-            seen,
-        })
-    }
-
-    /// Whether the candidate is still what would be committed: one `git status` and a look at each changed file's times. Only
-    /// when those differ is the tree made again and compared. New untracked files are reported, not counted as a change.
-    pub fn unchanged_since(&self, candidate: &Candidate) -> Result<Drift, GitError> {
-        let before = &candidate.seen;
-        let now = self.fingerprint()?;
-        let head_moved = now.status.head != before.status.head || now.status.branch != before.status.branch;
-        let untracked = |status: &Status| -> BTreeSet<RepoPath> {
-            let loose = status.entries.iter().filter(|entry| matches!(entry.kind, Kind::Untracked | Kind::Nested));
-            loose.map(|entry| entry.path.clone()).collect()
-        };
-        let rules = &candidate.rules;
-        let known = untracked(&before.status);
-        let new_untracked: Vec<RepoPath> =
-            untracked(&now.status).into_iter().filter(|path| !known.contains(path) && !rules.excluded.contains(path)).collect();
-        let tracked = |status: &Status| -> Vec<Entry> {
-            let kept = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Untracked | Kind::Nested));
-            kept.filter(|entry| !rules.excluded.contains(&entry.path)).cloned().collect()
-        };
-        let touched = |(path, stat): (&RepoPath, &Option<Stat>)| {
-            !rules.excluded.contains(path) && now.files.get(path).copied().flatten() != *stat
-        };
-        let mut changed: Vec<RepoPath> = now.hidden.symmetric_difference(&before.hidden).cloned().collect();
-        if tracked(&before.status) != tracked(&now.status) || before.files.iter().any(touched) {
-            let mut rules = rules.clone();
-            rules.excluded.extend(new_untracked.iter().cloned());
-            let snapshot = self.snapshot(&candidate.since.id)?;
-            let tree = self.write_tree(&self.copy_index()?, &self.plan(&now.status, &snapshot, &rules)?)?;
-            if tree != candidate.tree {
-                changed.extend(self.changed_paths(Some(&candidate.tree), &tree)?.into_iter().map(|changed| changed.path));
-            }
-        }
-        Ok(Drift { changed, new_untracked, head_moved })
-    }
-
-    fn fingerprint(&self) -> Result<Fingerprint, GitError> {
-        let (status, hidden) = (self.status()?, self.hidden()?);
-        let mut files = BTreeMap::new();
-        for entry in &status.entries {
-            if matches!(entry.kind, Kind::Tracked { .. } | Kind::Unmerged { .. } | Kind::Untracked) {
-                let meta = files::stat(&self.top, &entry.path).map_err(GitError::io(entry.path.as_path()))?;
-                files.insert(entry.path.clone(), meta.as_ref().map(Stat::of));
-            }
-        }
-        Ok(Fingerprint { status, files, hidden })
+        Ok(Candidate { tree, head: status.head.clone(), history, obstacles, index })
     }
 
     /// What was hidden since the checkpoint, and what was hidden then and is not as it was.
-    fn newly_hidden(&self, seen: &Fingerprint, snapshot: &Snapshot) -> Result<Vec<RepoPath>, GitError> {
-        let mut found: Vec<RepoPath> = seen.hidden.difference(&snapshot.hidden).cloned().collect();
+    fn newly_hidden(&self, snapshot: &Snapshot) -> Result<Vec<RepoPath>, GitError> {
+        let mut found: Vec<RepoPath> = self.hidden()?.difference(&snapshot.hidden).cloned().collect();
         for path in &snapshot.hidden {
             let kept = snapshot.entries.get(path).map(|kept| &kept.state);
             let meta = files::stat(&self.top, path).map_err(GitError::io(path.as_path()))?;
@@ -373,10 +268,6 @@ impl Plan {
     /// Nothing to change yet, in a repository whose ids are like this one.
     pub(super) fn like(id: &Oid) -> Self {
         Self { id_length: id.0.len(), exact: Vec::new(), from_work_tree: Vec::new(), obstacles: Vec::new() }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.exact.is_empty() && self.from_work_tree.is_empty()
     }
 
     pub(super) fn take(&mut self, path: &RepoPath) {

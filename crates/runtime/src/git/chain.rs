@@ -1,4 +1,4 @@
-//! The one ref of a run, `refs/verdone/<run>`: a chain of commits, newest first, each with what it keeps as a further parent.
+//! The ref of a session loop, `refs/verdone/<id>`: a chain of commits, newest first, each with what it keeps as a further parent.
 //!
 //! Written by `git fast-import`: blobs, tree, commits and the ref in one process, and nothing at all if the stream is cut off.
 //! It refuses a tip that does not contain the old one, which makes concurrent writers safe.
@@ -9,76 +9,23 @@ use std::process::ChildStdin;
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
-use jiff::Timestamp;
 use verdone_core::id::{Oid, RunId, encode_component};
 
-use super::candidate::Candidate;
+use super::Git;
 use super::error::GitError;
-use super::{Git, is_object_id};
 use crate::fault::{self, Point};
 
 pub(super) const IDENTITY_NAME: &str = "Verdone";
 pub(super) const IDENTITY_MAIL: &str = "verdone@localhost";
 const PREFIX: &str = "refs/verdone/";
 
-/// One commit of a run's chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChainEntry {
-    pub id: Oid,
-    pub kind: ChainKind,
-    pub label: String,
-    pub at: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChainKind {
-    /// A checkpoint, and where HEAD stood.
-    Checkpoint { head: Option<Oid> },
-    /// A kept attempt: an ordinary commit on top of the checkpoint's HEAD.
-    Attempt { commit: Oid },
-    /// The user's changes, set aside, in the shape of a stash.
-    Changes { stash: Oid },
-}
-
 impl Git {
-    /// What a run has kept, newest first. Empty when it kept nothing.
-    pub fn chain(&self, run: &RunId) -> Result<Vec<ChainEntry>, GitError> {
-        let name = ref_name(run);
-        if self.resolve(&name)?.is_none() {
-            return Ok(Vec::new());
-        }
-        let format = "--format=%H%x09%ct%x09%P%x09%s";
-        let output = self.plumbing("log").args(["--first-parent", "-z", "--no-show-signature", format, &name, "--"]).run()?;
-        let records = output.split(|byte| *byte == 0).filter(|record| !record.is_empty());
-        let unexpected =
-            |record: &[u8]| GitError::Unexpected { what: "log", detail: String::from_utf8_lossy(record).into_owned() };
-        let mut entries = Vec::new();
-        for record in records {
-            let text = String::from_utf8_lossy(record);
-            let mut fields = text.splitn(4, '\t');
-            let mut next = || fields.next().ok_or_else(|| unexpected(record));
-            let (id, at, parents, subject) = (next()?, next()?, next()?, next()?);
-            let mut kept = parents.split(' ').skip(1).map(Oid::from);
-            let at =
-                at.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok()).ok_or_else(|| unexpected(record))?;
-            let entry = |kind, label: &str| ChainEntry { id: id.into(), kind, label: label.to_owned(), at };
-            if let Some(label) = subject.strip_prefix("checkpoint: ") {
-                entries.push(entry(ChainKind::Checkpoint { head: kept.next() }, label));
-            } else if let Some(label) = subject.strip_prefix("attempt: ") {
-                let commit = kept.next().ok_or_else(|| unexpected(record))?;
-                entries.push(entry(ChainKind::Attempt { commit }, label));
-            } else if let Some(label) = subject.strip_prefix("changes: ") {
-                let stash = kept.next().ok_or_else(|| unexpected(record))?;
-                entries.push(entry(ChainKind::Changes { stash }, label));
-            }
-        }
-        Ok(entries)
-    }
-
     /// Names of runs that keep something, as their refs spell them.
     pub fn runs_with_refs(&self) -> Result<Vec<String>, GitError> {
         let output = self.plumbing("for-each-ref").args(["--format=%(refname)", PREFIX]).line()?;
-        Ok(output.lines().filter_map(|name| name.strip_prefix(PREFIX)).map(str::to_owned).collect())
+        // Kept attempts are deeper.
+        let names = output.lines().filter_map(|name| name.strip_prefix(PREFIX)).filter(|name| !name.contains('/'));
+        Ok(names.map(str::to_owned).collect())
     }
 
     /// Lets go of everything that a run keeps; git collects it later. Nothing happens where it keeps nothing.
@@ -92,32 +39,12 @@ impl Git {
         Ok(())
     }
 
-    /// Keeps attempted work as an ordinary commit on the checkpoint's HEAD, reachable from the run's chain: `git show` and
-    /// `git cherry-pick` work on it. The agent's own commits stay reachable too.
-    pub fn keep_attempt(&self, run: &RunId, candidate: &Candidate, label: &str) -> Result<Oid, GitError> {
-        let (subject, ids) = (format!("attempt: {}", one_line(label)), [&candidate.base, &candidate.head]);
-        if let Some(bad) = ids.into_iter().flatten().find(|id| !is_object_id(id)) {
-            return Err(GitError::NotACheckpoint { id: bad.0.clone() });
-        }
-        let base = candidate.base.as_ref().map(Oid::as_str);
-        let (kept, ()) = self.append(run, |stream, previous| {
-            let root = [(candidate.tree.0.clone(), String::new())];
-            let attempt = stream.commit(one_line(label).as_str(), base, &[], &root)?;
-            stream.ask(&attempt)?;
-            let head = candidate.head.as_ref().map(Oid::as_str).filter(|head| Some(*head) != base);
-            let parents: Vec<&str> = [Some(attempt.as_str()), head].into_iter().flatten().collect();
-            stream.commit(&subject, Some(previous), &parents, &[])?;
-            Ok(())
-        })?;
-        Ok(kept)
-    }
-
     /// Adds to a run's chain. `write` gets the chain's last commit and asks for one id; it runs again if another process was faster.
-    pub(super) fn append<T: Send>(
+    pub(super) fn append(
         &self,
         run: &RunId,
-        mut write: impl FnMut(&mut Stream<'_>, &str) -> Result<T, GitError> + Send,
-    ) -> Result<(Oid, T), GitError> {
+        mut write: impl FnMut(&mut Stream<'_>, &str) -> Result<(), GitError> + Send,
+    ) -> Result<Oid, GitError> {
         let name = ref_name(run);
         fault::point(Point::ChainAppend).map_err(GitError::io(Path::new(&name)))?;
         for again in [true, false] {
@@ -130,11 +57,10 @@ impl Git {
                     Some(tip) => tip.0.clone(),
                     None => stream.commit("begin", None, &[], &[])?,
                 };
-                let value = write(&mut stream, &previous)?;
+                write(&mut stream, &previous)?;
                 let last = format!(":{}", stream.marks);
                 stream.ask(&last)?;
-                stream.finish()?;
-                Ok(value)
+                stream.finish()
             })?;
             if answer.status.success() {
                 fault::pass(Point::ChainAppended);
@@ -144,7 +70,7 @@ impl Git {
                     return Err(GitError::Unexpected { what: "fast-import", detail: text.into_owned() });
                 };
                 self.tips.lock().unwrap_or_else(PoisonError::into_inner).insert(name, last.clone());
-                return written.map(|value| (asked.clone(), value));
+                return written.map(|()| asked.clone());
             }
             self.tips.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
             // The remembered tip is no longer the tip, or was pruned and collected by another process.
@@ -154,7 +80,7 @@ impl Git {
             // A failure to read a file is the cause; git's complaint about the cut-off stream is its effect.
             return match written {
                 Err(error) if !is_broken_pipe(&error) => Err(error),
-                Ok(_) | Err(_) => Err(answer.failure("fast-import")),
+                Ok(()) | Err(_) => Err(answer.failure("fast-import")),
             };
         }
         unreachable!("the second round returns")
@@ -187,7 +113,7 @@ impl Stream<'_> {
         Ok(format!(":{}", self.marks))
     }
 
-    /// Adds a commit of exactly `files` (object, path); an empty path stands for the whole tree.
+    /// Adds a commit of exactly `files` (object, path).
     pub(super) fn commit(
         &mut self,
         subject: &str,
@@ -212,8 +138,7 @@ impl Stream<'_> {
         }
         self.put(b"deleteall\n")?;
         for (object, path) in files {
-            let line = if path.is_empty() { format!("M 040000 {object} \"\"\n") } else { format!("M 100644 {object} {path}\n") };
-            self.put(line.as_bytes())?;
+            self.put(format!("M 100644 {object} {path}\n").as_bytes())?;
         }
         self.put(b"\n")?;
         Ok(format!(":{mark}"))

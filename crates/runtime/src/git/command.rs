@@ -19,6 +19,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::error::GitError;
 use crate::clock::Stopwatch;
 use crate::fault;
+use crate::workspace::launcher::{Failure, Step};
+use crate::workspace::{Inside, LaunchReport};
 
 /// Between TERM and KILL, so that git can remove its lock files.
 const GRACE: Duration = Duration::from_secs(2);
@@ -68,6 +70,8 @@ pub(super) struct Call {
     command: Command,
     stdin: Vec<u8>,
     deadline: Duration,
+    /// Where the launcher of a workspace says why git was not started there.
+    launch: Option<LaunchReport>,
 }
 
 /// What a finished git process left.
@@ -85,6 +89,18 @@ impl Call {
         call
     }
 
+    /// As [`Self::plumbing`], with more settings (`-c`, `name=value`, ...).
+    pub(super) fn plumbing_with(dir: &Path, settings: &[&str], subcommand: &str, deadline: Duration) -> Self {
+        let mut call = Self::new(dir, deadline, &[&PLUMBING, settings].concat(), subcommand);
+        call.command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_REPLACE_OBJECTS", "1");
+        call
+    }
+
+    /// As [`Self::of_the_user`], with more settings.
+    pub(super) fn of_the_user_with(dir: &Path, settings: &[&str], subcommand: &str, deadline: Duration) -> Self {
+        Self::new(dir, deadline, settings, subcommand)
+    }
+
     /// A call in which the user's git hooks, signing and locale have their say.
     pub(super) fn of_the_user(dir: &Path, subcommand: &str, deadline: Duration) -> Self {
         Self::new(dir, deadline, &[], subcommand)
@@ -98,7 +114,27 @@ impl Call {
         }
         command.env_remove(fault::VARIABLE);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":");
-        Self { what: subcommand.to_owned(), command, stdin: Vec::new(), deadline }
+        Self { what: subcommand.to_owned(), command, stdin: Vec::new(), deadline, launch: None }
+    }
+
+    /// Runs git in a workspace; the folder of the call is then one that is seen there. Arguments and variables may still be added.
+    pub(super) fn inside(mut self, inside: &Inside) -> Result<Self, GitError> {
+        let cwd = self.command.get_current_dir().unwrap_or(Path::new("/")).to_owned();
+        let git = [self.command.get_program()].into_iter().chain(self.command.get_args());
+        let argv: Vec<OsString> = git.map(OsStr::to_owned).collect();
+        // The words of the program come last, so that more can follow.
+        let (report, line) = LaunchReport::begin(inside, &argv, &cwd).map_err(GitError::io(&cwd))?;
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).current_dir("/").process_group(0);
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.command = command;
+        self.launch = Some(report);
+        Ok(self)
     }
 
     pub(super) fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(mut self, args: I) -> Self {
@@ -132,8 +168,14 @@ impl Call {
         Ok(String::from_utf8_lossy(&self.run()?).trim_end_matches('\n').to_owned())
     }
 
-    /// Whatever it answers, success or not.
-    pub(super) fn answer(mut self) -> Result<Answer, GitError> {
+    /// Whatever it answers, success or not. A process that was killed has not answered.
+    pub(super) fn answer(self) -> Result<Answer, GitError> {
+        let what = self.what.clone();
+        let answer = self.hear()?;
+        if answer.status.code().is_none() { Err(answer.failure(&what)) } else { Ok(answer) }
+    }
+
+    fn hear(mut self) -> Result<Answer, GitError> {
         let stdin = std::mem::take(&mut self.stdin);
         if stdin.len() <= INLINE_STDIN {
             self.command.stdin(if stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
@@ -178,8 +220,9 @@ impl Call {
             scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(&stdin)));
             let until = Until::after(self.deadline);
             let ended = wait_unless(&mut child, until, called_off).map_err(GitError::io(Path::new("git")))?;
-            if ended.is_none() {
-                end(&mut child).map_err(GitError::io(Path::new("git")))?;
+            match ended {
+                Some(status) => self.check_launch(status)?,
+                None => end(&mut child).map_err(GitError::io(Path::new("git")))?,
             }
             Ok(match ended {
                 Some(status) => Outcome::Ended(status),
@@ -200,6 +243,14 @@ impl Call {
         })
     }
 
+    fn check_launch(&self, status: ExitStatus) -> Result<(), GitError> {
+        match self.launch.as_ref().and_then(|report| report.failure(status)) {
+            None => Ok(()),
+            Some(Failure { step: Step::Exec, .. }) => Err(GitError::Missing),
+            Some(failure) => Err(GitError::io(Path::new("git"))(io::Error::other(failure))),
+        }
+    }
+
     fn collect(&self, mut child: Child) -> Result<Answer, GitError> {
         let until = Until::after(self.deadline);
         let out = child.stdout.take().expect("stdout was asked to be a pipe");
@@ -211,6 +262,7 @@ impl Call {
             end(&mut child).map_err(GitError::io(Path::new("git")))?;
             return Err(GitError::TimedOut { what: self.what.clone(), seconds: self.deadline.as_secs() });
         };
+        self.check_launch(status)?;
         let [stdout, stderr] = buffers;
         Ok(Answer { status, stdout, stderr: String::from_utf8_lossy(&stderr).trim_end().to_owned() })
     }
@@ -373,5 +425,34 @@ mod tests {
     fn a_failure_carries_what_git_said() {
         let error = shell("echo no >&2; exit 3", Duration::from_mins(1)).stdin(vec![b'x'; 1_000_000]).run().unwrap_err();
         assert!(matches!(&error, GitError::Failed { code: Some(3), message, .. } if message == "no"), "{error:?}");
+    }
+
+    /// Stands for the launcher: changes to the folder and executes the rest, or fails as the name of the plan says.
+    const LAUNCHER: &str = r#"#!/bin/sh
+case $3 in
+    exec) echo '{"step":"exec","path":"git","errno":2}' > "$7"; exit 125 ;;
+    bind) echo '{"step":"bind","path":"/x","errno":13}' > "$7"; exit 125 ;;
+esac
+cd "$5" && shift 10 && exec "$@"
+"#;
+
+    #[test]
+    fn git_is_started_by_the_launcher_of_a_workspace() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let launcher = dir.path().join("launcher");
+        std::fs::write(&launcher, LAUNCHER).unwrap();
+        std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::workspace::launcher::set_program(&launcher);
+        let call = |plan: &str| {
+            let inside = Inside::Landlock { plan: plan.into() };
+            let call = Call::plumbing(dir.path(), "-c", Duration::from_mins(1)).inside(&inside).unwrap();
+            call.args(["alias.x=!pwd; echo $LC_ALL $GIT_EDITOR $NEW; cat", "x"]).env("NEW", "new").stdin(b"in".to_vec())
+        };
+        let folder = dir.path().canonicalize().unwrap();
+        assert_eq!(call("fine").line().unwrap(), format!("{}\nC : new\nin", folder.display()));
+        assert!(matches!(call("exec").run(), Err(GitError::Missing)));
+        let error = call("bind").run().unwrap_err().to_string();
+        assert!(error.contains("cannot bind /x"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The story's commit: the candidate's index becomes the user's, then `git commit` with the user's identity, signing and hooks.
+//! The commit of a session loop: the candidate's index becomes the user's, then `git commit` with the user's identity, signing and hooks.
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,12 +27,8 @@ pub struct Commit {
 }
 
 impl Git {
-    /// Commits the candidate. Refused means: no commit, and the index is what it was before.
-    pub fn commit(&self, candidate: &Candidate, message: &str, deadline: Duration) -> Result<Commit, CommitError> {
-        self.commit_unless(candidate, message, deadline, &|| false)
-    }
-
-    /// As [`Self::commit`]; once `called_off` answers true, git and its hooks are ended and the commit counts as refused.
+    /// Commits the candidate. Refused means: no commit, and the index is what it was before. Once `called_off` answers true, git
+    /// and its hooks are ended and the commit counts as refused.
     pub fn commit_unless(
         &self,
         candidate: &Candidate,

@@ -3,7 +3,6 @@
 use verdone_core::id::Oid;
 
 use super::error::GitError;
-use super::snapshot::take_blob;
 use super::{Git, RepoPath, is_object_id};
 
 /// Larger files, and all beyond so many bytes in all, are not read.
@@ -69,9 +68,13 @@ impl Git {
 
     /// Contents of files in a tree or commit, in the order asked for; none for what is not there.
     pub fn files_at(&self, tree: &Oid, paths: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+        if !is_object_id(tree) {
+            return Err(GitError::Unexpected { what: "cat-file", detail: format!("{tree} is not an object id") });
+        }
         // A line's end would be the end of the question.
-        let plain: Vec<String> = paths.iter().filter(|path| !path.contains(['\n', '\0'])).cloned().collect();
-        let mut found = self.blobs(tree, &plain)?.into_iter();
+        let plain = paths.iter().filter(|path| !path.contains(['\n', '\0']));
+        let names: Vec<String> = plain.map(|path| format!("{tree}:{path}")).collect();
+        let mut found = self.contents(&names)?.into_iter();
         Ok(paths.iter().map(|path| if path.contains(['\n', '\0']) { None } else { found.next().flatten() }).collect())
     }
 
@@ -85,7 +88,7 @@ impl Git {
         Ok(String::from_utf8_lossy(&output).lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect())
     }
 
-    /// The contents of objects, in the order asked for.
+    /// The contents of objects, named as git takes them, in the order asked for.
     pub(crate) fn contents(&self, ids: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -114,4 +117,19 @@ fn read_raws(output: &[u8]) -> Vec<Raw> {
         raws.push(Raw { path: RepoPath::new(path), old: id(old_mode, old), new: id(new_mode, new) });
     }
     raws
+}
+
+/// One record of `cat-file --batch`: `<id> blob <size>`, the bytes, a newline; or `<name> missing`.
+#[expect(clippy::option_option, reason = "a file that is not there is an answer; no answer is a broken stream")]
+fn take_blob(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let header = std::str::from_utf8(&rest[..end]).ok()?;
+    *rest = &rest[end + 1..];
+    if header.ends_with(" missing") {
+        return Some(None);
+    }
+    let size: usize = header.rsplit(' ').next()?.parse().ok()?;
+    let bytes = rest.get(..size)?.to_vec();
+    *rest = rest.get(size + 1..)?;
+    Some(Some(bytes))
 }

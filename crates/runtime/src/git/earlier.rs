@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use verdone_core::event::Checkpoint;
+use verdone_core::id::digest;
 
 use super::Git;
 use super::error::GitError;
 use super::files::{self, Found, Stat};
-use super::index::IndexFile;
 use super::path::{PathSet, RepoPath};
-use super::snapshot::{Kept, Snapshot, State, time_of};
+use super::snapshot::{Kept, Snapshot, State};
 
 /// Changes that were in no commit when a checkpoint was taken, and are in none now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,54 +40,33 @@ impl Git {
     /// The user's own changes from before a checkpoint, but those of these paths.
     pub fn earlier_changes(&self, since: &Checkpoint, but: &PathSet) -> Result<Earlier, GitError> {
         let snapshot = self.snapshot(&since.id)?;
-        let mut earlier = Earlier { staged: self.staged_at(&snapshot, but)?, ..Earlier::default() };
+        let staged = snapshot.manifest.staged.iter().filter(|path| !but.contains(path)).cloned().collect();
+        let mut earlier = Earlier { staged, ..Earlier::default() };
         let now: BTreeSet<RepoPath> = self.status()?.entries.into_iter().map(|entry| entry.path).collect();
-        let kept = snapshot.entries.values().filter(|kept| !but.contains(&kept.path) && now.contains(&kept.path));
-        let mut asked = Vec::new();
-        for kept in kept {
-            let meta =
-                files::stat(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?.filter(|meta| !meta.is_dir());
-            match (&kept.state, meta) {
-                (State::Absent, None) => earlier.add(kept, true),
-                (State::Absent, Some(_)) | (_, None) => earlier.add(kept, false),
-                (State::File { stat, .. }, Some(meta)) if snapshot.untouched(stat, &Stat::of(&meta)) => earlier.add(kept, true),
-                (State::File { file, stat }, Some(_)) => asked.push((kept, *file, stat.size)),
-                (State::Symlink { file }, Some(_)) => asked.push((kept, *file, 0)),
-            }
+        for kept in snapshot.entries.values().filter(|kept| !but.contains(&kept.path) && now.contains(&kept.path)) {
+            earlier.add(kept, self.is_as_kept(&snapshot, kept)?);
         }
-        self.each_kept(&since.id, asked, |kept, bytes| {
-            let found = files::read(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
-            earlier.add(kept, is_same(kept, &bytes, &found));
-            Ok(())
-        })?;
         Ok(earlier)
     }
 
-    /// What the index of a checkpoint had and its HEAD had not.
-    fn staged_at(&self, snapshot: &Snapshot, but: &PathSet) -> Result<Vec<RepoPath>, GitError> {
-        let Some(bytes) = self.blobs(&snapshot.checkpoint.id, &["index".to_owned()])?.into_iter().next().flatten() else {
-            return Ok(Vec::new());
+    fn is_as_kept(&self, snapshot: &Snapshot, kept: &Kept) -> Result<bool, GitError> {
+        let io = || GitError::io(kept.path.as_path());
+        let meta = files::stat(&self.top, &kept.path).map_err(io())?.filter(|meta| !meta.is_dir());
+        let (state, now) = match (&kept.state, meta) {
+            (State::Absent, now) => return Ok(now.is_none()),
+            (_, None) => return Ok(false),
+            (state, Some(meta)) => (state, Stat::of(&meta)),
         };
-        let modified = time_of(snapshot.manifest.index_ns.unwrap_or_default());
-        let index = self.temp_index(Some(&IndexFile { bytes, modified }))?;
-        let listed = match &snapshot.checkpoint.head {
-            Some(head) => {
-                self.plumbing("diff-index").args(["--cached", "--no-renames", "--name-only", "-z", head.as_str(), "--"])
-            }
-            None => self.plumbing("ls-files").args(["-z", "--cached"]),
-        };
-        let listed = listed.env("GIT_INDEX_FILE", index.path()).run()?;
-        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(RepoPath::new);
-        Ok(paths.filter(|path| !but.contains(path)).collect())
-    }
-}
-
-fn is_same(kept: &Kept, bytes: &[u8], now: &Found) -> bool {
-    match (&kept.state, now) {
-        (State::File { stat, .. }, Found::File { bytes: now, stat: meta }) => {
-            bytes == now && stat.mode & 0o111 == meta.mode & 0o111
-        }
-        (State::Symlink { .. }, Found::Symlink { target }) => bytes == target,
-        (State::File { .. } | State::Symlink { .. } | State::Absent, _) => false,
+        let read = || files::read(&self.top, &kept.path).map_err(io());
+        Ok(match state {
+            State::File { digest: Some(_), stat } if snapshot.untouched(stat, &now) => true,
+            State::File { digest: Some(before), stat } => match read()? {
+                Found::File { bytes, stat: now } => digest(&bytes) == *before && stat.mode & 0o111 == now.mode & 0o111,
+                Found::Symlink { .. } | Found::Nothing => false,
+            },
+            State::File { digest: None, stat } => *stat == now,
+            State::Symlink { digest: before } => matches!(read()?, Found::Symlink { target } if digest(&target) == *before),
+            State::Absent => false,
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::path::RepoPath;
+use verdone_core::id::Oid;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -27,18 +27,14 @@ pub enum GitError {
     TimedOut { what: String, seconds: u64 },
     #[error("git {what} gave an answer that is not understood: {detail}")]
     Unexpected { what: &'static str, detail: String },
-    #[error("too large to snapshot: {}", list(files))]
-    TooLarge { files: Vec<(RepoPath, u64)> },
     #[error("another git process holds {}; if there is none, remove that file", lock.display())]
     Locked { lock: PathBuf },
     #[error("{id} is not a checkpoint of this repository")]
     NotACheckpoint { id: String },
     #[error("checkpoint {id} has format {found}, newer than {known}")]
     NewerCheckpoint { id: String, found: u32, known: u32 },
-    #[error("files keep changing while the checkpoint is put back: {}", paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
-    Unsettled { paths: Vec<RepoPath> },
-    #[error("uncommitted changes cannot be set aside: {} {what}", shown(paths))]
-    CannotSetAside { paths: Vec<RepoPath>, what: &'static str },
+    #[error("branch {name} is at {}, not at {}", shown_tip(found.as_ref()), shown_tip(expected.as_ref()))]
+    BranchMoved { name: String, expected: Option<Oid>, found: Option<Oid> },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -52,19 +48,12 @@ impl GitError {
             Self::NotARepository { .. } => Some("run `git init` first, or change into a repository"),
             Self::Bare { .. } | Self::NotAWorkTree { .. } => Some("change into a work tree: `git worktree add ../work`"),
             Self::NoIdentity { .. } => Some("run `git config user.name NAME` and `git config user.email MAIL`"),
-            Self::TooLarge { .. } => Some(
-                "add the files to .gitignore, move them away, or raise snapshot_file_bytes or snapshot_bytes in [limits] of .verdone/config.toml",
-            ),
-            Self::NotACheckpoint { .. } => {
-                Some("what `verdone prune` let go of is gone; `verdone checkpoints` lists what is kept")
-            }
-            Self::CannotSetAside { .. } => Some("git commit, or git stash, and run again"),
+            Self::NotACheckpoint { .. } | Self::NewerCheckpoint { .. } => Some("start the loop again: `verdone loop start`"),
             Self::Locked { .. } => Some("wait for the other git process; if there is none, remove the lock file"),
             Self::Failed { .. }
             | Self::TimedOut { .. }
             | Self::Unexpected { .. }
-            | Self::NewerCheckpoint { .. }
-            | Self::Unsettled { .. }
+            | Self::BranchMoved { .. }
             | Self::Io { .. } => None,
         }
     }
@@ -88,10 +77,6 @@ pub enum CommitError {
     Git(#[from] GitError),
 }
 
-fn shown(paths: &[RepoPath]) -> String {
-    paths.iter().take(8).map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn list(files: &[(RepoPath, u64)]) -> String {
-    files.iter().map(|(path, size)| format!("{path} ({} MB)", size.div_ceil(1_000_000))).collect::<Vec<_>>().join(", ")
+fn shown_tip(tip: Option<&Oid>) -> &str {
+    tip.map_or("no commit", Oid::short)
 }

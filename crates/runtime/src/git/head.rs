@@ -1,9 +1,8 @@
 //! Where HEAD is, and taking back a commit that was not to stay.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use verdone_core::event::Checkpoint;
-use verdone_core::id::{Oid, RunId};
+use verdone_core::id::Oid;
 
 use super::error::GitError;
 use super::{Git, RepoPath};
@@ -51,53 +50,14 @@ impl Git {
         }
     }
 
-    /// The commit at HEAD, if it is new since the checkpoint and has exactly this tree.
-    pub fn commit_made_since(&self, checkpoint: &Checkpoint, tree: &Oid) -> Result<Option<Oid>, GitError> {
-        Ok(self.head_commit()?.filter(|(id, of)| Some(id) != checkpoint.head.as_ref() && of == tree).map(|(id, _)| id))
-    }
-
     /// The mark of the run that this is part of; a plain one outside of runs.
     pub(super) fn own_reflog_mark(&self) -> String {
         let run = self.environment.iter().rfind(|(name, _)| name == RUN_VARIABLE).map(|(_, run)| run.to_string_lossy());
         run.map_or_else(|| "verdone".to_owned(), |run| reflog_mark(&run))
     }
 
-    /// Whether HEAD got from `since` to where it is by moves of this run and of its agent's alone, as the reflog tells: another run,
-    /// in another folder of the repository, may have committed since. Without a reflog nothing is certain, so the answer is no.
-    pub fn moved_by(&self, run: &RunId, since: Option<&Oid>, head: Option<&Oid>) -> Result<bool, GitError> {
-        let answer = self.plumbing("reflog").args(["show", "--format=%H %gs", "HEAD", "--"]).answer()?;
-        let text = String::from_utf8_lossy(&answer.stdout);
-        let entries: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
-        if !answer.status.success() || entries.first().map(|(id, _)| *id) != head.map(Oid::as_str) {
-            return Ok(false);
-        }
-        let mark = reflog_mark(run.as_str());
-        let ours = entries.iter().take_while(|(_, what)| what.starts_with(&mark)).count();
-        Ok(match since {
-            // A switch to another branch moves HEAD and not its commit, so the newest entry itself is never where it began.
-            Some(since) => entries.iter().take(ours + 1).skip(1).any(|(id, _)| *id == since.as_str()),
-            None => ours > 0 && ours == entries.len(),
-        })
-    }
-
     /// The first line of a commit's message.
     pub fn subject(&self, commit: &Oid) -> Result<String, GitError> {
         self.plumbing("log").args(["-1", "--format=%s", "--end-of-options", commit.as_str()]).line()
-    }
-
-    /// Whether a commit is the one that a run made after its last story, to record progress.
-    pub fn only_records_progress(&self, commit: &Oid, parent: &Oid, run: &RunId) -> Result<bool, GitError> {
-        let format = "--format=%P%n%(trailers:key=Verdone-Run,valueonly,separator=%x20)%n%(trailers:key=Verdone-Story,valueonly)";
-        let said = self.plumbing("log").args(["-1", format, "--end-of-options", commit.as_str()]).run()?;
-        let said = String::from_utf8_lossy(&said);
-        let mut lines = said.lines();
-        let (parents, runs, stories) = (lines.next(), lines.next(), lines.next());
-        Ok(parents == Some(parent.as_str()) && runs == Some(run.as_str()) && stories.is_none_or(str::is_empty))
-    }
-
-    /// The files that a checkpoint keeps beyond the work tree's own: the plan and what belongs to it.
-    pub fn extra_paths(&self, checkpoint: &Checkpoint) -> Result<Vec<PathBuf>, GitError> {
-        let snapshot = self.snapshot(&checkpoint.id)?;
-        Ok(snapshot.manifest.extra.iter().map(|kept| self.top().join(kept.path.as_path())).collect())
     }
 }

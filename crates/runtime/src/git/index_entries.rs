@@ -7,7 +7,7 @@ const STAGE: u16 = 0x3000;
 /// Among the extended marks.
 pub(super) const SKIP_WORKTREE: u16 = 0x4000;
 
-/// One entry, without the times of its file.
+/// One entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct IndexEntry<'i> {
     pub(super) path: &'i [u8],
@@ -16,6 +16,8 @@ pub(super) struct IndexEntry<'i> {
     /// Its stage, and whether it is hidden.
     pub(super) marks: u16,
     pub(super) extended: u16,
+    /// Where its record begins: with what git remembers of the file.
+    pub(super) at: usize,
 }
 
 impl IndexEntry<'_> {
@@ -52,7 +54,7 @@ fn entries_with(bytes: &[u8], id: usize) -> Option<Vec<IndexEntry<'_>>> {
             return None;
         }
         let (mode, id) = (number(at + 24)?, bytes.get(at + 40..at + 40 + id)?);
-        all.push(IndexEntry { path, mode, id, marks: flags & (ASSUME_UNCHANGED | STAGE), extended });
+        all.push(IndexEntry { path, mode, id, marks: flags & (ASSUME_UNCHANGED | STAGE), extended, at });
         // Entries are padded with 1 to 8 zeros to a multiple of eight.
         at += (name_at - at + path.len() + 8) & !7;
     }

@@ -73,11 +73,18 @@ impl Git {
         Ok(pairs.iter().filter_map(|(blob, of)| Some((Oid::from(*of), note(blob)?))).collect())
     }
 
-    /// The digest of the nearest evidence in the history of HEAD: of its note, or where that is not here, as its commit names it.
-    pub fn last_evidence(&self) -> Result<Option<String>, GitError> {
+    /// The digest of the nearest evidence in the history of HEAD.
+    pub fn last_evidence_of_head(&self) -> Result<Option<String>, GitError> {
+        self.head_commit()?.map_or(Ok(None), |(head, _)| self.last_evidence(&head))
+    }
+
+    /// The digest of the nearest evidence in the history of a commit: of its note, or where that is not here, as its commit names it.
+    pub fn last_evidence(&self, tip: &Oid) -> Result<Option<String>, GitError> {
         let format = "--format=%H%x00%(trailers:key=Verdone-Evidence,valueonly,separator=%x2C)";
-        let answer =
-            self.plumbing("log").args(["-z", NEAREST, "--no-show-signature", "--no-notes", format, "HEAD", "--"]).answer()?;
+        let answer = self
+            .plumbing("log")
+            .args(["-z", NEAREST, "--no-show-signature", "--no-notes", format, tip.as_str(), "--"])
+            .answer()?;
         // Before the first commit there is none.
         if !answer.status.success() {
             return Ok(None);

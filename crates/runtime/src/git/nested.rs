@@ -12,18 +12,6 @@ use super::path::RepoPath;
 use super::status::{Kind, Status};
 
 impl Git {
-    /// Those with changes that are in no commit of their own.
-    pub fn dirty_nested(&self, status: &Status) -> Result<Vec<RepoPath>, GitError> {
-        let mut dirty = Vec::new();
-        for path in nested(status) {
-            let listed = self.look_inside(path)?;
-            if listed.split(|byte| *byte == 0).any(|record| !record.is_empty() && !record.starts_with(b"#")) {
-                dirty.push(path.clone());
-            }
-        }
-        Ok(dirty)
-    }
-
     /// Where each of them stands and what is changed in it, as one digest. One process each, and mostly there is none.
     pub(super) fn states_of_nested(&self, status: &Status) -> Result<BTreeMap<RepoPath, String>, GitError> {
         nested(status).map(|path| Ok((path.clone(), self.state_of_nested(path)?))).collect()

@@ -2,7 +2,7 @@
 
 use std::fs::{OpenOptions, TryLockError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use verdone_core::id::Oid;
 
@@ -12,11 +12,13 @@ use super::{Git, is_object_id};
 use crate::fault::{self, Point};
 use crate::regular::open_regular;
 
+const NOTES: &str = "refs/notes/verdone";
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const TRIES: u32 = 5;
 
 impl Git {
-    /// Attaches evidence to a commit, in place of an earlier note. Runs in linked work trees share the ref and take turns.
+    /// Attaches evidence to a commit, in place of an earlier note. Runs in linked work trees share the ref and take turns. On disk
+    /// when this returns.
     pub fn note(&self, commit: &Oid, text: &str) -> Result<(), GitError> {
         if !is_object_id(commit) {
             return Err(GitError::Unexpected { what: "notes", detail: format!("{commit} is not an object id") });
@@ -50,14 +52,17 @@ impl Git {
     }
 
     fn write_note(&self, commit: &Oid, text: &str) -> Result<(), GitError> {
-        self.plumbing("notes")
+        let since = SystemTime::now();
+        self.durable("notes")
             .args(["--ref=verdone", "add", "-f", "-F", "-", commit.as_str()])
             .env("GIT_AUTHOR_NAME", IDENTITY_NAME)
             .env("GIT_AUTHOR_EMAIL", IDENTITY_MAIL)
             .env("GIT_COMMITTER_NAME", IDENTITY_NAME)
             .env("GIT_COMMITTER_EMAIL", IDENTITY_MAIL)
             .stdin(text.as_bytes().to_vec())
-            .run()
-            .map(|_| fault::pass(Point::NoteWritten))
+            .run()?;
+        fault::pass(Point::NoteWritten);
+        self.sync_object_folders(since)?;
+        self.sync_ref_folders(NOTES)
     }
 }

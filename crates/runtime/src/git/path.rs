@@ -100,12 +100,8 @@ impl PathSet {
         !self.0.is_empty() && slashes.chain([path.len()]).any(|end| self.0.contains(&path[..end]))
     }
 
-    pub fn insert(&mut self, path: RepoPath) {
-        self.0.insert(path);
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub fn iter(&self) -> impl Iterator<Item = &RepoPath> {
+        self.0.iter()
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::id::digest;
@@ -16,13 +18,47 @@ use super::path::{PathSet, RepoPath};
 use super::status::Kind;
 use crate::known_files::KnownFiles;
 use crate::project::GitDirs;
-use crate::protected::Protected;
 use crate::regular::read_regular;
 
 /// The times of larger files stand for them.
 const LARGEST: u64 = 64 * 1024 * 1024;
+/// What in a git directory decides which files git sees, and what it runs.
+const RULES: [&str; 5] = ["hooks", "info/attributes", "info/exclude", "info/grafts", "info/sparse-checkout"];
 /// What `ls-files --stage` says of a submodule.
 const SUBMODULE: &[u8] = b"160000 ";
+
+/// Ignore rules, attributes and hooks of a git directory, each as a digest under its name. Links are not followed.
+fn rules_and_hooks(dir: &Path, name: &Path, sight: &mut GitSight) -> io::Result<()> {
+    let mut left: Vec<PathBuf> = RULES.iter().map(PathBuf::from).collect();
+    while let Some(below) = left.pop() {
+        let path = dir.join(&below);
+        let meta = match fs::symlink_metadata(&path) {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if meta.is_dir() {
+            for entry in fs::read_dir(&path)? {
+                left.push(below.join(entry?.file_name()));
+            }
+            continue;
+        }
+        if below.extension().is_some_and(|end| end == "sample") {
+            continue;
+        }
+        let content = if meta.is_symlink() {
+            format!("link {}", fs::read_link(&path)?.display()).into_bytes()
+        } else if meta.is_file() && meta.len() <= LARGEST {
+            let mut bytes = format!("{:o} ", meta.permissions().mode()).into_bytes();
+            bytes.extend(read_regular(&path, LARGEST)?);
+            bytes
+        } else {
+            b"not a file".to_vec()
+        };
+        sight.files.insert(name.join(&below).display().to_string(), digest(&content));
+    }
+    Ok(())
+}
 
 impl Git {
     /// Hidden files and repositories that are `but` ours are left out.
@@ -31,9 +67,10 @@ impl Git {
         for file in [self.common_dir.join("config"), self.git_dir.join("config.worktree")] {
             self.add_settings(&mut sight, &file)?;
         }
-        let protected = Protected::all_git_settings(&self.common_dir, &self.git_dir);
-        for protected in protected.map_err(GitError::io(&self.common_dir))? {
-            sight.files.extend(protected.rules_and_hooks(&self.common_dir));
+        let own = (self.git_dir != self.common_dir).then_some(&self.git_dir);
+        for dir in std::iter::once(&self.common_dir).chain(own) {
+            let name = Path::new(".git").join(dir.strip_prefix(&self.common_dir).unwrap_or(Path::new("")));
+            rules_and_hooks(dir, &name, &mut sight).map_err(GitError::io(dir))?;
         }
         self.add_hidden(&mut sight, but)?;
         self.add_inside(&mut sight, but)?;

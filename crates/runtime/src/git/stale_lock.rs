@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use verdone_core::id::RunId;
+use verdone_core::id::{RunId, encode_component};
 
 use super::Git;
 use super::error::GitError;
+use super::kept_attempt::ATTEMPTS;
 use crate::regular::read_regular;
 
 /// Other programs than git lock for moments only.
@@ -57,7 +58,6 @@ impl Git {
         let head = read_regular(&self.git_dir.join("HEAD"), LARGEST_HEAD).unwrap_or_default();
         let head = String::from_utf8_lossy(&head).trim_end().strip_prefix("ref: ").map(str::to_owned);
         let mut refs: Vec<String> = head.into_iter().chain(branch.map(|branch| format!("refs/heads/{branch}"))).collect();
-        refs.push(format!("refs/verdone/{run}"));
         refs.retain(|name| name.starts_with("refs/") && name.split('/').all(|part| !["", ".", ".."].contains(&part)));
         refs.sort();
         refs.dedup();
@@ -66,6 +66,9 @@ impl Git {
         found.extend(refs.iter().map(|name| (self.common_dir.join(format!("{name}.lock")), Reach::Here)));
         let shared = ["refs/notes/verdone.lock", "packed-refs.lock", "config.lock"];
         found.extend(shared.iter().map(|name| (self.common_dir.join(name), Reach::Everywhere)));
+        let attempts = self.common_dir.join(ATTEMPTS).join(encode_component(run.as_str()));
+        let entries = fs::read_dir(attempts).into_iter().flatten().flatten().map(|entry| entry.path());
+        found.extend(entries.filter(|path| path.extension().is_some_and(|end| end == "lock")).map(|lock| (lock, Reach::Here)));
         found.retain(|(lock, _)| fs::symlink_metadata(lock).is_ok_and(|meta| meta.is_file()));
         found
     }

@@ -73,13 +73,6 @@ impl Entry {
     }
 }
 
-impl Status {
-    /// Everything that is not as HEAD has it.
-    pub fn is_clean(&self) -> bool {
-        self.entries.iter().all(|entry| entry.kind == Kind::Ignored)
-    }
-}
-
 impl Git {
     pub fn status(&self) -> Result<Status, GitError> {
         self.status_with(&[])
@@ -94,12 +87,6 @@ impl Git {
     pub(super) fn status_by(&self, index: &TempIndex) -> Result<Status, GitError> {
         let fixed = ["--porcelain=v2", "-z", "--branch", "--untracked-files=no", "--no-renames", "--ignore-submodules=none"];
         parse(&self.plumbing("status").args(fixed).env("GIT_INDEX_FILE", index.path()).run()?)
-    }
-
-    /// What is not as HEAD has it among these paths alone, ignored files too.
-    pub fn uncommitted(&self, paths: &[&std::path::Path]) -> Result<Status, GitError> {
-        let fixed = ["--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignored=matching", "--"];
-        parse(&self.plumbing("status").env("GIT_LITERAL_PATHSPECS", "1").args(fixed).args(paths).run()?)
     }
 
     fn status_with(&self, more: &[&str]) -> Result<Status, GitError> {

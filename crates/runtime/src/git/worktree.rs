@@ -1,4 +1,4 @@
-//! Linked work trees: which there are, making one, and removing one that git itself finds clean.
+//! Linked work trees: which there are, and on which branches.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,9 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::Git;
-use super::branch::Answered;
 use super::error::GitError;
-use super::status::Kind;
 use crate::regular::read_regular;
 
 /// A path and a line's end.
@@ -55,34 +53,9 @@ impl Git {
         Ok(trees)
     }
 
-    /// Makes a linked work tree at a path where nothing is yet, on a branch that is new at HEAD or exists.
-    pub fn add_work_tree(&self, path: &Path, branch: &str, create: bool) -> Result<Answered, GitError> {
-        let mut args = vec![OsStr::new("add"), OsStr::new("--quiet")];
-        if create {
-            args.extend(["--no-track", "-b", branch].map(OsStr::new));
-        }
-        args.extend([path.as_os_str(), OsStr::new(if create { "HEAD" } else { branch })]);
-        let (_, said) = self.with_hooks("worktree", args)?;
-        let made = self.work_trees()?.into_iter().any(|tree| tree.path == path && tree.branch.as_deref() == Some(branch));
-        Ok(Answered { done: made && path.join(".git").is_file(), said })
-    }
-
-    /// Removes a linked work tree and its folder, unless git sees something in it that is in no commit. Ignored files it does not
-    /// see: whoever calls this has looked at them.
-    pub fn remove_work_tree(&self, path: &Path) -> Result<Answered, GitError> {
-        let answer = self.plumbing("worktree").args([OsStr::new("remove"), path.as_os_str()]).answer()?;
-        Ok(Answered { done: answer.status.success(), said: answer.stderr })
-    }
-
     /// The folder of each linked work tree with the directory that the repository keeps for it, found without git.
     pub(super) fn folders_of_linked(&self) -> Vec<(PathBuf, PathBuf)> {
         own_dirs(&self.common_dir)
-    }
-
-    /// Ignored files and folders of the whole work tree.
-    pub fn ignored(&self) -> Result<Vec<PathBuf>, GitError> {
-        let entries = self.status_and_ignored()?.entries.into_iter();
-        Ok(entries.filter(|entry| entry.kind == Kind::Ignored).map(|entry| entry.path.as_path().to_owned()).collect())
     }
 }
 

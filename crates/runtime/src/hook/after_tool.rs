@@ -46,7 +46,7 @@ pub(super) fn run(
             return CommandEnd { exit: CommandExit::NotStarted, output: String::new(), duration_ms: 0 };
         }
         let mut spawn = Spawn {
-            inside: None,
+            inside: home.inside.clone(),
             argv: argv(command),
             cwd: home.root.clone(),
             env: environment(command, home),

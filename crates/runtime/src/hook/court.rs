@@ -1,6 +1,8 @@
 //! One event judged, the same behind a process that the client starts and behind a callback of a run: facts from the disk, the answer
 //! of the core, and what the session keeps of it.
 
+use std::path::Path;
+
 use verdone_core::config::Config;
 use verdone_core::done::Lessons;
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, Response, Situation, Target, respond, target};
@@ -96,7 +98,7 @@ impl Court<'_> {
         let session = Session::of(home, &input.common.session);
         let watch = look::look(home, config, input, &session, story);
         let target = match &call {
-            Some(call) if policy.read_before_edit() && deciding => look_at(call, &context, &session)?,
+            Some(call) if policy.read_before_edit() && deciding => look_at(home, call, &context, &session)?,
             Some(_) | None => None,
         };
         let briefing = matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, story)).flatten();
@@ -162,10 +164,10 @@ fn is_guard(event: &HookEvent<'_>) -> bool {
 }
 
 /// What the session knows of the file that a call would change.
-fn look_at(call: &ToolCall, context: &PolicyContext, session: &Session) -> Result<Option<Target>, Fault> {
+fn look_at(home: &Home, call: &ToolCall, context: &PolicyContext, session: &Session) -> Result<Option<Target>, Fault> {
     let Some(path) = target(call, context) else { return Ok(None) };
     // A folder or a device is no file to read first; the tool refuses it by itself.
-    let exists = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
+    let exists = std::fs::metadata(home.outside(Path::new(&path))).is_ok_and(|meta| meta.is_file());
     let known = exists && session.knows(&path).map_err(|source| Fault::Files { what: "the session's memory", source })?;
     Ok(Some(Target { path, exists, known }))
 }

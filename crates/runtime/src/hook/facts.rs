@@ -36,7 +36,7 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
         root: text(&home.top),
         cwd: text(&real_cwd(&home.top, Path::new(asked.cwd))),
         home: std::env::var_os("HOME").filter(|home| !home.is_empty()).map(|home| text(&real(Path::new(&home)))),
-        temp: temp_dirs(),
+        temp: temp_dirs(home.temp.as_deref()),
         on_unknown: config.policy.unknown,
         tools: config.policy.tools.clone(),
         ..PolicyContext::default()
@@ -110,9 +110,9 @@ fn real_cwd(top: &Path, cwd: &Path) -> PathBuf {
     real_in(top, cwd).or_else(|| fs::canonicalize(cwd).ok()).unwrap_or_else(|| cwd.to_owned())
 }
 
-fn temp_dirs() -> Vec<String> {
+fn temp_dirs(own: Option<&Path>) -> Vec<String> {
     let named = std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    let dirs = named.into_iter().chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
+    let dirs = own.map(Path::to_owned).into_iter().chain(named).chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
     // The root as a temporary directory would let everything through.
     dirs.map(|dir| text(&real(&dir))).filter(|dir| dir.len() > 1).collect()
 }

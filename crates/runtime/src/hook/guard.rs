@@ -2,8 +2,10 @@
 //!
 //! The settings are those of the run's start. A panic or anything that cannot be judged denies, and is kept where the run shows it.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use verdone_core::hook::{Answer, Cause, Failed, HookEvent, HookInput, Record, Response, event_in, fail};
 use verdone_core::policy::{Looking, Mode, OnFailure, Rule, look_only};
@@ -17,6 +19,7 @@ use super::session::{FAULTS, Session, append_fault};
 use super::story::StoryFile;
 use crate::config_file::SettingsError;
 use crate::signal::Signals;
+use crate::workspace::Place;
 
 /// Judges for a run.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub struct Guard {
     rules: Vec<Rule>,
     /// How much of which session's records has been looked at for judged calls.
     read: Option<(String, u64)>,
+    /// Sessions whose start was seen. The agent can delete their files later.
+    started: Mutex<BTreeSet<String>>,
 }
 
 /// What was said about one event.
@@ -66,7 +71,7 @@ impl Guard {
         let home = Home::of_run(root, top, run_dir);
         let settings = home.settings()?;
         let rules = settings.rules();
-        Ok(Self { home, settings, rules, read: None })
+        Ok(Self { home, settings, rules, read: None, started: Mutex::default() })
     }
 
     /// The same for somebody who may only look.
@@ -76,6 +81,17 @@ impl Guard {
         Ok(guard)
     }
 
+    /// The agent works in this workspace: commands that are due after a tool run there, and files are looked up there.
+    pub(crate) fn works_in(&mut self, place: &Place) {
+        self.home.inside.clone_from(&place.inside);
+        self.home.tree = Some(place.tree.clone());
+        self.home.temp = place.env.set.iter().rfind(|(name, _)| name == "TMPDIR").map(|(_, folder)| folder.into());
+        // Without a view the agent knows its workspace by another path.
+        if place.cwd != self.home.root {
+            (self.home.root, self.home.top) = (place.cwd.clone(), place.tree.clone());
+        }
+    }
+
     /// Which turn the next events belong to.
     pub fn begin_turn(&mut self, turn: TurnOf) {
         self.home.turn = Some(turn);
@@ -83,7 +99,11 @@ impl Guard {
 
     /// Whether a session's start reached a hook of ours.
     pub fn saw_the_start_of(&self, session: &str) -> bool {
-        Session::of(&self.home, session).has_started()
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if !started.contains(session) && Session::of(&self.home, session).has_started() {
+            started.insert(session.to_owned());
+        }
+        started.contains(session)
     }
 
     /// The calls of a session that hooks of ours judged as processes of their own, since this was last asked.

@@ -15,8 +15,10 @@ use super::attempt::{TurnOf, failing};
 use crate::config_file::{SettingsError, read_text};
 use crate::process::RUN_VARIABLE;
 use crate::project::{HOME, Project};
+use crate::sessions::sessions_in_workspace;
 use crate::stop::armed_root;
 use crate::store::Store;
+use crate::workspace::Inside;
 
 use super::story::StoryFile;
 
@@ -40,6 +42,12 @@ pub struct Home {
     run: Option<OsString>,
     /// The turn of the run that the hook works for, where that matters.
     pub(super) turn: Option<TurnOf>,
+    /// The workspace of the run's agent, where there is one: commands of the user's run there.
+    pub(super) inside: Option<Inside>,
+    /// Where that workspace's files are from the outside.
+    pub(super) tree: Option<PathBuf>,
+    /// The temporary folder there, as the agent knows it.
+    pub(super) temp: Option<PathBuf>,
 }
 
 /// The settings of the file alone: variables and flags say nothing about policy.
@@ -73,7 +81,7 @@ impl Home {
                 let run = run_dir(&project.root);
                 let home = Self::at(project.root, project.git_top);
                 Some(match run {
-                    Some(run) => Self { sessions: run.join(SESSIONS), ..home },
+                    Some(run) => Self { sessions: sessions_in_workspace(&run), ..home },
                     None => home,
                 })
             }
@@ -83,12 +91,18 @@ impl Home {
     /// For the process of the run itself.
     pub(super) fn of_run(root: &Path, top: &Path, run_dir: &Path) -> Self {
         let (sessions, run) = (run_dir.join(SESSIONS), run_dir.file_name().map(OsString::from));
-        Self { root: root.to_owned(), top: top.to_owned(), sessions, run, turn: None }
+        Self { root: root.to_owned(), top: top.to_owned(), sessions, run, turn: None, inside: None, tree: None, temp: None }
     }
 
     fn at(root: PathBuf, top: PathBuf) -> Self {
         let sessions = root.join(HOME).join(SESSIONS);
-        Self { root, top, sessions, run: None, turn: None }
+        Self { root, top, sessions, run: None, turn: None, inside: None, tree: None, temp: None }
+    }
+
+    /// Where a path that an agent names is found by this process.
+    pub(super) fn outside(&self, path: &Path) -> PathBuf {
+        let below = |tree: &PathBuf| Some(tree.join(path.strip_prefix(&self.top).ok()?));
+        self.tree.as_ref().and_then(below).unwrap_or_else(|| path.to_owned())
     }
 
     pub(super) fn in_turn(&self, turn: Option<TurnOf>) -> Self {

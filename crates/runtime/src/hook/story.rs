@@ -1,4 +1,4 @@
-//! The story that a run tells its hooks: `story.json` in the run's folder. Read at most once a call, and only by calls that need it.
+//! The story that a run tells its hooks. Read at most once a call, and only by calls that need it.
 
 use std::cell::OnceCell;
 use std::io;
@@ -14,7 +14,8 @@ use crate::process::RUN_VARIABLE;
 use crate::regular::read_regular;
 use crate::store::Store;
 
-const NAME: &str = "story.json";
+/// In a folder of the run that agents see and cannot write.
+const NAME: &str = "turns/story.json";
 /// A briefing is capped far below that.
 const LARGEST: u64 = 256 * 1024;
 
@@ -57,7 +58,11 @@ impl StoryFile {
 
 /// Tells the hooks of the next turn what it is about.
 pub(crate) fn tell(run_dir: &Path, briefing: &Briefing) -> io::Result<()> {
-    replace_for_readers(&run_dir.join(NAME), serde_json::to_string(briefing)?.as_bytes())
+    let path = run_dir.join(NAME);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    replace_for_readers(&path, serde_json::to_string(briefing)?.as_bytes())
 }
 
 fn read(path: &Path) -> Result<Option<Briefing>, String> {

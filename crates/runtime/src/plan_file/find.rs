@@ -108,6 +108,12 @@ impl PlanLocation {
         Self { home: home(&plan), plan, progress: None }
     }
 
+    /// The plan and every file that belongs to it, whether it exists or not.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let beside = [self.companion(), self.progress_md(), self.progress_txt(), self.prompt()];
+        std::iter::once(self.plan.clone()).chain(beside.into_iter().flatten()).collect()
+    }
+
     pub(super) fn companion(&self) -> Option<PathBuf> {
         let is_plan = self.plan.file_name().is_some_and(|name| name.eq_ignore_ascii_case("plan.md"));
         match self.home {

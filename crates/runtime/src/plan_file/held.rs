@@ -100,17 +100,6 @@ impl Held {
         self.replace(bytes).map_err(|source| PlanFileError::Write { path: self.path.clone(), source })
     }
 
-    /// Makes the disk say what we hold.
-    pub(super) fn put_back(&mut self, bytes: Option<&[u8]>) -> Result<(), PlanFileError> {
-        if self.confirm(bytes)? {
-            return Ok(());
-        }
-        match bytes {
-            Some(bytes) => self.write(bytes),
-            None => fs::remove_file(&self.target).map_err(|source| PlanFileError::Write { path: self.path.clone(), source }),
-        }
-    }
-
     pub(super) fn error(&self, error: ReadError) -> PlanFileError {
         named(&self.path, error)
     }

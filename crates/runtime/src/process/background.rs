@@ -9,11 +9,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use verdone_core::redact::Redactor;
 
-use super::supervise::command;
+use super::launch::{self, Prepared, prepare};
 use super::{Spawn, SpawnError, tree};
 use crate::clock::Stopwatch;
 use crate::output::{Capture, Stream, create_fresh};
 use crate::signal::{Signals, Stop};
+use crate::workspace::LaunchReport;
 
 const CHUNK: usize = 32 * 1024;
 const POLL: Duration = Duration::from_millis(20);
@@ -24,6 +25,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 pub struct Background {
     child: Child,
     reader: JoinHandle<()>,
+    /// The file must exist when the launcher of a workspace opens it.
+    _report: Option<LaunchReport>,
 }
 
 impl Background {
@@ -38,9 +41,9 @@ impl Background {
         };
         tree::adopt_orphans();
         let (pipe, writer) = io::pipe().map_err(failed)?;
-        let mut command = command(spawn)?;
+        let Prepared { mut command, report } = prepare(spawn)?;
         command.stdin(std::process::Stdio::null()).stdout(writer.try_clone().map_err(failed)?).stderr(writer);
-        let child = super::supervise::spawn(&mut command)?;
+        let child = launch::spawn(&mut command)?;
         // The command holds our end of the pipe for writing: it has to close, or its reader would never see the end.
         drop(command);
         let cap = spawn.cap;
@@ -50,7 +53,7 @@ impl Background {
             capture.finish(&mut |_, _| {});
         });
         match reader {
-            Ok(reader) => Ok(Self { child, reader }),
+            Ok(reader) => Ok(Self { child, reader, _report: report }),
             Err(source) => {
                 signal_group(&child, Signal::KILL);
                 Err(failed(source))

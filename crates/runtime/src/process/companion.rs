@@ -14,13 +14,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::launch::{self, Prepared, prepare};
 use super::standstill;
-use super::supervise::{QUEUE, Report, command, read, wait_without_reaping};
+use super::supervise::{QUEUE, Report, read, wait_without_reaping};
 use super::tree::{self, Process, Spared};
 use super::{Spawn, SpawnError};
 use crate::clock::Stopwatch;
 use crate::output::Stream;
 use crate::signal::{Signals, Stop, Subscription};
+use crate::workspace::{Inside, LaunchReport};
 
 /// A longer line is no message; what comes of it is cut, so that the rest can be understood again.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
@@ -32,7 +34,10 @@ const STUCK: Duration = Duration::from_secs(5);
 /// A process to talk to.
 pub struct Companion {
     child: Child,
+    /// Where the launcher of its workspace says why it was not started.
+    launch: Option<LaunchReport>,
     group: Pid,
+    in_view: bool,
     to: Option<Sender<Vec<u8>>>,
     reports: Receiver<Report>,
     lines: [PartLine; 2],
@@ -61,9 +66,9 @@ impl Companion {
     pub fn start(spawn: &Spawn<'_>, signals: &Signals) -> Result<Self, SpawnError> {
         tree::adopt_orphans();
         let strangers = tree::descendants();
-        let mut command = command(spawn)?;
+        let Prepared { mut command, report } = prepare(spawn)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = super::supervise::spawn(&mut command)?;
+        let mut child = launch::spawn(&mut command)?;
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child's pid is a positive pid_t");
         let (to, from) = channel::<Vec<u8>>();
         let (sender, reports) = sync_channel(QUEUE);
@@ -95,7 +100,9 @@ impl Companion {
         };
         Ok(Self {
             child,
+            launch: report,
             group,
+            in_view: matches!(spawn.inside, Some(Inside::View { .. })),
             to: Some(to),
             reports,
             lines: Default::default(),
@@ -184,13 +191,26 @@ impl Companion {
     /// Whoever lives below the companion now belongs to it: servers that it was told to start, say. To be called before it starts
     /// anything for a turn.
     pub fn settle(&mut self) {
-        self.household = tree::below(self.pid(), &tree::all(), &Spared::default());
+        let all = tree::all();
+        let alone = self.own(&all);
+        self.household = tree::below(self.pid(), &all, &Spared { alone, families: Vec::new() });
+    }
+
+    /// The companion itself. In a view that is the launcher, which has one child, and the first process that this one has started:
+    /// orphans are its children too, but later ones.
+    fn own(&self, all: &[Process]) -> Vec<u32> {
+        let first_child = |parent: &u32| {
+            let children = all.iter().filter(|process| process.parent == *parent);
+            children.min_by_key(|process| (process.start, process.pid)).map(|process| process.pid)
+        };
+        let generations = if self.in_view { 3 } else { 1 };
+        std::iter::successors(Some(self.pid()), first_child).take(generations).collect()
     }
 
     /// Ends what a turn left running. Says how many there were.
     pub fn end_leftovers(&self, grace: Duration, signals: &Signals) -> u32 {
         let families = self.strangers.iter().chain(&self.household).copied().collect();
-        tree::end_leftovers(&Spared { alone: vec![self.pid()], families }, grace, signals)
+        tree::end_leftovers(&Spared { alone: self.own(&tree::all()), families }, grace, signals)
     }
 
     /// Lets it end by itself, then asks, then kills. How it ended, and how many processes it left behind.
@@ -238,7 +258,10 @@ impl Companion {
         let events = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(self.group), events) {
             Ok(Some(status)) => match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => format!("exit code {code}"),
+                (Some(code), _) => match self.launch.as_ref().and_then(|report| report.failure_of(code)) {
+                    Some(failure) => failure.to_string(),
+                    None => format!("exit code {code}"),
+                },
                 (None, Some(signal)) => format!("signal {signal}"),
                 (None, None) => "gone".to_owned(),
             },

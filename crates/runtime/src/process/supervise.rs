@@ -2,8 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -11,10 +10,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::flow::Flow;
-use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, environment, standstill, tree};
+use super::launch::{self, Launched, Prepared, prepare};
+use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, tree};
 use crate::clock::Stopwatch;
 use crate::output::{Capture, Captured, Stream, create_fresh};
 use crate::signal::{Signals, Stop};
+use crate::workspace::Inside;
 
 const TICK: Duration = Duration::from_millis(125);
 /// How long the pipes may stay open after the exit before their holders are ended, and after that.
@@ -30,6 +31,9 @@ const CHUNK: usize = 32 * 1024;
 
 /// Starts a process and waits until it and everything that it started is gone.
 pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
+    if ends_by_itself(spawn) {
+        return watch(spawn, signals, on, &After::Namespace);
+    }
     let sweep = Sweep::begin();
     watch(spawn, signals, on, &After::Sweep(&sweep))
 }
@@ -37,14 +41,20 @@ pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>))
 /// As [`run`], while other processes of ours run: only its own group is asked to end. What escapes from the group is ended by the
 /// caller's [`Sweep`], when all of them are done.
 pub fn run_beside(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
-    watch(spawn, signals, on, &After::Group)
+    let after = if ends_by_itself(spawn) { After::Namespace } else { After::Group };
+    watch(spawn, signals, on, &after)
 }
 
 /// As [`run_beside`]; of what it leaves behind, that is ended at once which has this variable of its environment still. Who has taken
 /// it off is found by the next sweep over everything.
 pub fn run_beside_others(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
     tree::adopt_orphans();
-    watch(spawn, signals, &mut |_| {}, &After::Marked(mark))
+    let after = if ends_by_itself(spawn) { After::Namespace } else { After::Marked(mark) };
+    watch(spawn, signals, &mut |_| {}, &after)
+}
+
+fn ends_by_itself(spawn: &Spawn<'_>) -> bool {
+    spawn.inside.as_ref().is_some_and(Inside::ends_all)
 }
 
 /// What is ended when the process has.
@@ -52,6 +62,8 @@ enum After<'a> {
     Sweep(&'a Sweep),
     Group,
     Marked((&'a str, &'a str)),
+    /// Nothing: it was alone in a pid namespace, which the kernel ends with it.
+    Namespace,
 }
 
 /// Who is there before something is started: everybody else is a leftover of it afterwards.
@@ -77,7 +89,7 @@ fn watch(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>), a
     }
     let keep = |path: &std::path::PathBuf| create_fresh(path).map_err(|source| SpawnError::Keep { path: path.clone(), source });
     let file = spawn.keep.as_ref().map(keep).transpose()?;
-    let mut child = start(spawn)?;
+    let Launched { mut child, report } = start(spawn)?;
     let mut watch = Watch::begin(spawn, signals, &mut child, file, on)?;
     let why = watch.until_exit();
     watch.drain(DRAIN);
@@ -88,64 +100,31 @@ fn watch(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>), a
     let leftovers = match after {
         After::Sweep(sweep) => sweep.end(spawn.grace, signals),
         After::Group => 0,
+        After::Namespace => {
+            watch.wait_for_namespace();
+            0
+        }
         After::Marked((name, value)) => tree::end_marked(name, value, spawn.grace.min(LEFTOVER_GRACE), signals),
     };
     watch.drain(DRAIN_AGAIN);
     let (output, duration) = watch.finish();
+    if let (Some(report), Some(status)) = (report, status)
+        && let Some(error) = launch::error(&report, status, spawn)
+    {
+        return Err(error);
+    }
     let exit = why.or_else(|| status.map(exit_of)).unwrap_or(Exit::Signal(Signal::KILL.as_raw()));
     Ok(Ended { exit, output, duration, leftovers })
 }
 
-fn start(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
-    let mut command = command(spawn)?;
+fn start(spawn: &Spawn<'_>) -> Result<Launched, SpawnError> {
+    let Prepared { mut command, report } = prepare(spawn)?;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.stdin(match spawn.stdin {
         Stdin::Null => Stdio::null(),
         Stdin::Bytes(_) => Stdio::piped(),
     });
-    self::spawn(&mut command)
-}
-
-/// The program with its arguments, place, group and environment; its streams are the caller's.
-pub(super) fn command(spawn: &Spawn<'_>) -> Result<Command, SpawnError> {
-    let (program, arguments) = spawn.argv.split_first().ok_or(SpawnError::Empty)?;
-    // A missing directory would be reported as a missing program.
-    if !spawn.cwd.is_dir() {
-        return Err(SpawnError::NoDirectory { path: spawn.cwd.clone() });
-    }
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(&spawn.cwd).process_group(0);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| environment::is_removed(name)) {
-        command.env_remove(name);
-    }
-    for name in &spawn.env.unset {
-        command.env_remove(name);
-    }
-    command.envs(spawn.env.set.iter().map(|(name, value)| (name, value)));
-    Ok(command)
-}
-
-pub(super) fn spawn(command: &mut Command) -> Result<Child, SpawnError> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let failed = |source: io::Error| {
-        let program = program.clone();
-        match source.kind() {
-            io::ErrorKind::NotFound => SpawnError::NotFound { program },
-            io::ErrorKind::PermissionDenied => SpawnError::Denied { program },
-            _ => SpawnError::Failed { program, source },
-        }
-    };
-    for _ in 0..10 {
-        let gate = standstill::gate();
-        let started = command.spawn();
-        drop(gate);
-        match started {
-            // A script that was written a moment ago may still be open in a child that another thread is starting.
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(Duration::from_millis(20)),
-            started => return started.map_err(failed),
-        }
-    }
-    command.spawn().map_err(failed)
+    Ok(Launched { child: launch::spawn(&mut command)?, report })
 }
 
 /// What the threads tell the loop.
@@ -336,6 +315,20 @@ impl<'w, 'a> Watch<'w, 'a> {
     fn ask_group(&self) {
         if self.exited {
             let _ = kill_process_group(self.group, Signal::TERM);
+        }
+    }
+
+    /// A launcher that was killed does not wait for its namespace any more. Its first process, in the same group, is then our child by
+    /// adoption, and is gone only after everything else in the namespace.
+    fn wait_for_namespace(&self) {
+        let until = self.clock.elapsed() + STUCK;
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        loop {
+            match waitid(WaitId::Pgid(Some(self.group)), options) {
+                Ok(None) if self.clock.elapsed() < until => thread::sleep(Duration::from_millis(1)),
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) | Err(_) => return,
+            }
         }
     }
 

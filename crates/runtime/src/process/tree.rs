@@ -116,6 +116,7 @@ mod linux {
 
     use super::{Duration, Process, Signals, Spared};
     use crate::clock::Stopwatch;
+    use crate::process::helper::is_helper;
     use crate::signal::Stop;
 
     /// A sweep gives up after this: something forks faster than we kill, or hangs in the kernel.
@@ -256,7 +257,7 @@ mod linux {
         let mut parents = vec![root];
         while let Some(parent) = parents.pop() {
             for process in children.remove(&parent).unwrap_or_default() {
-                if family(process) {
+                if family(process) || is_helper(process.pid) {
                     continue;
                 }
                 parents.push(process.pid);

@@ -11,10 +11,9 @@ use verdone_core::proof::inline_tests::{changed_tests, splice};
 use verdone_core::proof::test_command::{self, Project, TestFile};
 use verdone_core::proof::test_file::{Role, Runner, role};
 use verdone_core::proof::{AgentTest, NO_TEST, Seen, Showed, broke_without_the_work, with_the_work, without_the_work};
-use verdone_core::update::{Reporter, Update};
+use verdone_core::update::Reporter;
 
-use super::{RUNNING, StepError, io_error};
-use crate::clean_tree::{CleanError, CleanTree};
+use super::StepError;
 use crate::git::{Change, ChangedPath, RepoPath, TreeFile};
 use crate::regular::read_regular;
 use crate::site::Site;
@@ -40,10 +39,10 @@ pub(super) fn agent_test(
     if !site.asks_for_tests(&attempt.place.story) {
         return Ok(None);
     }
-    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref());
+    let base = attempt.base.as_ref();
     let Found { files, overlay, mixed } = find(site, base, tree, changes)?;
     let mut tests = AgentTest { files: files.iter().map(|file| file.path.clone()).collect(), ..AgentTest::default() };
-    let checks = checks(site, &files);
+    let checks = checks(site, tree, &files);
     if checks.is_empty() {
         let mixed = mixed
             .map(|path| format!("{NO_TEST} that can be run without its work; those in {path} cannot be taken apart from it"));
@@ -70,20 +69,14 @@ fn compare(
     checks: &[Check],
     reporter: &mut dyn Reporter,
 ) -> Result<Showed, StepError> {
-    let seen = match run_in_clean_tree(site, before, checks, reporter)? {
-        Ok(seen) => seen,
-        Err(error) => return Ok(Showed::Nothing(error.to_string())),
-    };
+    let seen = run_one_by_one(site, before, checks, reporter)?;
     tests.before = runs(&seen);
     let showed = without_the_work(&seen);
     if showed != Showed::Right {
         return Ok(showed);
     }
     tests.broken_before = broke_without_the_work(&seen);
-    let seen = match run_in_clean_tree(site, after, checks, reporter)? {
-        Ok(seen) => seen,
-        Err(error) => return Ok(Showed::Nothing(error.to_string())),
-    };
+    let seen = run_one_by_one(site, after, checks, reporter)?;
     tests.after = runs(&seen);
     Ok(with_the_work(&seen, site.config.clean.test.is_some()))
 }
@@ -92,33 +85,23 @@ fn runs(seen: &[Seen]) -> Vec<CheckRun> {
     seen.iter().map(|seen| seen.run.clone()).collect()
 }
 
-/// Runs checks in a clean tree, where one can be made.
-pub(super) fn run_in_clean_tree(
+/// Runs checks on a tree, one by one: a red one says nothing about the next.
+pub(super) fn run_one_by_one(
     site: &mut Site,
     tree: &Oid,
     checks: &[Check],
     reporter: &mut dyn Reporter,
-) -> Result<Result<Vec<Seen>, CleanError>, StepError> {
-    let clean = match CleanTree::make(&site.git, tree, &site.root, &site.config.clean, &site.signals) {
-        Ok(clean) => clean,
-        Err(error) => return Ok(Err(error)),
-    };
-    if !clean.submodules().is_empty() {
-        let text = format!("a clean tree has no submodules: {} empty there", clean.submodules().join(", "));
-        reporter.report(Update::Notice { text: &text });
-    }
-    let root = clean.root().to_owned();
+) -> Result<Vec<Seen>, StepError> {
     let mut all = Vec::new();
-    // One by one: a red one says nothing about the next.
     for check in checks {
-        for run in site.run_checks_in(&root, std::slice::from_ref(check), reporter).map_err(io_error(RUNNING))? {
+        for run in site.run_checks(tree, std::slice::from_ref(check), reporter)? {
             let kept = run.output.as_ref().and_then(|file| read_regular(&site.run_dir.join(file), u64::MAX).ok());
             let said = kept.map_or_else(|| run.tail.clone(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
             let tests = test_command::tests_seen(&check.command, &run.outcome, &said);
             all.push(Seen { run, tests });
         }
     }
-    Ok(Ok(all))
+    Ok(all)
 }
 
 struct Found {
@@ -130,18 +113,14 @@ struct Found {
 }
 
 fn find(site: &Site, base: Option<&Oid>, tree: &Oid, changes: &[ChangedPath]) -> Result<Found, StepError> {
-    let top = site.git.top().to_owned();
-    let inside = site.root.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
+    let inside = site.root.strip_prefix(site.git.top()).unwrap_or(Path::new("")).to_owned();
     let (mut files, mut wanted, mut mixed) = (Vec::new(), BTreeSet::new(), None);
     let mut spliced: BTreeMap<RepoPath, String> = BTreeMap::new();
     // The user's own command takes files: it could not be told which tests in them.
     let by_name = site.config.clean.test.is_none();
     for change in changes.iter().filter(|change| change.change != Change::Deleted) {
         let path = change.path.as_path();
-        let text = || {
-            let bytes = read_regular(&top.join(path), LARGEST_FILE).ok()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        };
+        let text = || text_in(site, Some(tree), &change.path).ok().flatten();
         // A name that is no text cannot be a word of a kept command.
         let Some(name) = path.strip_prefix(&inside).ok().and_then(Path::to_str) else { continue };
         let names = match role(name, text) {
@@ -155,9 +134,9 @@ fn find(site: &Site, base: Option<&Oid>, tree: &Oid, changes: &[ChangedPath]) ->
                 continue;
             }
             Role::Work => continue,
-            Role::Module => changed_tests(&old_text(site, base, &change.path)?.unwrap_or_default(), &text().unwrap_or_default()),
+            Role::Module => changed_tests(&text_in(site, base, &change.path)?.unwrap_or_default(), &text().unwrap_or_default()),
             // Without its work there is no such file at all.
-            Role::Mixed => old_text(site, base, &change.path)?.map_or_else(Vec::new, |old| {
+            Role::Mixed => text_in(site, base, &change.path)?.map_or_else(Vec::new, |old| {
                 splice(&old, &text().unwrap_or_default()).map_or_else(Vec::new, |parts| {
                     spliced.insert(change.path.clone(), parts.text);
                     parts.names
@@ -182,14 +161,15 @@ fn find(site: &Site, base: Option<&Oid>, tree: &Oid, changes: &[ChangedPath]) ->
     Ok(Found { files, overlay, mixed })
 }
 
-/// A file as it was before the attempt.
-fn old_text(site: &Site, base: Option<&Oid>, path: &RepoPath) -> Result<Option<String>, StepError> {
-    let (Some(base), Some(name)) = (base, path.as_path().to_str()) else { return Ok(None) };
-    let found = site.git.files_at(base, &[name.to_owned()])?.into_iter().next().flatten();
-    Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+/// A file of a tree; nothing where it is not there, or too large for a test.
+fn text_in(site: &Site, tree: Option<&Oid>, path: &RepoPath) -> Result<Option<String>, StepError> {
+    let (Some(tree), Some(name)) = (tree, path.as_path().to_str()) else { return Ok(None) };
+    let found = site.git.files_at(tree, &[name.to_owned()])?.into_iter().next().flatten();
+    let small = found.filter(|bytes| bytes.len() as u64 <= LARGEST_FILE);
+    Ok(small.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
+fn checks(site: &Site, tree: &Oid, files: &[TestFile]) -> Vec<Check> {
     let check = |(name, command)| Check {
         name,
         origin: CheckOrigin::AgentTest,
@@ -203,32 +183,28 @@ fn checks(site: &Site, files: &[TestFile]) -> Vec<Check> {
     if let Some(command) = &site.config.clean.test {
         return vec![check(("tests of the attempt".to_owned(), test_command::configured(command, files)))];
     }
-    test_command::usual(files, &project(&site.root, files)).into_iter().map(check).collect()
+    test_command::usual(files, &project(site, tree, files)).into_iter().map(check).collect()
 }
 
-fn project(root: &Path, files: &[TestFile]) -> Project {
-    let has = |name: &str| root.join(name).is_file();
+/// What the project is built and tested with, as its tree tells.
+fn project(site: &Site, tree: &Oid, files: &[TestFile]) -> Project {
+    let inside = site.root.strip_prefix(site.git.top()).unwrap_or(Path::new("")).to_owned();
+    let text =
+        |name: &str| text_in(site, Some(tree), &RepoPath::from(inside.join(name).to_string_lossy().as_ref())).ok().flatten();
+    let has = |name: &str| text(name).is_some();
     let of_programs = files.iter().filter_map(|file| file.path.rsplit_once("/tests/").map(|(folder, _)| folder));
     let of_code = files.iter().filter_map(|file| test_command::in_package(&file.path).map(|(folder, _)| folder));
-    let cargo_folders: BTreeSet<String> = of_programs
-        .chain(of_code)
-        .chain([""])
-        .filter(|folder| root.join(folder).join("Cargo.toml").is_file())
-        .map(str::to_owned)
-        .collect();
-    let library = |folder: &&String| root.join(folder).join("src/lib.rs").is_file();
-    let cargo_libraries = cargo_folders.iter().filter(library).cloned().collect();
-    let speaks = |name: &str| {
-        let bytes = read_regular(&root.join(name), LARGEST_FILE).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).contains("pytest")
-    };
+    let below = |folder: &str, name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    let cargo_folders: BTreeSet<String> =
+        of_programs.chain(of_code).chain([""]).filter(|folder| has(&below(folder, "Cargo.toml"))).map(str::to_owned).collect();
+    let cargo_libraries = cargo_folders.iter().filter(|folder| has(&below(folder, "src/lib.rs"))).cloned().collect();
+    let speaks = |name: &str| text(name).is_some_and(|text| text.contains("pytest"));
     let pytest = has("pytest.ini")
         || has("conftest.py")
         || has("tests/conftest.py")
         || ["pyproject.toml", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt"].iter().any(|name| speaks(name));
-    let package = read_regular(&root.join("package.json"), LARGEST_FILE).ok();
     Project {
-        package_json: package.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        package_json: text("package.json"),
         gemfile_lock: has("Gemfile.lock"),
         uv_lock: has("uv.lock"),
         poetry_lock: has("poetry.lock"),

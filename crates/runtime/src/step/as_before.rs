@@ -11,7 +11,7 @@ use verdone_core::update::Reporter;
 use verdone_core::verdict::Red;
 
 use super::StepError;
-use super::agent_test::run_in_clean_tree;
+use super::agent_test::run_one_by_one;
 use super::changers::{Changers, all_expect};
 use crate::git::ChangedPath;
 use crate::same_checks::{SameChecks, has_deciders, same_checks};
@@ -27,8 +27,7 @@ pub(super) fn as_before(
     changes: &[ChangedPath],
     reporter: &mut dyn Reporter,
 ) -> Result<Option<AsBefore>, StepError> {
-    let base = site.before_turn.as_ref().or_else(|| attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref()));
-    let (Some(base), Some(Red::Red)) = (base.cloned(), attempt.red) else { return Ok(None) };
+    let (Some(base), Some(Red::Red)) = (attempt.base.clone(), attempt.red) else { return Ok(None) };
     let story = &attempt.place.story;
     let folder = folder_of(&site.git, &site.root);
     let checks: Vec<Check> = site.own_checks(story).iter().filter(|check| has_deciders(&folder, check)).cloned().collect();
@@ -72,12 +71,9 @@ fn as_at_the_start(
 
 impl SameChecks {
     pub(super) fn run(self, site: &mut Site, reporter: &mut dyn Reporter) -> Result<AsBefore, StepError> {
-        let (runs, unproven): (Vec<CheckRun>, Option<String>) = match run_in_clean_tree(site, &self.tree, &self.checks, reporter)?
-        {
-            Ok(seen) => (seen.into_iter().map(|seen| seen.run).collect(), None),
-            Err(error) => (Vec::new(), Some(error.to_string())),
-        };
-        Ok(AsBefore { files: self.files, by: Vec::new(), runs, unproven })
+        let seen = run_one_by_one(site, &self.tree, &self.checks, reporter)?;
+        let runs: Vec<CheckRun> = seen.into_iter().map(|seen| seen.run).collect();
+        Ok(AsBefore { files: self.files, by: Vec::new(), runs, unproven: None })
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(),
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
     let plan = site.plan.path();
     let mut briefing = briefing(site, story);
-    briefing.branch = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.branch.clone());
+    briefing.branch = Some(site.branch.clone());
     (briefing.iteration, briefing.turn) = (state.iteration, attempt.place.turn);
     briefing.plan = fs::canonicalize(plan).unwrap_or_else(|_| plan.to_owned()).to_string_lossy().into_owned();
     tell(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
@@ -36,8 +36,8 @@ pub(super) fn outside_scope(site: &Site, attempt: &Attempt, changes: &[ChangedPa
     let enforced = site.config.policy.on_scope() == OnScope::Enforced;
     let story = site.plan.plan().story(&attempt.place.story).filter(|_| enforced)?;
     let scope = briefing(site, story).scope(true)?;
-    let outside: Vec<String> =
-        changes.iter().map(|change| change.path.to_string()).filter(|path| scope.leaves_out(path, false)).collect();
+    let is_outside = scope.outside(false);
+    let outside: Vec<String> = changes.iter().map(|change| change.path.to_string()).filter(|path| is_outside(path)).collect();
     (!outside.is_empty()).then(|| reason(&outside, &scope))
 }
 
@@ -55,8 +55,7 @@ fn reason(outside: &[String], scope: &Scope) -> String {
 fn briefing(site: &Site, story: &Story) -> Briefing {
     let checks = site.own_checks(&story.id).iter().map(|check| check.command.display());
     let mut briefing = Briefing::of(story, checks, &folder(site.git.top(), &site.root));
-    briefing.exempt =
-        site.plan.protected_paths().iter().filter_map(|path| site.git.repo_path(path)).map(|path| path.to_string()).collect();
+    briefing.exempt = site.plan.paths().iter().map(ToString::to_string).collect();
     briefing
 }
 

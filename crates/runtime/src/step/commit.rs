@@ -1,119 +1,140 @@
-//! The story's commit: exactly the verified tree, the user's git hooks included.
+//! The story's commit: exactly the verified tree, on the run's branch. The user's commit hooks run first, in a workspace; what they
+//! rewrite is verified again before it is committed.
 
 use std::path::Path;
 
 use verdone_core::check::CheckRun;
 use verdone_core::evidence::Evidence;
 use verdone_core::id::Oid;
-use verdone_core::machine::{Attempt, Input, Phase, State};
+use verdone_core::machine::{Attempt, Feedback, Input, Phase, State};
+use verdone_core::plan::Status;
 use verdone_core::plan::progress::StoryEntry;
 use verdone_core::proof::{AgentTest, AsBefore};
 use verdone_core::update::{Reporter, Update};
 
 use super::agent_test::agent_test;
 use super::as_before::as_before;
-use super::verify::put_back;
-use super::{RUNNING, StepError, attempt_of, io_error};
-use crate::git::{Commit, CommitError};
+use super::{StepError, attempt_of};
+use crate::git::CommitError;
 use crate::site::Site;
+use crate::workspace::HookOutcome;
 
 pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "commit")?;
     let (Phase::Committing { tree, verdict }, Some(candidate)) = (&state.phase, site.candidate.take()) else {
         return Err(StepError::NoAttempt("commit"));
     };
-    let evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
-    let message = evidence.commit_message(&site.config.commit.subject);
-    let called_off = || site.signals.stop().is_some();
-    let commit = match site.git.commit_unless(&candidate, &message, site.config.commit.timeout.duration(), &called_off) {
-        Ok(commit) => commit,
-        Err(CommitError::Refused { message, .. }) => {
-            site.plan.unmark()?;
-            // The user's hooks print what they like.
-            return Ok(Input::CommitRefused { message: site.redactor.redact(&message).into_owned() });
-        }
-        Err(CommitError::Git(error)) => return Err(error.into()),
-    };
-    let files = candidate.changes.len() as u32;
-    if commit.tree == *tree {
-        // An edit of the user's may stay. A box that something ticked meanwhile may not.
-        if !site.plan.marks_are_ours()? {
-            for path in put_back(site, attempt, "commit")? {
-                reporter.report(Update::Notice { text: &format!("{path} was changed during the commit; it was put back") });
+    let mut evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
+    let mut message = evidence.commit_message(&site.config.commit.subject);
+    let mut tree = tree.clone();
+    let mut rewrote = false;
+    match run_hooks(site, &tree, &message)? {
+        None => {}
+        Some(HookOutcome::Refused { said }) => return refused(site, &said),
+        Some(HookOutcome::Passed { tree: rewritten, message: edited }) => {
+            message = edited;
+            // A hook may run code of the attempt's, and that code could tick boxes.
+            let rewritten = site.with_plan(&rewritten)?;
+            if rewritten != tree {
+                let runs = match verify_again(site, state, attempt, &rewritten, reporter)? {
+                    Ok(runs) => runs,
+                    Err(failed) => {
+                        return refused(site, &format!("a git hook changed files, and the result does not pass: {failed}"));
+                    }
+                };
+                // The commit's message names the first evidence: the note keeps both.
+                evidence = Evidence::of(state, attempt, evidence.verdict, &rewritten, &runs).in_place_of(&evidence);
+                tree = rewritten;
+                // The agent's files are not what is committed.
+                rewrote = true;
             }
         }
-        put_deleted_back(site, attempt, reporter);
-        return Ok(record(site, &evidence, commit.id, commit.tree, files, reporter));
     }
-    verify_again(site, state, &evidence, commit, candidate.head.as_ref(), files, reporter)
+    let commit = match site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration()) {
+        Ok(commit) => commit,
+        Err(CommitError::Refused { message, .. }) => return refused(site, &message),
+        Err(CommitError::Git(error)) => return Err(error.into()),
+    };
+    // Before the branch moves: whoever finds the commit finds its evidence.
+    let noted = site.git.note(&commit, &evidence.to_note());
+    if let Err(error) = &noted {
+        let text = format!("the evidence note could not be written (the journal has the evidence): {error}");
+        reporter.report(Update::Notice { text: &text });
+    }
+    site.git.set_branch(&site.branch, &commit, Some(&site.tip))?;
+    site.tip = commit.clone();
+    site.plan.forget_mark();
+    if rewrote {
+        site.spaces.replace_agent_next();
+    }
+    record(site, &evidence, &commit, &tree, reporter);
+    let files = candidate.changes.len() as u32;
+    Ok(Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() })
 }
 
-/// A git hook rewrote files, so the commit is not what was verified: only checks on the new tree count.
+fn refused(site: &mut Site, said: &str) -> Result<Input, StepError> {
+    site.plan.unmark()?;
+    // Hooks print what they like.
+    Ok(Input::CommitRefused { message: site.redactor.redact(said).into_owned() })
+}
+
+/// Nothing where the user has no commit hooks.
+fn run_hooks(site: &mut Site, tree: &Oid, message: &str) -> Result<Option<HookOutcome>, StepError> {
+    if !site.git.has_commit_hooks()? {
+        return Ok(None);
+    }
+    let signals = site.signals.clone();
+    let called_off = || signals.stop().is_some();
+    let timeout = site.config.commit.timeout.duration();
+    Ok(Some(site.spaces.run_commit_hooks(&site.git, tree, &site.tip, message, timeout, &called_off)?))
+}
+
+/// All checks on the tree that the hooks made: the runs, or what failed.
 fn verify_again(
     site: &mut Site,
     state: &State,
-    first: &Evidence,
-    Commit { id: commit, tree, .. }: Commit,
-    parent: Option<&Oid>,
-    files: u32,
+    attempt: &Attempt,
+    tree: &Oid,
     reporter: &mut dyn Reporter,
-) -> Result<Input, StepError> {
-    let attempt = attempt_of(state, "commit")?;
-    let checkpoint = attempt.checkpoint.as_ref().ok_or(StepError::NoAttempt("commit"))?;
-    let changed = site.git.changed_paths(checkpoint.head.as_ref(), &tree)?;
+) -> Result<Result<Vec<CheckRun>, String>, StepError> {
+    let changed = site.git.changed_paths(Some(&site.tip), tree)?;
     let checks = site.checks_of(&attempt.place.story, &changed);
-    let runs = site.run_checks_on(Some(&tree), &checks, reporter).map_err(io_error(RUNNING))?;
-    put_back(site, attempt, "commit")?;
-    let candidate = site.git.candidate(checkpoint, &site.candidate_rules())?;
-    let clean = candidate.tree == tree;
-    let tested = agent_test(site, attempt, &tree, &candidate.changes, reporter)?;
-    let still = !attempt.agent_test.as_ref().is_some_and(AgentTest::proves) || tested.is_some_and(|tested| tested.tests.proves());
+    let runs = site.run_checks(tree, &checks, reporter)?;
+    if runs.len() != checks.len() || runs.iter().any(CheckRun::blocks) {
+        return Ok(Err(Feedback::from_runs(&runs).reason));
+    }
+    let tested = agent_test(site, attempt, tree, &changed, reporter)?;
+    if attempt.agent_test.as_ref().is_some_and(AgentTest::proves) && !tested.is_some_and(|tested| tested.tests.proves()) {
+        return Ok(Err("the attempt's own tests prove nothing any more".to_owned()));
+    }
     let held = attempt.as_before.as_ref().is_some_and(AsBefore::holds);
-    let same = if held { as_before(site, state, attempt, &tree, &changed, reporter)? } else { None };
-    let still = still && same.is_none_or(|same| same.holds());
-    let honest = site.plan.marks_are_ours()?;
-    if clean && honest && still && runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks) {
-        // The commit names the first evidence: the note keeps both.
-        let evidence = Evidence::of(state, attempt, first.verdict, &tree, &runs).in_place_of(first);
-        put_deleted_back(site, attempt, reporter);
-        return Ok(record(site, &evidence, commit, tree, files, reporter));
+    let same = if held { as_before(site, state, attempt, tree, &changed, reporter)? } else { None };
+    if same.is_some_and(|same| !same.holds()) {
+        return Ok(Err("the story's checks do not pass as they were before".to_owned()));
     }
-    site.git.uncommit(&commit, parent)?;
-    site.plan.unmark()?;
-    let failed = verdone_core::machine::Feedback::from_runs(&runs).reason;
-    Ok(Input::CommitRefused { message: format!("a git hook changed files, and the result does not pass: {failed}") })
+    Ok(Ok(runs))
 }
 
-/// The user's own files that the attempt deleted. What the story's checks do to such files is not the agent's doing.
-fn put_deleted_back(site: &Site, attempt: &Attempt, reporter: &mut dyn Reporter) {
-    let Some(checkpoint) = &attempt.checkpoint else { return };
-    match site.git.put_back_deleted(checkpoint, &site.untracked_before) {
-        Ok(paths) => {
-            for path in paths {
-                reporter.report(Update::Notice { text: &format!("{path} is not in git and was deleted; it was put back") });
-            }
-        }
-        Err(error) => {
-            let text = format!("deleted files that are not in git could not be put back (the checkpoint has them): {error}");
-            reporter.report(Update::Notice { text: &text });
-        }
-    }
-}
-
-fn record(site: &mut Site, evidence: &Evidence, commit: Oid, tree: Oid, files: u32, reporter: &mut dyn Reporter) -> Input {
-    let noted = site.git.note(&commit, &evidence.to_note());
-    if let Err(error) = &noted {
-        let text = format!("the evidence note could not be written (the journal has it): {error}");
-        reporter.report(Update::Notice { text: &text });
-    }
+/// What follows from a commit that exists: nothing of it can take the commit back.
+fn record(site: &mut Site, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
+    let base = evidence.base.clone().unwrap_or_else(|| commit.clone());
+    let mut notice = |text: String| reporter.report(Update::Notice { text: &text });
     let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
     site.green = Some((tree.clone(), green.collect()));
-    let (run_dir, root) = (&site.run_dir, &site.root);
-    let entry = entry(run_dir, root, evidence, &commit, &evidence.subject(&site.config.commit.subject));
-    if let Err(error) = site.plan.record_story(&entry) {
-        reporter.report(Update::Notice { text: &format!("the progress file could not be written: {error}") });
+    if !site.plan.is_committed()
+        && let Err(error) = site.plan.mark_users_file(&evidence.story, Status::Done)
+    {
+        notice(format!("{} could not be ticked: {error}", evidence.story));
     }
-    Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() }
+    let entry = entry(&site.run_dir, &site.root, evidence, commit, &evidence.subject(&site.config.commit.subject));
+    if let Err(error) = site.plan.record_story(&entry) {
+        notice(format!("the progress file could not be written: {error}"));
+    }
+    if !site.spaces.needs_new_agent_space(&base)
+        && let Err(error) = site.spaces.follow(&site.git, commit, &site.plan.texts())
+    {
+        notice(format!("the agent's workspace is replaced: {error}"));
+    }
 }
 
 /// The story's entry in a progress file.

@@ -13,18 +13,18 @@ use verdone_core::update::{Reporter, Update};
 
 use super::brief::scope_of;
 use super::turn::within_the_run;
-use super::verify::put_back;
 use super::{StepError, io_error};
 use crate::approval::Approvals;
 use crate::claims;
 use crate::done::{Checked, checks_fact, gate_facts, plan_found};
-use crate::git::{Candidate, RepoPath};
+use crate::git::RepoPath;
 use crate::judge::{Court, Seat, ask_judge, limits_of};
-use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
+use crate::process::{Moment, RUN_VARIABLE};
 use crate::ralph_state::{self, Projection};
 use crate::sessions::run_sessions;
-use crate::site::Site;
+use crate::site::{Candidate, Site};
 use crate::template::read_template;
+use crate::workspace::CheckPlace;
 
 /// A verification that passed stays one only if every condition holds that is asked for beyond what checks say.
 pub(super) fn hold_to_conditions(
@@ -83,21 +83,18 @@ pub(super) fn hold_to_conditions(
 
 fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verification) -> Facts {
     let checked = Some(Checked { runs: &verification.runs, verdict: &verification.outcome, gates_only: false });
-    let approvals = Approvals::of_text(&site.protected.text("approvals.json").unwrap_or_default());
+    let approvals = Approvals::read(&site.root).unwrap_or_default();
     let scope = scope_of(site, story);
+    let is_outside = scope.as_ref().map(|scope| scope.outside(false));
     let (outside, inside): (Vec<String>, Vec<String>) = changed(site)
         .iter()
         .map(ToString::to_string)
-        .partition(|path| scope.as_ref().is_some_and(|scope| scope.leaves_out(path, false)));
+        .partition(|path| is_outside.as_ref().is_some_and(|is_outside| is_outside(path)));
     let claims = claims::read(&run_sessions(&site.run_dir), site.claims_from);
     Facts {
         memory: Memory::Queried { by: "the prompt has the lessons of this project".to_owned() },
         plan: plan_found(&site.plan, Some(story), &site.plan_name(), &approvals),
-        git: GitFact::Seen {
-            changed: u32::try_from(inside.len()).unwrap_or(u32::MAX),
-            outside,
-            uncommitted: verification.left_out.clone(),
-        },
+        git: GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted: Vec::new() },
         gates: gate_facts(&site.gates, checked),
         own_checks: checks_fact(site.own_checks(&attempt.place.story), checked),
         // A link or a folder in their place is the agent's doing, and says nothing.
@@ -115,9 +112,8 @@ fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verificat
 
 /// The files of the candidate, without the plan's tick.
 fn changed(site: &Site) -> Vec<RepoPath> {
-    let ours = site.plan_paths();
-    let changes = site.candidate.iter().flat_map(|candidate| &candidate.changes);
-    changes.filter(|change| !ours.contains(&change.path)).map(|change| change.path.clone()).collect()
+    let changes = site.candidate.iter().flat_map(|candidate| site.changed_by_agent(candidate));
+    changes.map(|change| change.path).collect()
 }
 
 /// The first clear answer about a tree stands. Without one the judge is asked once more, and then a human is.
@@ -161,25 +157,19 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// The judge may look: what it changed is kept, put back, and makes its word worthless.
+    /// The judge works in a workspace of its own: what it writes is dropped.
     fn ask(&self, site: &mut Site, earlier: Option<&JudgeRecord>, reporter: &mut dyn Reporter) -> Result<JudgeRecord, StepError> {
-        let Self { attempt, candidate, .. } = *self;
-        let before = site.checkpoint("before the judge")?;
-        let answer = self.answer(site, earlier, reporter);
-        site.mend_home().map_err(io_error("putting .verdone/ back"))?;
-        let restored = put_back(site, attempt, "judge")?;
-        let drift = site.git.unchanged_since(candidate)?;
-        let touched =
-            !restored.is_empty() || !drift.is_none() || drift.new_untracked.iter().any(|path| !site.debris.contains_key(path));
-        if touched {
-            site.keep().checkpoint_before_restore("what the judge changed", &[])?;
-            site.keep().restore(&before)?;
-        }
-        let record = answer?;
-        Ok(if touched { record.void("the judge changed files, so its word counts for nothing") } else { record })
+        let place = site.spaces.question_on(&site.git, &self.candidate.tree, &site.tip)?;
+        self.answer(site, &place, earlier, reporter)
     }
 
-    fn answer(&self, site: &Site, earlier: Option<&JudgeRecord>, reporter: &mut dyn Reporter) -> Result<JudgeRecord, StepError> {
+    fn answer(
+        &self,
+        site: &Site,
+        place: &CheckPlace,
+        earlier: Option<&JudgeRecord>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<JudgeRecord, StepError> {
         let again = if earlier.is_some() { "-again" } else { "" };
         let dir = site.run_dir.join("judge").join(format!("{}{again}", site.checks_run));
         let spent = self.state.cost_usd + earlier.and_then(|earlier| earlier.usage.cost_usd).unwrap_or(0.0);
@@ -192,8 +182,10 @@ impl Asking<'_> {
             place: &self.attempt.place,
             left_usd: site.config.limits.cost_usd.limit().map(|limit| limit - spent),
         };
-        let env = EnvPlan::default().with(RUN_VARIABLE, site.run.as_str());
-        let court = Court { root: &site.root, dir: &dir, env, redactor: &site.redactor, limits: &limits, seat: Some(seat) };
+        let env = place.env.clone().with(RUN_VARIABLE, site.run.as_str());
+        let inside = place.inside.as_ref();
+        let court =
+            Court { root: &place.cwd, inside, dir: &dir, env, redactor: &site.redactor, limits: &limits, seat: Some(seat) };
         let clock = site.clock;
         let mut on = |moment: Moment<'_>| match moment {
             Moment::Tick => reporter.report(clock.tick()),
@@ -215,8 +207,8 @@ fn prompt_of(
     let checks: Vec<String> =
         verification.runs.iter().map(|run| format!("`{}`: {}", run.command.display(), run.outcome.words())).collect();
     let alarms: Vec<String> = verification.alarms.iter().map(Alarm::sentence).collect();
-    let base = attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.as_ref());
-    let diff = site.git.diff_text(site.before_turn.as_ref().or(base), &candidate.tree, files)?;
+    let base = attempt.base.as_ref();
+    let diff = site.git.diff_text(base, &candidate.tree, files)?;
     let changed: Vec<String> = files.iter().map(ToString::to_string).collect();
     let refute = Refute {
         title: &story.title,

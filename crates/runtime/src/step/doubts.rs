@@ -68,9 +68,8 @@ impl<'a> Doubts<'a> {
                 continue;
             };
             if !self.since.contains_key(&base) {
-                let ours = site.plan_paths();
                 let changes = site.git.changed_paths(Some(&base), self.tree)?;
-                let theirs = changes.into_iter().filter(|change| !ours.contains(&change.path)).collect();
+                let theirs = changes.into_iter().filter(|change| !site.plan.paths().contains(&change.path)).collect();
                 self.since.insert(base.clone(), theirs);
             }
             let (one, changes) = (std::slice::from_ref(check), &self.since[&base]);

@@ -1,6 +1,8 @@
 //! Putting things in order at the end of a run: no process left, progress files told, and committed where git knows them.
 
+use verdone_core::config::LandMode;
 use verdone_core::finish::Finish;
+use verdone_core::id::{Oid, RunId};
 use verdone_core::lifecycle::Script;
 use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
@@ -10,18 +12,23 @@ use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
 use super::script::run_script;
-use crate::git::PathSet;
+use crate::git::CommitError;
 use crate::process;
-use crate::recover;
-use crate::signal::Stop;
+use crate::run::land::{Target, land_tip};
 use crate::site::Site;
 use crate::store::{Store, proven};
+
+const PROGRESS: &str = "chore: record progress";
 
 pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let grace = site.config.limits.grace.duration();
     site.scripts.end_background(grace, &site.signals);
     site.claude.end(grace, &site.signals);
     process::end_leftovers(&[], grace, &site.signals);
+    site.spaces.drop_agent();
+    for text in site.spaces.take_notes() {
+        reporter.report(Update::Notice { text: &text });
+    }
     let order = put_in_order(site, state);
     if let Err(error) = &order {
         reporter.report(Update::Notice { text: &format!("the end of the run could not be recorded: {error}") });
@@ -41,7 +48,9 @@ fn put_in_order(site: &mut Site, state: &State) -> Result<(), StepError> {
         };
         site.plan.record_status(&status)?;
     }
-    commit_progress(site, state)
+    commit_progress(site, state)?;
+    land_the_rest(site);
+    Ok(())
 }
 
 /// Complete is only said when every story was proven, by this run or an earlier one.
@@ -68,22 +77,49 @@ fn all_proven(site: &Site, plan: &Plan) -> bool {
     plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|verdict| *verdict > StoryVerdict::Unverified))
 }
 
-/// Progress that came after the last story commit gets one commit of its own, if git knows the files and nothing else changed.
+/// Progress that came after the last story commit gets one commit of its own, where git knows the files.
 fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
-    let ours: PathSet = site.plan.progress_paths().iter().filter_map(|path| site.git.repo_path(path)).collect();
-    let owed = || recover::owes_progress(&Store::of(&site.root), &site.run).unwrap_or(false);
-    if ours.is_empty() || state.attempt.is_some() || (state.commits == 0 && !owed()) {
+    if state.attempt.is_some() || state.commits == 0 {
         return Ok(());
     }
-    let checkpoint = site.checkpoint("end of the run")?;
-    let candidate = site.git.candidate(&checkpoint, &site.candidate_rules())?;
-    let only_ours = candidate.changes.iter().all(|change| ours.contains(&change.path));
-    if candidate.changes.is_empty() || !only_ours || !candidate.obstacles.is_empty() {
-        return Ok(());
+    commit_plan(site, PROGRESS).map(drop)
+}
+
+/// Progress, and what an earlier landing did not get to.
+fn land_the_rest(site: &Site) {
+    if site.config.run.land == LandMode::Auto
+        && let Ok(Some(target)) = Target::find(&site.git, site.target.as_deref())
+    {
+        // Best effort: what is not landed now is named at the end of the run.
+        let _ = land_tip(&site.git, target.name.as_deref(), &site.tip);
     }
-    let message = format!("chore: record progress\n\nVerdone-Run: {}\n", site.run);
-    // A refusal loses nothing: the files stay as they are, uncommitted.
-    let insisted = || matches!(site.signals.stop(), Some(Stop::Insisted(_)));
-    let _ = site.git.commit_unless(&candidate, &message, site.config.commit.timeout.duration(), &insisted);
-    Ok(())
+}
+
+/// The message of a commit that holds progress alone.
+pub fn progress_message(run: &RunId) -> String {
+    message(PROGRESS, run)
+}
+
+fn message(subject: &str, run: &RunId) -> String {
+    format!("{subject}\n\nVerdone-Run: {run}\n")
+}
+
+/// The plan's files as they are now, on top of the run's branch; nothing where they are there already.
+pub(super) fn commit_plan(site: &mut Site, subject: &str) -> Result<Option<Oid>, StepError> {
+    let before = site.tip_tree()?;
+    let tree = site.with_plan(&before)?;
+    if tree == before {
+        return Ok(None);
+    }
+    let message = message(subject, &site.run);
+    let made = site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration());
+    let commit = match made {
+        Ok(commit) => commit,
+        // Nothing is lost: the next story's commit takes it along.
+        Err(CommitError::Refused { .. }) => return Ok(None),
+        Err(CommitError::Git(error)) => return Err(error.into()),
+    };
+    site.git.set_branch(&site.branch, &commit, Some(&site.tip))?;
+    site.tip = commit.clone();
+    Ok(Some(commit))
 }

@@ -13,18 +13,20 @@ const MOST_LEFT: usize = 20;
 const REASON_BYTES: usize = 250;
 
 /// Nothing where the agent keeps no sessions, goes on in the same one, or begins its first.
-pub(super) fn hand_over(site: &Site, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
+pub(super) fn hand_over(site: &mut Site, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
     if site.config.agent.name != "claude" {
         return Ok(None);
     }
-    let Some((why, said)) = site.claude.handed_over(&site.config.agent.claude, attempt.place.turn == 1) else { return Ok(None) };
+    let handed_over = site.claude.handed_over(&site.config.agent.claude, attempt.place.turn == 1);
+    let Some((why, said)) = handed_over.map(|(why, said)| (why, said.to_owned())) else { return Ok(None) };
+    let changed = changed(site)?;
     let handover = Handover {
         why: &why,
         done: &done(site, state),
-        changed: &changed(site, attempt)?,
+        changed: &changed,
         failed: &failed(state, attempt),
         left: &left(site, state, attempt),
-        said,
+        said: &said,
         // They are in every prompt.
         guardrails: "",
     };
@@ -36,13 +38,11 @@ fn done(site: &Site, state: &State) -> Vec<String> {
     state.verdicts.iter().filter_map(|(id, verdict)| Some(format!("{} ({})", story(id)?, verdict.words()))).collect()
 }
 
-/// Since the checkpoint, ours left out: the plan's tick is not the agent's work.
-fn changed(site: &Site, attempt: &Attempt) -> Result<Vec<String>, StepError> {
-    let Some(checkpoint) = &attempt.checkpoint else { return Ok(Vec::new()) };
-    let plan = site.plan_paths();
-    let changes = site.git.candidate(checkpoint, &site.candidate_rules())?.changes;
-    let theirs = changes.iter().filter(|change| !plan.contains(&change.path));
-    Ok(theirs.map(|change| sanitise_line(&change.path.to_string()).into_owned()).collect())
+/// Since the attempt began, without the plan.
+fn changed(site: &mut Site) -> Result<Vec<String>, StepError> {
+    let candidate = site.read_attempt()?;
+    let theirs = site.changed_by_agent(&candidate);
+    Ok(theirs.iter().map(|change| sanitise_line(&change.path.to_string()).into_owned()).collect())
 }
 
 fn failed(state: &State, attempt: &Attempt) -> Vec<String> {

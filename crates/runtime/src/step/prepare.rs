@@ -2,21 +2,18 @@
 
 use std::collections::HashSet;
 
-use verdone_core::check::{Check, Where, due};
+use verdone_core::check::{Check, due};
 use verdone_core::done::stated_complexity;
 use verdone_core::machine::Input;
 use verdone_core::plan::Status;
 use verdone_core::update::Reporter;
 
-use super::{RUNNING, StepError, io_error};
+use super::StepError;
 use crate::site::Site;
 
 pub fn prepare(site: &mut Site, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let checks = baseline_checks(site);
-    let clean = checks.iter().any(|check| check.terms.place == Where::Clean);
-    // What is not committed is nothing that a story could build on.
-    let tree = if clean { site.git.status()?.head } else { None };
-    let baseline = site.run_checks_on(tree.as_ref(), &checks, reporter).map_err(io_error(RUNNING))?;
+    let baseline = site.run_checks(&site.tip_tree()?, &checks, reporter)?;
     Ok(Input::Prepared { baseline })
 }
 

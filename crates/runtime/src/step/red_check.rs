@@ -5,26 +5,13 @@ use verdone_core::machine::{Input, State};
 use verdone_core::update::Reporter;
 use verdone_core::verdict::Red;
 
-use super::{RUNNING, StepError, attempt_of, io_error};
-use crate::git::{Entry, PathSet};
+use super::{StepError, attempt_of};
 use crate::site::Site;
 
 pub fn red_check(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "red check")?;
     let checks = site.own_checks(&attempt.place.story).to_vec();
-    let runs = site.run_checks(&checks, reporter).map_err(io_error(RUNNING))?;
-    // The check may have written files of its own: those must not pass for the agent's work later.
-    if let (false, Some(checkpoint)) = (runs.is_empty(), &attempt.checkpoint) {
-        site.untracked_before = site.git.changed_untracked(checkpoint)?.into_iter().collect();
-        let ours = site.plan_paths();
-        let seen = site.git.candidate(checkpoint, &site.candidate_rules())?;
-        let taken: PathSet = seen.changes.into_iter().map(|changed| changed.path).filter(|path| !ours.contains(path)).collect();
-        if !taken.is_empty() {
-            let untracked = site.git.status()?.entries.into_iter().filter(Entry::is_untracked).map(|entry| entry.path);
-            site.add_debris(untracked.filter(|path| taken.contains(path)));
-            site.before_turn = Some(site.git.candidate(checkpoint, &site.candidate_rules())?.tree);
-        }
-    }
+    let runs = site.run_checks(&site.tip_tree()?, &checks, reporter)?;
     Ok(Input::RedChecked { red: red_of(&runs), runs })
 }
 

@@ -9,14 +9,13 @@ use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Input, Phase, RegressionReport, State};
 use verdone_core::plan::Status;
 use verdone_core::span::Span;
-use verdone_core::update::{Reporter, Update};
+use verdone_core::update::Reporter;
 use verdone_core::verdict::StoryVerdict;
 
+use super::StepError;
 use super::doubts::Doubts;
+use super::finish::commit_plan;
 use super::tests_again::{TestsAgain, run_again};
-use super::{RUNNING, StepError, io_error};
-use crate::git::{Candidate, PathSet};
-use crate::signal::Stop;
 use crate::site::Site;
 use crate::store::{Store, proven};
 
@@ -32,48 +31,25 @@ pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -
     if due.is_empty() {
         return Ok(Input::Regressed(RegressionReport::default()));
     }
-    let checkpoint = site.checkpoint("before proven stories are checked once more")?;
-    let candidate = site.git.candidate(&checkpoint, &site.candidate_rules())?;
-    let report = look(site, Doubts::of(state, &earlier, &candidate.tree), &due, &candidate.tree, reporter)?;
-    // Checks run code of the agent's, and may leave traces: the tree is what was committed, before and after.
-    put_ours_back(site)?;
-    if !site.git.unchanged_since(&candidate)?.is_none() {
-        site.keep().checkpoint_before_restore("after proven stories were checked once more", &site.plan.protected_paths())?;
-        site.keep().restore(&checkpoint)?;
-        site.plan.refresh()?;
-    }
+    let tree = site.tip_tree()?;
+    let report = look(site, Doubts::of(state, &earlier, &tree), &due, &tree, reporter)?;
     Ok(Input::Regressed(report))
 }
 
 /// Undoes the ticks of broken stories, in a commit of its own where git knows the plan.
-pub fn reopen(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let Phase::Reopening { stories } = &state.phase else { return Err(StepError::NoAttempt("the reopening of stories")) };
     for story in stories {
-        if site.plan.plan().story(story).is_some_and(|story| story.status == Status::Done) {
+        if !site.plan.is_committed() {
+            site.plan.mark_users_file(story, Status::Open)?;
+        } else if site.plan.plan().story(story).is_some_and(|story| story.status == Status::Done) {
             site.plan.mark(story, Status::Open)?;
+            site.plan.forget_mark();
         }
     }
-    let checkpoint = site.checkpoint("before ticks are undone")?;
-    let candidate = site.git.candidate(&checkpoint, &site.candidate_rules())?;
-    let commit = commit(site, &candidate, stories);
-    if commit.is_none() && !candidate.changes.is_empty() {
-        reporter.report(Update::Notice { text: "the plan's ticks were undone; the next commit takes that along" });
-    }
+    let subject = if stories.len() == 1 { "chore: reopen a broken story" } else { "chore: reopen broken stories" };
+    let commit = commit_plan(site, subject)?;
     Ok(Input::Reopened { commit })
-}
-
-/// A refusal loses nothing: the plan stays as it is, and the next story's commit takes it along.
-fn commit(site: &Site, candidate: &Candidate, stories: &[StoryId]) -> Option<Oid> {
-    let ours: PathSet = site.plan_paths();
-    let only_ours = candidate.changes.iter().all(|change| ours.contains(&change.path));
-    if candidate.changes.is_empty() || !only_ours || !candidate.obstacles.is_empty() {
-        return None;
-    }
-    let subject = if stories.len() == 1 { "chore: a done story is broken" } else { "chore: done stories are broken" };
-    let message = format!("{subject}\n\nVerdone-Run: {}\n", site.run);
-    let insisted = || matches!(site.signals.stop(), Some(Stop::Insisted(_)));
-    let made = site.git.commit_unless(candidate, &message, site.config.commit.timeout.duration(), &insisted);
-    made.ok().map(|commit| commit.id)
 }
 
 /// A command with the stories that it proves.
@@ -125,7 +101,7 @@ fn look(
         let (bounded, cut) = within(check, left_now);
         let run = match left_now {
             Some(Duration::ZERO) => None,
-            Some(_) | None => run_again(site, tree, bounded, reporter).map_err(io_error(RUNNING))?,
+            Some(_) | None => run_again(site, tree, bounded, reporter)?,
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());
@@ -162,19 +138,4 @@ pub(super) fn within(check: &Check, left: Option<Duration>) -> (Check, bool) {
         Some(left) => (Check { timeout: Span::from_millis(left.as_millis().max(1) as u64), ..check.clone() }, true),
         None => (check.clone(), false),
     }
-}
-
-/// What is not the agent's to write, and its code may have written all the same.
-fn put_ours_back(site: &mut Site) -> Result<(), StepError> {
-    site.mend_home().map_err(io_error("putting .verdone/ back"))?;
-    let aside = site.run_dir.join("undone").join(format!("checks-{}", site.checks_run));
-    site.protected.put_back(&aside).map_err(io_error("putting .verdone/ back"))?;
-    for (number, settings) in site.settings.iter().enumerate() {
-        let aside = aside.join(format!("settings-{number}"));
-        settings.put_back(&aside).map_err(io_error("putting settings back"))?;
-    }
-    let store = Store::of(&site.root);
-    store.put_back(&site.known_runs, &aside.join("runs")).map_err(io_error("putting .verdone/runs/ back"))?;
-    store.hide().map_err(io_error("hiding the runs from git"))?;
-    Ok(site.plan.put_back()?)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use verdone_core::config::Hooks;
 use verdone_core::finish::StopSignal;
-use verdone_core::lifecycle::{Facts, Script, variables};
+use verdone_core::lifecycle::{Facts, Script, ScriptExit, variables};
 use verdone_core::machine::{Input, Phase, ScriptRun, State};
 use verdone_core::update::{Reporter, Speaker, Update};
 
@@ -15,6 +15,7 @@ use crate::process::RUN_VARIABLE;
 use crate::process::{EnvPlan, Moment};
 use crate::signal::Signals;
 use crate::site::Site;
+use crate::workspace::{ScriptPlace, WorkspaceError};
 
 pub fn script(site: &mut Site, state: &State, script: Script, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     Ok(Input::ScriptRan(run_script(site, state, script, reporter)?))
@@ -30,11 +31,19 @@ pub(super) fn run_script(
     if !script.enabled(&site.config.hooks) {
         return Ok(None);
     }
+    let place = match place(site, script) {
+        Ok(place) => place,
+        Err(error) => {
+            let exit = ScriptExit::NotRunnable { reason: error.to_string() };
+            return Ok(Some(ScriptRun { script, exit, duration_ms: 0, output: None }));
+        }
+    };
     let env = environment(site, state, script);
     let hooks = &site.config.hooks;
     let request = ScriptRequest {
         script,
         run_dir: &site.run_dir,
+        place,
         env,
         timeout: timeout(hooks, script),
         grace: site.config.limits.grace.duration(),
@@ -59,7 +68,15 @@ pub(super) fn run_script(
         }
         Moment::Tick => reporter.report(clock.tick()),
     };
-    site.scripts.run(&request, signals, &mut on).map_err(io_error("keeping the output of a script"))
+    site.scripts.run(request, signals, &mut on).map_err(io_error("keeping the output of a script"))
+}
+
+/// A read-only view of the run's tip, where there is a script to run.
+fn place(site: &mut Site, script: Script) -> Result<Option<ScriptPlace>, WorkspaceError> {
+    if !site.scripts.would_run(script) {
+        return Ok(None);
+    }
+    site.spaces.script_place(&site.git, &site.tip, &site.plan.uncommitted())
 }
 
 /// `finished` may also run after a signal, when nobody wants to wait: it always has a limit.

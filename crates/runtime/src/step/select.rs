@@ -6,14 +6,16 @@ use verdone_core::plan::{self, Selection, Status};
 use verdone_core::update::{Reporter, Update};
 
 use super::StepError;
+use crate::run::Refreshed;
 use crate::site::Site;
 
 pub fn select(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    if site.plan.refresh()? {
-        reporter.report(Update::Notice { text: "the plan was edited; its new text is used, its checks stay as they were" });
-        for story in site.plan.ticked_by_others() {
-            reporter
-                .report(Update::Notice { text: &format!("{story} was ticked without evidence, so claimed and not verified") });
+    if site.plan.refresh()? == Refreshed::Edited {
+        reporter.report(Update::Notice {
+            text: "the plan was edited: its new text is used from here on, with the checks from the start",
+        });
+        for story in site.plan.ticked_by_others().iter() {
+            reporter.report(Update::Notice { text: &format!("{story} was ticked without evidence: claimed, not verified") });
         }
     }
     let plan = site.plan.plan();

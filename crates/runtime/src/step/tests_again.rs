@@ -1,18 +1,18 @@
 //! Stories without checks of their own, once more: the commands that ran the tests which proved them, in a clean tree of now.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Component, Path};
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Terms, Where};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Terms};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::proof::AgentTest;
 use verdone_core::redact::MARK;
 use verdone_core::update::{Reporter, Update};
 
+use super::StepError;
 use crate::site::Site;
 use crate::store::{Store, are_of_here, tested};
+use crate::tamper::folder_of;
 
 /// The journals are asked once, and only where a story has no check.
 #[derive(Default)]
@@ -32,14 +32,19 @@ impl TestsAgain {
 }
 
 /// Nothing where tests cannot be run any more: that is no sign of broken work, and it is told.
-pub(super) fn run_again(site: &mut Site, tree: &Oid, check: Check, reporter: &mut dyn Reporter) -> io::Result<Option<CheckRun>> {
+pub(super) fn run_again(
+    site: &mut Site,
+    tree: &Oid,
+    check: Check,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<CheckRun>, StepError> {
     if check.origin != CheckOrigin::AgentTest {
-        return Ok(site.run_checks(&[check], reporter)?.pop());
+        return Ok(site.run_checks(tree, &[check], reporter)?.pop());
     }
     let why = if check.command.is_empty() {
         "the tests that proved a story are gone".to_owned()
     } else {
-        match site.run_checks_on(Some(tree), std::slice::from_ref(&check), reporter)?.pop() {
+        match site.run_checks(tree, std::slice::from_ref(&check), reporter)?.pop() {
             Some(CheckRun { outcome: CheckOutcome::Unknown { reason }, .. }) => reason,
             run => return Ok(run),
         }
@@ -56,11 +61,10 @@ fn known(site: &Site) -> BTreeMap<StoryId, AgentTest> {
 
 /// Where files of theirs are gone, or the command held a secret, a check that cannot run stands for them.
 fn checks(site: &Site, tests: &AgentTest) -> Vec<Check> {
-    let clean = &site.config.clean;
-    let terms = Terms { place: Where::Clean, setup: clean.setup.clone(), share: clean.share.clone(), ..Terms::default() };
+    let terms = Terms::default();
     let (origin, timeout) = (CheckOrigin::AgentTest, site.config.limits.check_time);
     let is_secret = |run: &CheckRun| run.command.display().contains(MARK);
-    if !tests.files.iter().all(|name| is_there(&site.root, name)) || tests.after.iter().any(is_secret) {
+    if !tests.files.iter().all(|name| is_there(site, name)) || tests.after.iter().any(is_secret) {
         let name = tests.files.join(", ");
         let command = CommandSpec::Argv(vec![String::new(), name.clone()]);
         return vec![Check { name, origin, command, timeout, terms }];
@@ -72,7 +76,9 @@ fn checks(site: &Site, tests: &AgentTest) -> Vec<Check> {
     tests.after.iter().map(check).collect()
 }
 
-fn is_there(root: &Path, name: &str) -> bool {
+fn is_there(site: &Site, name: &str) -> bool {
     let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-    inside && fs::symlink_metadata(root.join(name)).is_ok_and(|meta| meta.is_file())
+    let folder = folder_of(&site.git, &site.root);
+    let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    inside && site.git.entries_at(&site.tip, &[path]).is_ok_and(|found| !found.is_empty())
 }

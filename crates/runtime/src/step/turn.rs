@@ -1,5 +1,6 @@
 //! One prompt to the agent, up to its stopping.
 
+use std::fs;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -28,12 +29,19 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     let place = &attempt.place;
     let plan = site.plan.path().to_owned();
     site.turns_run += 1;
+    let workspace = site.spaces.agent()?;
+    for text in site.spaces.take_notes() {
+        reporter.report(Update::Notice { text: &text });
+    }
+    site.claude.works_in(&workspace);
     let limits = within_the_run(&site.config.limits, site.clock);
     let request = TurnRequest {
         agent: &site.config.agent,
         limits: &limits,
         prompt: &prompt,
-        cwd: &site.root,
+        cwd: &workspace.cwd,
+        inside: workspace.inside.as_ref(),
+        env: &workspace.env,
         run_dir: &site.run_dir,
         number: site.turns_run,
         run: &site.run,
@@ -51,11 +59,11 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
         }
         _ => run_turn(&request, &site.signals, &mut on),
     };
+    site.spaces.save_login();
     let result = kept.map_err(io_error("keeping the turn"))?;
     if let Some(text) = &result.notice {
         reporter.report(Update::Notice { text });
     }
-    site.mend_home().map_err(io_error("putting .verdone/ back"))?;
     let this = TurnOf { iteration: state.iteration, turn: place.turn };
     let tests = turn_tests(&site.run_dir, this, site.attempt_since, &site.redactor);
     Ok(Input::TurnEnded(TurnReport {
@@ -94,7 +102,7 @@ fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &Moment<'_>) {
     }
 }
 
-fn prompt_of(site: &Site, state: &State, attempt: &Attempt) -> Result<String, StepError> {
+fn prompt_of(site: &mut Site, state: &State, attempt: &Attempt) -> Result<String, StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
     let prompt = build_prompt(site, story, Some(state))?;
     Ok(match hand_over(site, state, attempt)? {
@@ -107,7 +115,7 @@ fn prompt_of(site: &Site, state: &State, attempt: &Attempt) -> Result<String, St
 pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>) -> Result<String, StepError> {
     let attempt = state.and_then(|state| state.attempt.as_ref());
     let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect();
-    let guardrails = site.protected.text("guardrails.md").unwrap_or_default();
+    let guardrails = fs::read_to_string(site.root.join(".verdone/guardrails.md")).unwrap_or_default();
     let context = [site.plan.plan().context.as_str(), site.plan.context().unwrap_or_default()].join("\n\n");
     let plan = site.plan_name();
     let building = Building {

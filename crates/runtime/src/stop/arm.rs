@@ -156,7 +156,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     let (red, failed) = see_red(root, config, &state)?;
     let seen = tree::look(root, top, &ours)?;
     state.base = seen.base();
-    state.tree = Some(Git::open(root)?.tree_now(config.limits.snapshot_file_bytes, &mut KnownFiles::of(root, top))?.tree);
+    state.tree = Some(Git::open(root)?.tree_now(config.limits.largest_file(), &mut KnownFiles::of(root, top))?.tree);
     state.start.clone_from(&state.tree);
     state.git = Some(sight(root, top, &ours)?);
     if let Some(current) = &mut state.current {
@@ -167,7 +167,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         state.saw_before(&first, red);
     }
     if config.stop.commit && plan.is_some() {
-        state.checkpoint = Some(checkpoint(root, config, &ours)?);
+        state.checkpoint = Some(checkpoint(root, config)?);
     }
     match &whose {
         Whose::Session(id) => loops.session(id).put(&state)?,
@@ -276,6 +276,8 @@ fn run_first(checks: &[Check], root: &Path, config: &Config, dir: &Path, signals
         let left = Span::from_millis(left.as_millis() as u64);
         let timeout = if check.timeout.limit().is_some() { check.timeout.min(left) } else { left };
         let context = CheckContext {
+            written: None,
+            inside: None,
             cwd: root,
             run_dir: dir,
             number: 1 + runs.len() as u32,
@@ -298,7 +300,7 @@ fn limit_beside(plan: &PlanFile) -> Option<u32> {
 }
 
 /// What is untracked now is the user's, and never enters a story's commit.
-fn checkpoint(root: &Path, config: &Config, extra: &[PathBuf]) -> Result<Checkpoint, GitError> {
+fn checkpoint(root: &Path, config: &Config) -> Result<Checkpoint, GitError> {
     let git = Git::open(root)?;
     let now = Timestamp::now();
     let random = digest(format!("{now} {}", std::process::id()).as_bytes());
@@ -307,8 +309,7 @@ fn checkpoint(root: &Path, config: &Config, extra: &[PathBuf]) -> Result<Checkpo
     git.checkpoint(&CheckpointRequest {
         chain: &chain,
         label: "before a loop",
-        extra,
         skip: &skip,
-        limits: (&config.limits).into(),
+        largest_file: config.limits.largest_file(),
     })
 }

@@ -260,6 +260,8 @@ impl Making<'_> {
         let place_of = |check: &Check| places.place_of(check);
         let redactor = redactor_from_environment(&[]);
         let context = CheckContext {
+            written: None,
+            inside: None,
             cwd: &ask.root,
             run_dir: self.tools.dir,
             number: 2,
@@ -299,7 +301,7 @@ impl Making<'_> {
             alarms: self.seen.alarms.iter().map(NotedAlarm::from).collect(),
             as_before: self.seen.as_before.map(NotedAsBefore::from),
             gates: about.gates.clone(),
-            previous: self.tools.git.last_evidence()?,
+            previous: self.tools.git.last_evidence_of_head()?,
         };
         Ok(Evidence::of_session(told, tree, runs))
     }

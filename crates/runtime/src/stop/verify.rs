@@ -190,7 +190,7 @@ impl Ask {
             output_bytes: config.limits.output_bytes,
             gates: config.gates.clone(),
             clean: config.clean.clone(),
-            largest_file: config.limits.snapshot_file_bytes,
+            largest_file: config.limits.largest_file(),
             commit: None,
             alarms: None,
             same: Vec::new(),

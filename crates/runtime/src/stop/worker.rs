@@ -278,6 +278,8 @@ impl Worker<'_> {
 
     fn context(&self, number: usize) -> CheckContext<'_> {
         CheckContext {
+            written: None,
+            inside: None,
             cwd: &self.ask.root,
             run_dir: self.dir,
             number: number as u32,

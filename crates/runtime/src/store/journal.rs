@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use verdone_core::event::{Event, Recorded, SCHEMA_VERSION};
 
 use super::reader::find_from_end;
-use super::truth::Truth;
 use crate::fault::{self, Point};
 
 #[derive(Debug, thiserror::Error)]
@@ -28,11 +27,8 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     seq: u64,
-    /// Everything that belongs into the file: an agent can reach it, and must not be able to change what is read later. Nothing for
-    /// a journal that was opened again: no agent is at work then.
-    truth: Option<Truth>,
+    /// How the file looked after our last write.
     stamp: Option<Stamp>,
-    put_back: u32,
 }
 
 /// The time of a line: the wall clock's, and the run's own where it has one.
@@ -48,23 +44,23 @@ impl From<Timestamp> for When {
     }
 }
 
-/// Changes whenever a file's bytes do.
-type Stamp = (u64, u64, u64, i64, i64, i64, i64);
+/// Device, inode and size of a file: another writer changes at least one of them, a backup does not.
+type Stamp = (u64, u64, u64);
 
 impl Journal {
     /// Begins the journal of a new run.
     pub fn create(dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join("journal.jsonl");
-        let open = || -> io::Result<(File, Truth)> {
+        let open = || -> io::Result<File> {
             fault::point(Point::JournalCreate)?;
             let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
             File::open(dir)?.sync_all()?;
-            Ok((file, Truth::new(dir)?))
+            Ok(file)
         };
-        let (file, truth) = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
         fault::pass(Point::JournalCreated);
         let stamp = stamp(&path);
-        Ok(Self { file, path, seq: 0, truth: Some(truth), stamp, put_back: 0 })
+        Ok(Self { file, path, seq: 0, stamp })
     }
 
     /// Goes on with a journal; a torn last line, which only a crash leaves behind, is cut off.
@@ -79,7 +75,7 @@ impl Journal {
         };
         let file = open().map_err(|source| JournalError::Io { path: path.clone(), source })?;
         let stamp = stamp(&path);
-        Ok(Self { file, path, seq, truth: None, stamp, put_back: 0 })
+        Ok(Self { file, path, seq, stamp })
     }
 
     /// Writes the events in one go and waits until they are on disk.
@@ -97,12 +93,11 @@ impl Journal {
             lines.push(b'\n');
             recorded.push(entry);
         }
-        self.keep_ours()
+        self.refuse_if_changed()
             .and_then(|()| fault::point(Point::JournalAppend))
             .and_then(|()| fault::write_torn(&mut self.file, &lines, Point::JournalTorn))
             .and_then(|()| fault::point(Point::JournalWritten))
             .and_then(|()| self.file.sync_data())
-            .and_then(|()| self.truth.as_mut().map_or(Ok(()), |truth| truth.extend(&lines)))
             .map_err(|source| JournalError::Io { path: self.path.clone(), source })?;
         fault::pass(Point::JournalSynced);
         self.seq += recorded.len() as u64;
@@ -110,48 +105,26 @@ impl Journal {
         Ok(recorded)
     }
 
-    /// How often somebody else had written into the file. What was found is kept beside it.
-    pub fn times_put_back(&self) -> u32 {
-        self.put_back
-    }
-
-    fn keep_ours(&mut self) -> io::Result<()> {
+    /// One process writes a journal. What another one did to the file is not written over, and nothing is written into a file that
+    /// is gone.
+    fn refuse_if_changed(&self) -> io::Result<()> {
         if self.stamp.is_some() && stamp(&self.path) == self.stamp {
             return Ok(());
         }
-        let Some(truth) = &self.truth else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "somebody else wrote into it just now"));
-        };
-        match fs::symlink_metadata(&self.path) {
-            Ok(meta) if meta.is_file() && truth.is_in(&self.path)? => {
-                // The same bytes may be another file: what is written has to go there.
-                self.file = OpenOptions::new().append(true).open(&self.path)?;
-                return Ok(());
-            }
-            // Moved, not read: it may be a pipe, which would wait for ever, or a link to somewhere else.
-            Ok(_) => fs::rename(&self.path, self.path.with_file_name(format!("journal-found-{}.jsonl", self.put_back + 1)))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        self.put_back += 1;
-        if let Some(dir) = self.path.parent() {
-            fs::create_dir_all(dir)?;
-        }
-        truth.write_to(&self.path)?;
-        self.file = OpenOptions::new().append(true).open(&self.path)?;
-        Ok(())
+        Err(io::Error::new(io::ErrorKind::InvalidData, "another program changed or removed it"))
     }
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
     let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((meta.dev(), meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()))
+    Some((meta.dev(), meta.ino(), meta.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::read_journal;
     use super::*;
+    use std::io::Write as _;
     use verdone_core::finish::StopSignal;
 
     fn event() -> Event {
@@ -202,69 +175,46 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_put_in_its_place_is_kept_and_the_journal_goes_on() {
+    fn a_journal_that_another_program_changed_is_not_written_over() {
         type Damage = fn(&Path);
-        let damages: [Damage; 4] = [
+        let damages: [Damage; 5] = [
             |path| fs::write(path, "forged\n").unwrap(),
+            |path| OpenOptions::new().append(true).open(path).unwrap().write_all(b"{}\n").unwrap(),
             |path| fs::remove_file(path).unwrap(),
             |path| {
                 fs::remove_file(path).unwrap();
                 rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
             },
             |path| {
-                fs::rename(path, path.with_extension("elsewhere")).unwrap();
-                std::os::unix::fs::symlink(path.with_extension("elsewhere"), path).unwrap();
+                fs::copy(path, path.with_extension("copy")).unwrap();
+                fs::rename(path.with_extension("copy"), path).unwrap();
             },
         ];
-        for damage in damages {
-            let dir = tempfile::tempdir().unwrap();
-            let path = dir.path().join("journal.jsonl");
-            let mut journal = Journal::create(dir.path()).unwrap();
-            journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
-            damage(&path);
-            journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
-            assert_eq!(journal.times_put_back(), 1);
-            assert!(fs::symlink_metadata(&path).unwrap().is_file());
-            assert_eq!(read_journal(&path).unwrap().0.len(), 2);
+        for (number, damage) in damages.into_iter().enumerate() {
+            for reopened in [false, true] {
+                let dir = tempfile::tempdir().unwrap();
+                let path = dir.path().join("journal.jsonl");
+                let mut journal = Journal::create(dir.path()).unwrap();
+                journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
+                if reopened {
+                    journal = Journal::reopen(dir.path()).unwrap();
+                }
+                damage(&path);
+                let after = fs::symlink_metadata(&path).map(|meta| meta.len()).ok();
+                let refused = journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap_err().to_string();
+                assert!(refused.contains("another program"), "{number}: {refused}");
+                assert_eq!(fs::symlink_metadata(&path).map(|meta| meta.len()).ok(), after, "{number}");
+            }
         }
     }
 
     #[test]
-    fn another_file_with_the_same_bytes_is_written_on() {
-        let (dir, path) = journal_of(0);
-        fs::remove_file(&path).unwrap();
-        let mut journal = Journal::create(dir.path()).unwrap();
-        journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
-        fs::copy(&path, path.with_extension("copy")).unwrap();
-        fs::rename(path.with_extension("copy"), &path).unwrap();
-        journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!((read_journal(&path).unwrap().0.len(), journal.times_put_back()), (2, 0));
-    }
-
-    #[test]
-    fn a_journal_opened_again_is_not_written_if_somebody_else_does() {
-        let (dir, path) = journal_of(2);
+    fn a_backup_that_links_the_journal_does_not_end_the_run() {
+        let (dir, path) = journal_of(1);
         let mut journal = Journal::reopen(dir.path()).unwrap();
-        fs::write(&path, "forged\n").unwrap();
-        let refused = journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap_err().to_string();
-        assert!(refused.contains("somebody else"), "{refused}");
-        assert_eq!(fs::read(&path).unwrap(), b"forged\n");
-    }
-
-    #[test]
-    fn what_is_put_back_is_vouched_for_by_its_digest() {
-        let (dir, path) = journal_of(0);
-        let mut truth = Truth::new(dir.path()).unwrap();
-        let long = "a line\n".repeat(50_000);
-        truth.extend(long.as_bytes()).unwrap();
-        truth.extend(b"the end\n").unwrap();
-        assert!(!truth.is_in(&path).unwrap());
-        truth.write_to(&path).unwrap();
-        assert!(truth.is_in(&path).unwrap());
-        assert_eq!(fs::read(&path).unwrap(), format!("{long}the end\n").as_bytes());
-        truth.forge(b"A", 3);
-        assert!(truth.write_to(&path).is_err());
-        assert_eq!(fs::read(&path).unwrap().len(), long.len() + 8, "nothing is written then");
+        fs::hard_link(&path, dir.path().join("backup")).unwrap();
+        journal.append(vec![event()], Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(read_journal(&path).unwrap().0.len(), 2);
     }
 
     #[test]

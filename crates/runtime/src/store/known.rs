@@ -1,29 +1,13 @@
-//! What the journals of all runs know together: stories that are proven, and changes that the user is owed.
+//! What the journals of all runs know together: stories that are proven.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::event::Event;
 use verdone_core::event::light::{Light, kind, light};
-use verdone_core::id::{RunId, StoryId};
-use verdone_core::machine::stash_command;
+use verdone_core::id::StoryId;
 use verdone_core::verdict::StoryVerdict;
 
 use super::{JournalError, JournalReader, Store};
-use crate::git::Git;
-
-/// The runs that could not put the user's changes back, and what brings each of them back by hand. Told until the run's ref is gone.
-pub fn owed(git: &Git, store: &Store) -> Result<Vec<(RunId, String)>, JournalError> {
-    let ids = store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })?;
-    let mut owed = Vec::new();
-    for stored in ids.into_iter().map(|id| store.run(id)) {
-        // A broken journal of an old run is no reason to say nothing about the others.
-        let keeps = stored.set_changes_aside().unwrap_or(false) && stored.owes_changes().unwrap_or(false);
-        if keeps && let Ok(Some(stash)) = git.stash_of(&stored.id) {
-            owed.push((stored.id, stash_command(&stash)));
-        }
-    }
-    Ok(owed)
-}
 
 /// What the journals know about a plan's stories: the best verdict of each that a run committed, and that none came to doubt since.
 pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdict>, JournalError> {
@@ -36,7 +20,7 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
         while let Some(line) = reader.line()? {
             let seen = match kind(line) {
                 Some(b"committed") => light(line),
-                Some(b"run_started" | b"regression_checked") | None => None,
+                Some(b"run_started" | b"regression_checked" | b"undone") | None => None,
                 Some(_) => continue,
             };
             let event = match seen {
@@ -54,6 +38,8 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
             } else if let Event::Committed { place, verdict, .. } = event {
                 fallen.remove(&place.story);
                 keep_best(&mut committed, place.story, verdict);
+            } else if let Event::Undone { story: Some(story), .. } = event {
+                committed.remove(&story);
             } else if let Event::RegressionChecked { doubted, .. } = event {
                 fallen.extend(doubted.into_iter().map(|doubted| doubted.story));
             }

@@ -47,54 +47,23 @@ impl StoredRun {
         }
     }
 
-    /// Where the run stands: its phase, the attempt that was begun last, and the user's changes that are set aside. What led there
-    /// is not part of it.
+    /// Where the run stands: its phase and the attempt that was begun last. What led there is not part of it.
     pub fn last_state(&self) -> Result<State, JournalError> {
         let mut began = State::default();
         self.beginning()?.iter().for_each(|recorded| apply(&mut began, recorded));
         let state = self.find_from_end(|events| {
             let begins = |recorded: &Recorded| matches!(recorded.event, Event::RunStarted { .. } | Event::StorySelected { .. });
             let at = events.iter().rposition(begins)?;
-            let (started_at, aside) = (began.started_at, began.aside.clone());
-            let mut state = State { run: Some(self.id.clone()), started_at, aside, ..State::default() };
+            let mut state = State { run: Some(self.id.clone()), started_at: began.started_at, ..State::default() };
             events[at..].iter().for_each(|recorded| apply(&mut state, recorded));
             Some(state)
         })?;
         Ok(state.unwrap_or_default())
     }
 
-    /// Whether the run could not put the user's changes back: then they are nowhere but under its ref.
-    pub fn owes_changes(&self) -> Result<bool, JournalError> {
-        match self.settled_changes()? {
-            Some(kept) => Ok(kept),
-            None => Ok(self.set_changes_aside()?),
-        }
-    }
-
-    /// Whether the journal may have said that the user's changes were set aside, and does not any more.
-    pub fn forgot_changes(&self) -> Result<bool, JournalError> {
-        Ok(self.was_mended() && !self.set_changes_aside()? && self.settled_changes()?.is_none())
-    }
-
     /// Whether the journal has a hole: lines of it could not be read, and the whole lies beside it.
     pub fn was_mended(&self) -> bool {
         self.dir.join("journal-broken-1.jsonl").exists()
-    }
-
-    pub(super) fn set_changes_aside(&self) -> Result<bool, JournalError> {
-        Ok(self.beginning()?.iter().any(|recorded| matches!(recorded.event, Event::ChangesSetAside { .. })))
-    }
-
-    /// What became of the user's changes, as far as the journal says: whether they are still only kept.
-    fn settled_changes(&self) -> Result<Option<bool>, JournalError> {
-        let settled = |events: &[Recorded]| {
-            events.iter().rev().find_map(|recorded| match recorded.event {
-                Event::ChangesKept { .. } => Some(true),
-                Event::ChangesPutBack { .. } => Some(false),
-                _ => None,
-            })
-        };
-        self.find_from_end(settled)
     }
 
     /// Whether a line of this kind is in the journal, by what `look` says about the line itself.
@@ -114,6 +83,17 @@ impl StoredRun {
             !matches!(recorded, Ok(Recorded { event: Event::StorySelected { .. }, .. }))
         };
         JournalReader::open(&self.journal())?.take_while(before).collect()
+    }
+
+    /// The run's branch and the user's. Runs of the first edition worked on the user's own branch: they have none.
+    pub fn branches(&self) -> Result<Option<(String, Option<String>)>, JournalError> {
+        Ok(self.beginning()?.into_iter().find_map(|line| match line.event {
+            Event::RunStarted { branch, target, .. } => {
+                let own = branch.filter(|branch| target.is_some() || branch.starts_with("verdone/"))?;
+                Some((own, target))
+            }
+            _ => None,
+        }))
     }
 
     /// Looks at more and more of the journal's end until `find` finds something in it.

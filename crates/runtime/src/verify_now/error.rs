@@ -34,6 +34,8 @@ pub enum VerifyError {
     NoStory { story: StoryId, plan: String, known: Vec<String> },
     #[error("no gate is of the stage {:?}", stage.name())]
     NoStage { stage: Stage, known: Vec<String> },
+    #[error("the checks change the files that they check, so their results do not count")]
+    Unsettled,
     #[error("there is nothing to verify: no gate, and no check of a story")]
     Nothing,
     #[error("{doing}: {source}")]

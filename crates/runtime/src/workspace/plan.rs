@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,20 @@ pub enum Inside {
 }
 
 impl Inside {
+    /// Confinement by Landlock. The file is written here and must stay as long as something is started with it.
+    pub fn landlock(plan: &ViewPlan, file: &Path) -> io::Result<Self> {
+        fs::write(file, serde_json::to_vec(plan)?)?;
+        Ok(Self::Landlock { plan: file.to_owned() })
+    }
+
+    /// Whether everything that a process starts ends with it, by a pid namespace.
+    pub fn ends_all(&self) -> bool {
+        match self {
+            Self::View { .. } => true,
+            Self::Landlock { .. } => false,
+        }
+    }
+
     /// The command line that starts `argv` inside, in the folder `cwd` as seen there. If the program cannot be started, the launcher
     /// writes the reason into the file `failure` and exits with 125.
     pub fn command_line(&self, argv: &[OsString], cwd: &Path, failure: &Path) -> Vec<OsString> {

@@ -1,12 +1,11 @@
-use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
 
-use verdone_runtime::git::{ChainKind, GitError, SnapshotLimits};
+use verdone_core::event::Checkpoint;
+use verdone_runtime::git::{Git, GitError, PathSet};
 
 use crate::repo::{Repo, odd_names};
 
-/// Something of every kind that a checkpoint has to keep.
+/// Something of every kind that a checkpoint has to record.
 fn make_dirty(repo: &Repo) {
     repo.write("a.txt", "changed\n");
     repo.write("dir/b.txt", "staged\n");
@@ -43,86 +42,67 @@ fn a_checkpoint_touches_neither_index_nor_work_tree_nor_refs() {
 }
 
 #[test]
-fn a_checkpoint_keeps_what_is_not_ignored_and_can_be_read_back() {
+fn a_checkpoint_records_what_is_not_clean_and_copies_nothing() {
     let repo = Repo::new();
     make_dirty(&repo);
     let checkpoint = repo.checkpoint();
-    assert_eq!(repo.git.read_checkpoint(&checkpoint.id).unwrap(), checkpoint);
+    assert_eq!(repo.files_of(&checkpoint.id), ["manifest.json"]);
     let kept = repo.git(&["show", &format!("{}:manifest.json", checkpoint.id)]);
     for name in ["a.txt", "dir/b.txt", "run.sh", "new.txt", "dangling", "staged-new", "new%0Aline", "not-utf8-%FF%FE"] {
         assert!(kept.contains(&format!("\"path\":\"{name}\"")), "{name}: {kept}");
     }
     assert!(kept.contains("\"ignored\":[\"kept.log\"]"), "{kept}");
+    assert!(kept.contains("\"staged\":[\"dir/b.txt\",\"staged-new\"]"), "{kept}");
     assert!(!kept.contains("\"path\":\"kept.log\""), "{kept}");
 }
 
 #[test]
-fn checkpoints_of_a_run_are_one_ref_and_list_newest_first() {
+fn a_checkpoint_is_read_by_another_process_and_keeps_its_head_from_being_collected() {
+    let repo = Repo::new();
+    repo.write("mine", "untracked\n");
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "rebased away later"]);
+    let (checkpoint, head) = (repo.checkpoint(), repo.head());
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    repo.git(&["cat-file", "-e", head.as_str()]);
+    let other = Git::open(&repo.path("")).unwrap();
+    let earlier = other.earlier_changes(&checkpoint, &PathSet::default()).unwrap();
+    assert_eq!(earlier.untracked, ["mine".into()]);
+}
+
+#[test]
+fn the_checkpoints_of_a_loop_are_one_ref_that_several_processes_can_continue() {
     let repo = Repo::new();
     let first = repo.checkpoint();
-    repo.write("a.txt", "changed");
-    let second = repo.checkpoint();
+    let other = Git::open(&repo.path("")).unwrap();
+    let second = repo.checkpoint_by(&other, "other\nhostile: line", 1_000_000);
+    let third = repo.checkpoint();
     let refs = repo.git(&["for-each-ref", "--format=%(refname)", "refs/verdone"]);
     assert_eq!(refs, "refs/verdone/20261115-020338-5f3a");
     assert_eq!(repo.git.runs_with_refs().unwrap(), ["20261115-020338-5f3a"]);
-    let chain = repo.git.chain(&repo.run).unwrap();
-    let ids: Vec<_> = chain.iter().map(|entry| &entry.id).collect();
-    assert_eq!(ids, [&second.id, &first.id]);
-    assert!(chain.iter().all(|entry| entry.label == "before US-001"));
-    assert_eq!(chain[0].kind, ChainKind::Checkpoint { head: Some(repo.head()) });
-    assert!(repo.git.chain(&"other".into()).unwrap().is_empty());
+    let listed = repo.git(&["log", "--first-parent", "--format=%H %s", &refs]);
+    let expected = format!(
+        "{} checkpoint: before US-001\n{} checkpoint: other hostile: line\n{} checkpoint: before US-001\n",
+        third.id, second.id, first.id
+    );
+    assert!(listed.starts_with(&expected), "{listed}");
+    repo.git.forget_run(&repo.run).unwrap();
+    assert_eq!(repo.git.runs_with_refs().unwrap(), [""; 0]);
 }
 
 #[test]
-fn a_chain_that_another_process_continued_is_continued_again() {
+fn a_file_that_is_too_large_to_read_is_known_by_its_size_and_times() {
     let repo = Repo::new();
-    repo.checkpoint();
-    let other = verdone_runtime::git::Git::open(&repo.path("")).unwrap();
-    let skip = verdone_runtime::git::PathSet::default();
-    let request = verdone_runtime::git::CheckpointRequest {
-        chain: &repo.run,
-        label: "other",
-        extra: &[],
-        skip: &skip,
-        limits: SnapshotLimits::default(),
-    };
-    other.checkpoint(&request).unwrap();
-    repo.checkpoint();
-    let labels: Vec<_> = repo.git.chain(&repo.run).unwrap().into_iter().map(|entry| entry.label).collect();
-    assert_eq!(labels, ["before US-001", "other", "before US-001"]);
-}
-
-#[test]
-fn files_over_the_limit_are_refused_with_the_list() {
-    let repo = Repo::new();
-    repo.write("big.bin", vec![0; 2000]);
-    repo.write("small.bin", vec![0; 900]);
-    repo.write("huge.log", vec![0; 9000]);
-    let refused = |file, total| match repo.try_checkpoint(&[], SnapshotLimits { file, total }) {
-        Err(GitError::TooLarge { files }) => files.iter().map(|(path, size)| format!("{path} {size}")).collect::<Vec<_>>(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(refused(1000, 10_000), ["big.bin 2000"]);
-    assert_eq!(refused(2000, 2000), ["big.bin 2000", "small.bin 900"]);
-    assert!(repo.git.chain(&repo.run).unwrap().is_empty());
-}
-
-#[test]
-fn the_plan_is_kept_even_when_ignored_or_outside_the_repository() {
-    let repo = Repo::new();
-    let outside = repo.home().join("PLAN.md");
-    fs::write(&outside, "- [ ] one\n").unwrap();
-    repo.write("plan.log", "- [ ] two\n");
-    let extra = [outside.clone(), PathBuf::from("plan.log"), PathBuf::from("later.log")];
-    let checkpoint = repo.try_checkpoint(&extra, SnapshotLimits::default()).unwrap();
-    fs::write(&outside, "- [x] one\n").unwrap();
-    repo.remove("plan.log");
-    repo.write("later.log", "came later");
-    let restored = repo.restore(&checkpoint);
-    assert_eq!(fs::read_to_string(&outside).unwrap(), "- [ ] one\n");
-    assert_eq!(repo.read("plan.log"), "- [ ] two\n");
-    assert!(!repo.exists("later.log"));
-    assert_eq!(restored.files, 3);
+    repo.write("a.txt", vec![0; 2000]);
+    repo.write("run.sh", vec![0; 900]);
+    let since = repo.checkpoint_by(&repo.git, "x", 1000);
+    let look = || repo.git.earlier_changes(&since, &PathSet::default()).unwrap();
+    assert_eq!(look().same, ["a.txt".into(), "run.sh".into()]);
+    repo.write("a.txt", vec![0; 2000]);
+    repo.write("run.sh", vec![0; 900]);
+    let earlier = look();
+    assert_eq!((earlier.same, earlier.mixed), (vec!["run.sh".into()], vec!["a.txt".into()]));
 }
 
 #[test]
@@ -130,7 +110,8 @@ fn a_checkpoint_of_nothing_named_like_one_is_an_error() {
     let repo = Repo::new();
     let bad = [repo.head().0, "--output=x".to_owned(), "0".repeat(40), "a\nb".to_owned()];
     for id in bad {
-        let error = repo.git.read_checkpoint(&id.as_str().into()).unwrap_err();
+        let since = Checkpoint { id: id.as_str().into(), head: None, branch: None };
+        let error = repo.git.earlier_changes(&since, &PathSet::default()).unwrap_err();
         assert!(matches!(error, GitError::NotACheckpoint { .. }), "{id}: {error}");
     }
 }

@@ -2,17 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "fixtures outside test functions")]
 
+mod attempt_tree;
 mod candidate;
-mod chain;
 mod checkpoint;
 mod commit;
+mod commit_hooks;
 mod cost;
 mod earlier;
-mod history;
-mod model;
+mod histories;
+mod landing;
 mod opening;
-mod put_back;
-mod refs;
+mod private_repository;
+mod reapply;
 mod repo;
-mod restore;
-mod steps;
+mod story_commit;
+mod workspace;
+mod workspace_files;

@@ -1,6 +1,6 @@
 //! A temporary repository that sees nothing of the machine's git config.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -11,10 +11,7 @@ use std::time::Duration;
 
 use verdone_core::event::Checkpoint;
 use verdone_core::id::{Oid, RunId};
-use verdone_runtime::git::{
-    Candidate, CandidateRules, CheckpointRequest, Commit, CommitError, Git, GitError, PathSet, RestoreRules, Restored,
-    SnapshotLimits,
-};
+use verdone_runtime::git::{Candidate, CandidateRules, CheckpointRequest, Commit, CommitError, Git, PathSet};
 
 pub(crate) struct Repo {
     home: tempfile::TempDir,
@@ -53,6 +50,12 @@ impl Repo {
     fn at(home: tempfile::TempDir, top: PathBuf) -> Self {
         let git = Git::open_with(&top, &environment(home.path())).unwrap();
         Self { home, top, git, run: RunId::from("20261115-020338-5f3a") }
+    }
+
+    /// The repository whose top level this folder is.
+    pub(crate) fn existing(top: tempfile::TempDir) -> Self {
+        let path = top.path().to_owned();
+        Self::at(top, path)
     }
 
     /// The same repository in a linked work tree on a new branch.
@@ -124,18 +127,16 @@ impl Repo {
 
     /// Every file and link outside `.git`, and no empty directories.
     pub(crate) fn work_tree(&self) -> WorkTree {
-        let mut out = WorkTree::new();
-        collect(&self.top, &self.top, &mut out);
-        out
-    }
-
-    pub(crate) fn try_checkpoint(&self, extra: &[PathBuf], limits: SnapshotLimits) -> Result<Checkpoint, GitError> {
-        let skip = PathSet::default();
-        self.git.checkpoint(&CheckpointRequest { chain: &self.run, label: "before US-001", extra, skip: &skip, limits })
+        files_and_folders(&self.top).0
     }
 
     pub(crate) fn checkpoint(&self) -> Checkpoint {
-        self.try_checkpoint(&[], SnapshotLimits::default()).unwrap()
+        self.checkpoint_by(&self.git, "before US-001", 1_000_000)
+    }
+
+    pub(crate) fn checkpoint_by(&self, git: &Git, label: &str, largest_file: u64) -> Checkpoint {
+        let skip = PathSet::default();
+        git.checkpoint(&CheckpointRequest { chain: &self.run, label, skip: &skip, largest_file }).unwrap()
     }
 
     pub(crate) fn candidate(&self, since: &Checkpoint) -> Candidate {
@@ -143,14 +144,7 @@ impl Repo {
     }
 
     pub(crate) fn commit(&self, candidate: &Candidate) -> Result<Commit, CommitError> {
-        self.git.commit(candidate, "feat(US-001): title\n\nVerdone-Run: x\n", Duration::from_mins(1))
-    }
-
-    /// A restore as the loop does it: after a checkpoint, and without anything remembered from the first one.
-    pub(crate) fn restore(&self, to: &Checkpoint) -> Restored {
-        self.checkpoint();
-        let rules = RestoreRules { skip: PathSet::default(), aside: self.home.path().join("aside") };
-        self.git.restore(to, &rules).unwrap()
+        self.git.commit_unless(candidate, "feat(US-001): title\n\nVerdone-Run: x\n", Duration::from_mins(1), &|| false)
     }
 
     pub(crate) fn files_of(&self, tree: &Oid) -> Vec<String> {
@@ -165,22 +159,28 @@ pub(crate) fn odd_names() -> Vec<OsString> {
     names.iter().map(|name| OsString::from_vec(name.to_vec())).collect()
 }
 
-fn collect(top: &Path, dir: &Path, out: &mut WorkTree) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.strip_prefix(top).unwrap().as_os_str().to_owned();
-        if name == ".git" {
-            continue;
-        }
-        let meta = fs::symlink_metadata(&path).unwrap();
-        if meta.is_symlink() {
-            out.insert(name, (0o120_000, fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()));
-        } else if meta.is_dir() {
-            collect(top, &path, out);
-        } else {
-            out.insert(name, (meta.permissions().mode() & 0o7777, fs::read(&path).unwrap()));
+/// Every file and link, and every folder, below a folder and outside `.git`.
+pub(crate) fn files_and_folders(top: &Path) -> (WorkTree, BTreeSet<OsString>) {
+    let mut found = (WorkTree::new(), BTreeSet::new());
+    let mut open = vec![top.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(top).unwrap().as_os_str().to_owned();
+            let meta = fs::symlink_metadata(&path).unwrap();
+            if name == ".git" {
+                continue;
+            } else if meta.is_symlink() {
+                found.0.insert(name, (0o120_000, fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()));
+            } else if meta.is_dir() {
+                found.1.insert(name);
+                open.push(path);
+            } else {
+                found.0.insert(name, (meta.permissions().mode() & 0o7777, fs::read(&path).unwrap()));
+            }
         }
     }
+    found
 }
 
 pub(crate) fn environment(home: &Path) -> Vec<(OsString, OsString)> {

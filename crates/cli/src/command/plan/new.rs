@@ -10,7 +10,7 @@ use verdone_report::{cost, plural};
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::planning::{PlanningError, PlanningRequest, write_plan};
 use verdone_runtime::preflight::{self, Health};
-use verdone_runtime::run::WorkTree;
+use verdone_runtime::run::CheckoutLock;
 use verdone_runtime::signal::Signals;
 use verdone_runtime::site::shown;
 
@@ -51,7 +51,7 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     let project = context.project()?;
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(json, false, &signals, context);
-    let ours = WorkTree::take(&project, &signals, &mut reporter)?;
+    let ours = CheckoutLock::take(&project, &signals, &mut reporter)?;
     let settings = context.settings(&project, flags)?;
     let agent = preflight::agent(&settings.resolved.config, &project.root);
     match agent.health {

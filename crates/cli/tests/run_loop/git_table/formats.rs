@@ -14,7 +14,7 @@ fn made_with(options: &[&str], script: &str) -> World {
     world
 }
 
-/// A story that passes, its undo, and one that is rolled back with everything the agent did.
+/// A story that passes, its undo, and one that fails with everything the agent did.
 #[track_caller]
 fn assert_works(options: &[&str]) {
     let world = made_with(options, HONEST);
@@ -24,15 +24,15 @@ fn assert_works(options: &[&str]) {
     assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"verdict\": \"verified\""));
     world.assert_clean();
     world.verdone(&["undo"]).assert_code(0);
-    assert_eq!(world.head(), base);
+    assert_eq!(world.git(&["rev-parse", "HEAD^{tree}"]), world.git(&["rev-parse", &format!("{base}^{{tree}}")]));
     world.assert_clean();
 
     let steps =
         "{ create = \"x\" }, { delete = \"README.md\" }, { run = \"git add x; git branch other; git commit --quiet -m own\" }";
     let world = made_with(options, &always(steps));
     let base = world.head();
-    let output = world.run(4);
-    assert!(output.stdout.contains("Left as it is: branch other was made at"), "{}", output.stdout);
+    world.run(4);
+    assert_eq!(world.git(&["branch", "--list", "other"]), "", "the agent's refs are its own");
     assert_eq!(world.head(), base);
     assert!(world.tree_files(&world.kept()).contains(&"x".to_owned()));
     world.assert_clean();
@@ -55,7 +55,11 @@ fn refs_in_tables_work_where_git_knows_them() {
         world.git(&["commit", "--quiet", "--allow-empty", "-m", "side"]);
         world.git(&["switch", "--quiet", "main"]);
         world.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
-        assert_refused(&world.verdone(&["run"]), "a merge is in progress", "git merge --abort");
+        let output = world.run(0);
+        assert!(output.stdout.contains("Not landed: cannot land: a merge is in progress"), "{}", output.stdout);
+        world.git(&["merge", "--abort"]);
+        world.verdone(&["land"]).assert_code(0);
+        assert_eq!(world.subjects()[0], "feat(US-001): Write a");
     } else {
         assert_unreadable("refStorage");
     }
@@ -76,7 +80,7 @@ fn assert_unreadable(extension: &str) {
 }
 
 #[test]
-fn names_that_differ_only_in_case_do_not_confuse_a_rollback() {
+fn names_that_differ_only_in_case_do_not_reach_the_checkout_of_a_failed_story() {
     let world = World::with(ONE, &always("{ create = \"readme.MD\", text = \"x\" }, { create = \"Dir/B\" }"), &SHORT);
     world.git(&["config", "core.ignoreCase", "true"]);
     world.run(4);
@@ -100,8 +104,11 @@ fn files_outside_a_sparse_checkout_stay_in_commits_and_out_of_the_work_tree() {
         assert_eq!(world.sandbox.read("in/file"), "in\n");
         assert!(!world.has("out"), "{code}");
         world.assert_clean();
-        world.verdone(&["undo"]).assert_code(0);
-        assert!(!world.has("out"), "{code}");
+        if code == 0 {
+            world.verdone(&["undo"]).assert_code(0);
+            assert!(!world.has("out") && !world.has("a"), "after the undo");
+            assert_eq!(world.git(&["show", "HEAD:out/file"]), "out");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! Whatever an agent does to ignore rules: what was ignored at the checkpoint is not committed, what was untracked stays protected.
+//! Whatever an agent does to ignore rules: what the user ignores is not committed, and what is untracked is out of its reach.
 
 use super::SHORT;
-use crate::world::{ONE, World, always, text};
+use crate::world::{ONE, World, always};
 
 /// A project with a secret that every kind of rule hides, one each.
 fn with_secrets(script: &str) -> World {
@@ -29,7 +29,7 @@ const UNHIDE: &str = "{ create = \".gitignore\", text = \"\" }, { create = \"sub
 fn assert_untouched(world: &World) {
     for file in SECRETS.iter().chain(&["notes.txt"]) {
         assert_eq!(world.sandbox.read(file), format!("{file} is mine\n"));
-        for commit in world.git(&["rev-list", "HEAD"]).lines() {
+        for commit in world.git(&["rev-list", "--all"]).lines() {
             assert!(!world.tree_files(commit).contains(&(*file).to_owned()), "{file} is in {commit}");
         }
     }
@@ -37,7 +37,7 @@ fn assert_untouched(world: &World) {
 
 #[test]
 fn secrets_that_an_agent_unhides_are_not_committed() {
-    for more in ["", ", { run = 'git add --all' }"] {
+    for more in ["", ", { run = 'git add --all' }", ", { run = 'git add --all; git commit --quiet -m all' }"] {
         let world = with_secrets(&always(&format!("{UNHIDE}, {{ create = \"a\" }}{more}")));
         world.run(0);
         assert_untouched(&world);
@@ -46,49 +46,31 @@ fn secrets_that_an_agent_unhides_are_not_committed() {
 }
 
 #[test]
-fn secrets_that_an_agent_commits_itself_fail_the_attempt() {
-    let world =
-        with_secrets(&always(&format!("{UNHIDE}, {{ create = \"a\" }}, {{ run = 'git add --all; git commit --quiet -m all' }}")));
-    world.run(4);
-    assert!(text(&world.last("verified")["reason"]).ends_with("was committed, but is not part of the story"));
-    assert_untouched(&world);
-}
-
-#[test]
-fn secrets_survive_a_rollback_of_unhidden_rules() {
+fn secrets_that_a_failed_attempt_unhides_are_not_kept_either() {
     let world = with_secrets(&always(&format!("{UNHIDE}, {{ create = \"x\" }}")));
     world.run(4);
-    assert_untouched(&world);
-    world.verdone(&["undo"]).assert_code(0);
+    assert!(world.tree_files(&world.kept()).contains(&"x".to_owned()));
     assert_untouched(&world);
 }
 
 #[test]
-fn a_file_of_the_users_that_new_rules_hide_is_put_back() {
-    for hide in [
-        "{ create = \".gitignore\", text = \".env\\nnotes.txt\\n\" }",
-        "{ run = 'echo notes.txt >> .git/info/exclude' }",
-        "{ run = 'echo notes.txt >> ../home/ignore' }",
-        "{ run = 'echo notes.txt > ../tmp/ignore; git config core.excludesFile ../tmp/ignore' }",
-    ] {
-        for harm in ["{ delete = \"notes.txt\" }", "{ create = \"notes.txt\", text = \"agent\" }"] {
-            let world = with_secrets(&always(&format!("{hide}, {harm}, {{ create = \"x\" }}")));
-            world.run(4);
-            assert_untouched(&world);
-        }
+fn an_untracked_file_of_the_users_is_out_of_reach() {
+    for harm in ["{ delete = \"notes.txt\" }", "{ create = \"notes.txt\", text = \"agent\" }"] {
+        let hide = "{ create = \".gitignore\", text = \".env\\nnotes.txt\\n\" }";
+        let world = with_secrets(&always(&format!("{hide}, {harm}, {{ create = \"x\" }}")));
+        world.run(4);
+        assert_untouched(&world);
     }
 }
 
 #[test]
-fn work_that_rules_outside_of_the_repository_hide_is_not_called_verified() {
+fn rules_that_an_agent_writes_into_its_home_hide_nothing() {
     for hide in ["echo a >> ../home/ignore", "mkdir -p ../home/.config/git; echo a >> ../home/.config/git/ignore"] {
         let world = with_secrets(&always(&format!("{{ run = '{hide}' }}, {{ create = \"a\" }}, {{ create = \"b\" }}")));
-        if !hide.starts_with("echo") {
-            world.git(&["config", "--unset", "core.excludesFile"]);
-            std::fs::remove_file(world.sandbox.path("global-secret")).unwrap();
-        }
-        let output = world.run(0);
-        assert!(output.stdout.contains("does not have as it is: a"), "{hide}: {}", output.stdout);
-        assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven", "{hide}");
+        world.run(0);
+        assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PLAN.md\na\nb", "{hide}");
+        assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified", "{hide}");
+        assert_eq!(world.sandbox.read("../home/ignore"), "global-secret\n", "{hide}");
+        assert!(!world.has("../home/.config/git/ignore"), "{hide}");
     }
 }

@@ -2,8 +2,8 @@
 
 use verdone_testkit::Signal;
 
-use super::{SHORT, add_commit, assert_refused};
-use crate::world::{HONEST, ONE, PATIENCE, Settings, VERDONE, World, always, text};
+use super::{add_commit, assert_refused};
+use crate::world::{HONEST, ONE, PATIENCE, Settings, VERDONE, World, text};
 
 #[test]
 fn no_repository_and_a_bare_one_say_what_to_do() {
@@ -19,43 +19,59 @@ fn no_repository_and_a_bare_one_say_what_to_do() {
 }
 
 #[test]
-fn the_default_branch_is_a_warning_and_another_one_is_not() {
-    let world = World::new(ONE, HONEST);
-    let output = world.run(0);
-    assert!(output.stdout.contains("commits go to the default branch main"), "{}", output.stdout);
-    let world = World::new(ONE, HONEST);
-    world.git(&["switch", "--quiet", "--create", "work"]);
-    let output = world.run(0);
-    assert!(!output.stdout.contains("default branch"), "{}", output.stdout);
-}
-
-#[test]
-fn each_operation_in_progress_is_refused_by_its_name_with_the_way_out() {
+fn an_operation_in_progress_blocks_no_run_and_landing_waits_for_its_end() {
     for (operation, commands) in [
         ("a merge", &[&["merge", "side"][..]][..]),
-        ("a rebase", &[&["rebase", "side"]]),
         ("a cherry-pick", &[&["cherry-pick", "side"]]),
         ("a revert", &[&["revert", "--no-edit", "HEAD~1"]]),
         ("a bisect", &[&["bisect", "start"]]),
         ("an am", &[&["format-patch", "--quiet", "-1", "-o", "../tmp", "side"], &["am", "../tmp/0001-README.md.patch"]]),
     ] {
         let world = World::new(ONE, HONEST);
-        world.git(&["branch", "side"]);
-        add_commit(&world, "README.md", "ours\n");
-        add_commit(&world, "README.md", "ours again\n");
-        world.git(&["switch", "--quiet", "side"]);
-        add_commit(&world, "README.md", "theirs\n");
-        world.git(&["switch", "--quiet", "main"]);
+        make_side(&world);
         for command in commands {
             drop(world.sandbox.run("git", *command));
         }
+        let before = (world.head(), world.git(&["status", "--porcelain"]));
+        let output = world.run(0);
+        let said = format!("cannot land: {operation} is in progress");
+        assert!(output.stdout.contains(&format!("Not landed: {said}")), "{}", output.stdout);
+        assert_eq!((world.head(), world.git(&["status", "--porcelain"])), before, "{operation}");
+
         let name = operation.split(' ').next_back().unwrap();
         let hint = if name == "bisect" { "git bisect reset".to_owned() } else { format!("git {name} --abort") };
-        assert_refused(&world.verdone(&["run"]), &format!("{operation} is in progress"), &hint);
+        let refused = world.verdone(&["land"]);
+        refused.assert_code(4);
+        assert!(refused.stderr.contains(&said) && refused.stderr.contains(&hint), "{}", refused.stderr);
         let out: Vec<&str> = hint.strip_prefix("git ").unwrap().split(' ').collect();
         world.git(&out);
-        world.run(0);
+        world.verdone(&["land"]).assert_code(0);
+        assert_eq!(world.subjects()[0], "feat(US-001): Write a", "{operation}");
     }
+}
+
+#[test]
+fn a_rebase_in_progress_blocks_no_run_and_is_named_by_landing() {
+    let world = World::new(ONE, HONEST);
+    make_side(&world);
+    drop(world.sandbox.run("git", ["rebase", "side"]));
+    let before = (world.head(), world.git(&["rev-parse", "main"]), world.git(&["status", "--porcelain"]));
+    world.run(0);
+    assert_eq!((world.head(), world.git(&["rev-parse", "main"]), world.git(&["status", "--porcelain"])), before);
+    let refused = world.verdone(&["land"]);
+    refused.assert_code(4);
+    assert!(refused.stderr.contains("a rebase is in progress"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("git rebase --abort"), "{}", refused.stderr);
+}
+
+/// A branch whose commit conflicts with those of main.
+fn make_side(world: &World) {
+    world.git(&["branch", "side"]);
+    add_commit(world, "README.md", "ours\n");
+    add_commit(world, "README.md", "ours again\n");
+    world.git(&["switch", "--quiet", "side"]);
+    add_commit(world, "README.md", "theirs\n");
+    world.git(&["switch", "--quiet", "main"]);
 }
 
 #[test]
@@ -67,14 +83,14 @@ fn linked_work_trees_run_side_by_side_with_refs_and_notes_of_their_own() {
     let run = world.start();
     run.wait_for("\u{2502} in-the-turn", PATIENCE);
 
-    let second = world.verdone(&["run"]);
+    let second = world.sandbox.verdone(VERDONE, ["run"]);
     second.assert_code(1);
     assert!(second.stderr.contains("another run works in this work tree"), "{}", second.stderr);
-    world.verdone(&["-C", "../side", "run"]).assert_code(0);
+    world.by_user(|| world.sandbox.verdone(VERDONE, ["-C", "../side", "run"])).assert_code(0);
     run.signal(Signal::INT);
     run.wait(PATIENCE).assert_code(130);
 
-    let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/verdone"]);
+    let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/heads/verdone"]);
     assert_eq!(refs.lines().count(), 2, "{refs}");
     assert!(world.git(&["notes", "--ref=verdone", "show", "side"]).contains("\"verdict\": \"verified\""));
     world.run(0);
@@ -88,28 +104,13 @@ fn linked_work_trees_run_side_by_side_with_refs_and_notes_of_their_own() {
 
 #[test]
 fn without_settings_checks_run_where_the_run_was_started_and_the_whole_tree_is_committed() {
-    let world = World { sandbox: verdone_testkit::Sandbox::new() };
+    let world = World::folder("", &Settings::default());
+    std::fs::remove_dir_all(world.sandbox.path(".verdone")).unwrap();
     world.sandbox.write("sub/PLAN.md", "# Plan\n\n- [ ] US-001: Write a\n");
     world.sandbox.repo();
-    let output = world.sandbox.verdone(
-        VERDONE,
-        ["-C", "sub", "run", "--agent-command", "touch a; echo top > ../top", "--check", "test -f a", "--red-baseline"],
-    );
+    let agent = "touch a; echo top > ../top";
+    let output = world.verdone(&["-C", "sub", "run", "--agent-command", agent, "--check", "test -f a", "--red-baseline"]);
     output.assert_code(0);
+    world.verdone(&["-C", "sub", "land"]).assert_code(0);
     assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "sub/PLAN.md\nsub/a\ntop");
-}
-
-#[test]
-fn before_the_first_commit_a_story_is_the_root_and_its_undo_returns_to_nothing() {
-    let world = World::folder(HONEST, &SHORT);
-    world.sandbox.write("PLAN.md", ONE);
-    world.git(&["init", "--quiet"]);
-    world.run(0);
-    assert_eq!(world.git(&["rev-list", "--count", "HEAD"]), "1");
-    world.verdone(&["undo"]).assert_code(0);
-    assert_ne!(world.sandbox.run("git", ["rev-parse", "--verify", "--quiet", "HEAD"]).code, 0, "unborn again");
-    assert!(!world.has("a"));
-    world.sandbox.write(".verdone/script.toml", always("{ create = \"x\" }"));
-    world.run(4);
-    assert_ne!(world.sandbox.run("git", ["rev-parse", "--verify", "--quiet", "HEAD"]).code, 0, "and after a rollback");
 }

@@ -28,21 +28,18 @@ impl Resumable {
 pub fn left_session(events: &[Recorded]) -> Option<Option<Resumable>> {
     events.iter().rev().find_map(|recorded| match &recorded.event {
         Event::TurnEnded { session, .. } => Some(session.as_ref().and_then(Resumable::of)),
-        Event::RolledBack { place, .. } | Event::AttemptLeft { place, .. } if place.turn > 0 => Some(None),
-        Event::TurnStarted { .. }
-        | Event::UndoStarted { .. }
-        | Event::Undone { .. }
-        | Event::UndoTakenBack { .. }
-        | Event::RunStarted { .. } => Some(None),
-        Event::RolledBack { .. }
-        | Event::AttemptLeft { .. }
-        | Event::ChangesSetAside { .. }
-        | Event::PutBackStarted { .. }
-        | Event::ChangesPutBack { .. }
-        | Event::ChangesKept { .. }
+        Event::AttemptKept { place, .. } | Event::AttemptDropped { place, .. } if place.turn > 0 => Some(None),
+        Event::TurnStarted { .. } | Event::Undone { .. } | Event::RunStarted { .. } => Some(None),
+        Event::AttemptKept { .. }
+        | Event::AttemptDropped { .. }
+        | Event::LandingStarted { .. }
+        | Event::Landed { .. }
+        | Event::LandingRefused { .. }
+        | Event::Reapplied { .. }
+        | Event::Retired
         | Event::BaselineChecked { .. }
         | Event::StorySelected { .. }
-        | Event::Checkpointed { .. }
+        | Event::AttemptStarted { .. }
         | Event::RedChecked { .. }
         | Event::WaitStarted { .. }
         | Event::WaitEnded { .. }
@@ -97,9 +94,8 @@ mod tests {
             "output": null, "leftovers": 0, "session": session })
     }
 
-    fn rolled_back(turn: u32) -> Value {
-        let before = json!({ "id": "c", "head": null, "branch": null });
-        json!({ "event": "rolled_back", "place": place(turn), "kept": "k", "before": before, "files": 0 })
+    fn kept(turn: u32) -> Value {
+        json!({ "event": "attempt_kept", "place": place(turn), "kept": "k", "files": 0 })
     }
 
     #[test]
@@ -115,9 +111,15 @@ mod tests {
         let done = [started.clone(), ended(ID), committed.clone()];
         assert_eq!(left(&done), known);
         let after = |events: &[Value]| left(&[&done[..], events].concat());
-        assert_eq!(after(&[rolled_back(0), stopping.clone()]), known, "the next attempt had no turn yet");
-        assert_eq!(after(&[rolled_back(1), stopping]), Some(None), "its work was taken back");
-        assert_eq!(after(&[started]), Some(None), "a turn was under way");
+        assert_eq!(after(&[kept(0), stopping.clone()]), known, "the next attempt had no turn yet");
+        assert_eq!(after(&[kept(1), stopping.clone()]), Some(None), "its work is gone from the workspace");
+        for (landing, attempt) in [("landed", "attempt_kept"), ("landing_refused", "attempt_dropped")] {
+            let landing = json!({ "event": landing, "branch": "main", "from": "b", "to": "c", "reason": "why" });
+            let attempt = json!({ "event": attempt, "place": place(1), "kept": "k", "files": 0, "reason": "died" });
+            assert_eq!(after(std::slice::from_ref(&landing)), known, "landing changes nothing in the workspace");
+            assert_eq!(after(&[landing, attempt]), Some(None));
+        }
+        assert_eq!(after(&[started]), Some(None), "a turn was in progress");
         assert_eq!(left(&[committed]), None, "the end alone does not say");
         assert_eq!(left(&[]), None);
     }

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::scope::covers;
+use crate::scope::Covered;
 
 /// `"always"`, or a table of conditions that all have to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -30,7 +30,11 @@ impl When {
     /// Whether a gate is due. `changed` are the changed files relative to the project; nothing where that is not known, and then
     /// all of them count as changed.
     pub fn holds(&self, changed: Option<&[String]>, complexity: u32) -> bool {
-        let touched = || changed.is_none_or(|changed| changed.iter().any(|path| covers(&self.paths, path, false)));
+        // A gate whose patterns cannot be read runs; its settings are refused before that.
+        let touched = || match (changed, Covered::new(&self.paths, false)) {
+            (Some(changed), Ok(covered)) => changed.iter().any(|path| covered.has(path)),
+            (None, _) | (Some(_), Err(_)) => true,
+        };
         (self.paths.is_empty() || touched()) && self.complexity_at_least.is_none_or(|least| complexity >= least)
     }
 }
@@ -50,7 +54,8 @@ impl fmt::Display for When {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Conditions {
-    /// Patterns of paths, relative to the project: runs where a changed file fits one of them.
+    /// Patterns of paths, relative to the project (`src/**/*.{ts,tsx}`): runs if a changed file matches one of them. A folder covers what is
+    /// below it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     paths: Vec<String>,
     /// Runs for stories of this complexity or more, from 1 to 10; a story that does not say it counts as 7.

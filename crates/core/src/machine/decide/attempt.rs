@@ -1,4 +1,4 @@
-//! Decisions inside an attempt: from its beginning to a commit or a rollback.
+//! Decisions inside an attempt: from its beginning until it is committed or kept.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ pub(super) fn in_attempt(
 ) -> Decision {
     match (phase, input) {
         (Phase::Beginning, Input::ScriptRan(run)) => beginning(state, rules, attempt, run.as_ref()),
-        (Phase::Beginning, Input::Checkpointed(checkpoint)) => {
-            let event = Event::Checkpointed { place: attempt.place.clone(), checkpoint: checkpoint.clone() };
+        (Phase::Beginning, Input::Ready { base }) => {
+            let event = Event::AttemptStarted { place: attempt.place.clone(), base: Some(base.clone()) };
             then(vec![event], Effect::RedCheck)
         }
         (Phase::RedChecking, Input::RedChecked { red, runs }) => red_checked(state, rules, attempt, *red, runs),
@@ -41,21 +41,23 @@ pub(super) fn in_attempt(
                 commit: commit.clone(),
                 tree: committed.clone(),
                 verdict: *verdict,
-                base: attempt.checkpoint.as_ref().and_then(|checkpoint| checkpoint.head.clone()),
+                base: attempt.base.clone(),
                 files: *files,
                 evidence: evidence.clone(),
                 criteria: attempt.criteria.clone(),
                 noted: *noted,
             };
+            if rules.land_each {
+                return then(vec![event, Event::LandingStarted { to: commit.clone() }], Effect::Land);
+            }
             end_iteration(state, rules, vec![event])
         }
         (Phase::Committing { tree, .. }, Input::CommitRefused { message }) => {
             commit_refused(state, rules, now, attempt, tree, message)
         }
-        (Phase::RollingBack { rejection }, Input::RolledBack { kept, before, files }) => {
-            let event =
-                Event::RolledBack { place: attempt.place.clone(), kept: kept.clone(), before: before.clone(), files: *files };
-            rolled_back(state, rules, attempt, rejection, event)
+        (Phase::Keeping { rejection }, Input::Kept { kept, files }) => {
+            let event = Event::AttemptKept { place: attempt.place.clone(), kept: kept.clone(), files: *files };
+            was_kept(state, rules, attempt, rejection, event)
         }
         _ => unexpected(phase, input),
     }
@@ -140,13 +142,9 @@ fn cost_of(event: &Event) -> f64 {
         Event::Verified { judge: Some(judge), .. } => judge.usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0),
         Event::Verified { judge: None, .. }
         | Event::RunStarted { .. }
-        | Event::ChangesSetAside { .. }
-        | Event::PutBackStarted { .. }
-        | Event::ChangesPutBack { .. }
-        | Event::ChangesKept { .. }
         | Event::BaselineChecked { .. }
         | Event::StorySelected { .. }
-        | Event::Checkpointed { .. }
+        | Event::AttemptStarted { .. }
         | Event::RedChecked { .. }
         | Event::TurnStarted { .. }
         | Event::WaitStarted { .. }
@@ -155,8 +153,12 @@ fn cost_of(event: &Event) -> f64 {
         | Event::Committed { .. }
         | Event::CommitRefused { .. }
         | Event::AttemptRejected { .. }
-        | Event::RolledBack { .. }
-        | Event::AttemptLeft { .. }
+        | Event::AttemptKept { .. }
+        | Event::AttemptDropped { .. }
+        | Event::LandingStarted { .. }
+        | Event::Landed { .. }
+        | Event::LandingRefused { .. }
+        | Event::Reapplied { .. }
         | Event::StoryFailed { .. }
         | Event::ScriptRan { .. }
         | Event::GuardFailed { .. }
@@ -169,9 +171,8 @@ fn cost_of(event: &Event) -> f64 {
         | Event::Asked { .. }
         | Event::RunStopping { .. }
         | Event::RunStopped { .. }
-        | Event::UndoStarted { .. }
-        | Event::UndoTakenBack { .. }
-        | Event::Undone { .. } => 0.0,
+        | Event::Undone { .. }
+        | Event::Retired => 0.0,
     }
 }
 
@@ -244,7 +245,7 @@ fn called_off(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, ev
 
 pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection, reason: impl Into<String>) -> Decision {
     events.push(Event::AttemptRejected { place: place.clone(), rejection, reason: reason.into() });
-    then(events, Effect::RollBack)
+    then(events, Effect::Keep)
 }
 
 fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, verification: &Verification) -> Decision {
@@ -257,9 +258,6 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         runs: verification.runs.clone(),
         reason: why(rules, verification, &outcome),
         restored: verification.restored.clone(),
-        debris: verification.debris.clone(),
-        left_out: verification.left_out.clone(),
-        refs_moved: verification.refs_moved.clone(),
         alarms: verification.alarms.clone(),
         agent_test: verification.agent_test.clone().map(Box::new),
         as_before: verification.as_before.clone().map(Box::new),
@@ -294,16 +292,12 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
                 None => reject(events, &attempt.place, Rejection::NeedsHuman, reason()),
             }
         }
-        (VerifyOutcome::HistoryMoved, _) => reject(events, &attempt.place, Rejection::HistoryMoved, reason()),
         (failure, _) => {
             let (rejection, reason) = match failure {
                 VerifyOutcome::NothingChanged => (Rejection::NothingChanged, "no file was changed".to_owned()),
-                VerifyOutcome::Passed
-                | VerifyOutcome::Failed
-                | VerifyOutcome::Unsettled
-                | VerifyOutcome::HistoryMoved
-                | VerifyOutcome::Refused
-                | VerifyOutcome::Interrupted => (Rejection::ChecksFailed, reason()),
+                VerifyOutcome::Passed | VerifyOutcome::Failed | VerifyOutcome::Refused | VerifyOutcome::Interrupted => {
+                    (Rejection::ChecksFailed, reason())
+                }
             };
             if repeats(rules, attempt, verification, &events) {
                 let reason = format!("no progress: {reason}");
@@ -358,14 +352,12 @@ fn tests_prove(rules: &Rules, attempt: &Attempt, verification: &Verification) ->
 
 fn verdict(rules: &Rules, attempt: &Attempt, verification: &Verification) -> StoryVerdict {
     let runs = &verification.runs;
-    // What the checks saw and the commit does not have may be what made them green.
-    let complete = verification.left_out.is_empty();
     // A check that passes only since the attempt changed it is not the one that was red.
     let same = verification.as_before.as_ref().is_none_or(AsBefore::holds);
-    let own = complete && same && runs.iter().any(|run| run.origin == CheckOrigin::Story);
+    let own = same && runs.iter().any(|run| run.origin == CheckOrigin::Story);
     let nothing_counts = runs.iter().all(|run| run.advisory);
     let tested = tests_prove(rules, attempt, verification);
-    if complete && tested {
+    if tested {
         return StoryVerdict::Verified;
     }
     match (nothing_counts && !tested, own, attempt.red) {
@@ -397,7 +389,7 @@ fn commit_refused(state: &State, rules: &Rules, now: Duration, attempt: &Attempt
     again_or(state, rules, now, attempt, events, Rejection::CommitRefused, reason)
 }
 
-fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejection, event: Event) -> Decision {
+fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejection, event: Event) -> Decision {
     let story = &attempt.place.story;
     let mut events = vec![event];
     match rejection {
@@ -412,8 +404,7 @@ fn rolled_back(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Reje
         | Rejection::NothingChanged
         | Rejection::NoProgress
         | Rejection::TurnFailed
-        | Rejection::TestsFailed
-        | Rejection::HistoryMoved => {
+        | Rejection::TestsFailed => {
             let attempts = state.progress.attempts.get(story).copied().unwrap_or(0) + 1;
             if rules.limits.attempts > 0 && attempts >= rules.limits.attempts {
                 events.push(story_failed(story, &format!("{attempts} of {} attempts failed", rules.limits.attempts)));

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::aside::end;
-use super::{next_story, stop, stopped_by, then};
+use super::{next_story, stop, stopped, stopped_by, then};
 use crate::event::Event;
 use crate::finish::Finish;
 use crate::lifecycle::{Meaning, Script, meaning};
@@ -53,7 +52,7 @@ pub(super) fn beginning(state: &State, rules: &Rules, attempt: &Attempt, run: Op
         return stop(events, Finish::Manual, stopped_by(signal));
     }
     match meaning {
-        Meaning::GoOn | Meaning::Warning | Meaning::Error => then(events, Effect::Checkpoint),
+        Meaning::GoOn | Meaning::Warning | Meaning::Error => then(events, Effect::Reset),
         Meaning::Abort => stop(events, Finish::HookAbort, aborted_by(Script::NextIteration)),
         Meaning::Skip => {
             events.push(Event::IterationSkipped { place: attempt.place.clone() });
@@ -81,5 +80,5 @@ pub(super) fn finished(state: &State, rules: &Rules, now: Duration, finish: Fini
         (None, Some(signal), Finish::Manual) => signal.exit_code(),
         (None, _, finish) => finish.exit_code(),
     };
-    end(state, now, events, finish, exit_code)
+    stopped(now, events, finish, exit_code)
 }

@@ -15,7 +15,7 @@ fn after_alarms(severities: &[Severity], settings: TamperSettings) -> Decision {
     for input in [
         Input::Selected(choice),
         Input::ScriptRan(None),
-        Input::Checkpointed(checkpoint()),
+        ready(),
         Input::RedChecked { red: Red::Red, runs: Vec::new() },
         Input::TurnEnded(turn_report(TurnOutcome::Ended)),
     ] {
@@ -45,11 +45,11 @@ fn alarms_are_reported_asked_about_or_refused_as_the_settings_say() {
     for (severities, settings, effect, rejection) in [
         (&[][..], default, Effect::Commit, None),
         (&[Low], default, Effect::Commit, None),
-        (&[Medium], default, Effect::RollBack, Some(Rejection::NeedsHuman)),
+        (&[Medium], default, Effect::Keep, Some(Rejection::NeedsHuman)),
         (&[High], default, Effect::Turn, None),
         (&[Low, Medium, High], default, Effect::Turn, None),
         (&[High, Medium], all(Response::Report), Effect::Commit, None),
-        (&[Low], all(Response::Ask), Effect::RollBack, Some(Rejection::NeedsHuman)),
+        (&[Low], all(Response::Ask), Effect::Keep, Some(Rejection::NeedsHuman)),
         (&[Low], all(Response::Refuse), Effect::Turn, None),
     ] {
         let decision = after_alarms(severities, settings);

@@ -63,11 +63,11 @@ impl Bench {
                     let story = StoryId::from(if done { "B" } else { "A" });
                     Input::Selected(Choice::Story { story, title: "t".to_owned(), number: 1, of: 2, open: 2 })
                 }
-                Effect::Checkpoint => Input::Checkpointed(checkpoint()),
+                Effect::Reset => ready(),
                 Effect::Commit => {
                     Input::Committed { commit: Oid::from("c"), tree: Oid::from("t"), files: 1, evidence: None, noted: true }
                 }
-                Effect::RollBack => Input::RolledBack { kept: Oid::from("k"), before: checkpoint(), files: 1 },
+                Effect::Keep => Input::Kept { kept: Oid::from("k"), files: 1 },
                 Effect::Finish => Input::Finished { script: None },
                 other => panic!("{other:?} has to be answered by the test"),
             };
@@ -192,7 +192,7 @@ fn a_usage_limit_that_never_ends_is_not_waited_for_for_ever() {
     wait_30_times(&mut bench);
     assert_eq!(bench.attempt().place.turn, 2, "a turn that works forgives the waits before it");
     bench.turn(limit_until(Some(3)), 0.0);
-    assert_eq!(bench.effect, Some(Effect::RollBack));
+    assert_eq!(bench.effect, Some(Effect::Keep));
     bench.ends(Finish::Budget, 3);
 }
 
@@ -200,7 +200,7 @@ fn a_usage_limit_that_never_ends_is_not_waited_for_for_ever() {
 fn without_waiting_a_usage_limit_ends_the_run_as_a_limit() {
     let mut bench = Bench::with(|limits| limits.wait_for_usage = false);
     bench.turn(limit_until(Some(3_600)), 0.0);
-    assert_eq!(bench.effect, Some(Effect::RollBack));
+    assert_eq!(bench.effect, Some(Effect::Keep));
     assert!(bench.reason().contains("1970-01-01T01:00:00Z"), "{}", bench.reason());
     bench.ends(Finish::Budget, 3);
 }
@@ -252,7 +252,7 @@ fn without_waiting_a_limit_that_is_near_ends_the_run_as_a_limit() {
     bench.rules.pause_at = 95;
     bench.turn_with(TurnOutcome::Ended, 0.0, Some((97, LATER)));
     bench.verify(RED);
-    assert_eq!(bench.effect, Some(Effect::RollBack));
+    assert_eq!(bench.effect, Some(Effect::Keep));
     let told = "97% of the five-hour allowance is used (agent.claude.pause_at = 95); it is reset at 2033-05-18T03:33:20Z";
     assert_eq!(bench.reason(), told);
     bench.ends(Finish::Budget, 3);
@@ -268,7 +268,7 @@ fn errors_of_the_service_in_a_row_are_bounded_and_each_is_waited_for_longer() {
         bench.give(Input::Waited { over: true });
     }
     bench.turn(overloaded(), 0.0);
-    assert_eq!(bench.state.phase, Phase::RollingBack { rejection: Rejection::ServiceError });
+    assert_eq!(bench.state.phase, Phase::Keeping { rejection: Rejection::ServiceError });
     bench.ends(Finish::Error, 1);
 }
 
@@ -330,7 +330,7 @@ fn a_story_that_is_skipped_during_a_wait_is_given_up_at_once() {
     let mut bench = Bench::with(|_| {});
     bench.turn(limit_until(Some(3_600)), 0.0);
     bench.give(Input::Asked(Request::Skip { story: StoryId::from("A") }));
-    assert_eq!(bench.give(Input::Waited { over: false }), Some(&Effect::RollBack));
+    assert_eq!(bench.give(Input::Waited { over: false }), Some(&Effect::Keep));
     assert_eq!(bench.reason(), "skipped by the user");
     bench.until(&Effect::Select);
     assert!(bench.state.progress.attempts.is_empty() && bench.state.fatal.is_none());
@@ -341,13 +341,13 @@ fn a_signal_ends_a_wait_and_none_begins_after_it() {
     let mut bench = Bench::with(|_| {});
     bench.turn(overloaded(), 0.0);
     assert_eq!(bench.give(Input::Signal(StopSignal::Sigterm)), Some(&Effect::Wait));
-    assert_eq!(bench.give(Input::Waited { over: false }), Some(&Effect::RollBack));
+    assert_eq!(bench.give(Input::Waited { over: false }), Some(&Effect::Keep));
     bench.ends(Finish::Manual, 143);
 
     let mut bench = Bench::with(|_| {});
     bench.give(Input::Signal(StopSignal::Sigint));
     bench.turn(limit_until(None), 0.0);
-    assert_eq!(bench.effect, Some(Effect::RollBack));
+    assert_eq!(bench.effect, Some(Effect::Keep));
     bench.ends(Finish::Manual, 130);
 }
 
@@ -356,7 +356,7 @@ fn a_run_that_is_out_of_time_does_not_go_on_after_a_wait() {
     let mut bench = Bench::with(|limits| limits.total_time = Span::from_secs(10));
     bench.turn(overloaded(), 0.0);
     bench.now = Duration::from_secs(10);
-    assert_eq!(bench.give(Input::Waited { over: true }), Some(&Effect::RollBack));
+    assert_eq!(bench.give(Input::Waited { over: true }), Some(&Effect::Keep));
     bench.ends(Finish::Timeout, 3);
 }
 
@@ -368,14 +368,14 @@ fn money_that_is_spent_between_two_turns_ends_the_run_without_blame() {
     bench.verify(RED);
     bench.turn(TurnOutcome::Ended, 0.4);
     bench.verify(RED);
-    assert_eq!(bench.effect, Some(Effect::RollBack));
+    assert_eq!(bench.effect, Some(Effect::Keep));
     assert_eq!(bench.reason(), "1.00 USD were spent, and the limit is 1.00 (limits.cost_usd)");
     bench.ends(Finish::Budget, 3);
 
     // Nor is a wait worth it whose turn could not be paid.
     let mut bench = Bench::with(capped);
     bench.turn(limit_until(Some(3_600)), 1.5);
-    assert_eq!(bench.effect, Some(Effect::RollBack));
+    assert_eq!(bench.effect, Some(Effect::Keep));
     bench.ends(Finish::Budget, 3);
 }
 
@@ -392,7 +392,7 @@ fn what_a_judge_costs_is_spent_by_the_run_and_by_the_attempt() {
     assert_eq!((bench.effect.clone(), bench.attempt().cost_usd), (Some(Effect::Turn), Some(0.6)));
     bench.turn(TurnOutcome::Ended, 0.1);
     bench.verify_with(RED, judge(0.3));
-    assert_eq!(bench.effect, Some(Effect::RollBack), "it is spent before it is in the state");
+    assert_eq!(bench.effect, Some(Effect::Keep), "it is spent before it is in the state");
     bench.ends(Finish::Budget, 3);
 
     let mut bench = Bench::with(capped);
@@ -419,8 +419,8 @@ fn a_judge_that_gives_no_clear_answer_spends_no_turn_and_leaves_the_story_to_a_h
     let unknown = || JudgeFact::Unknown { why: "the judge reached a usage limit".to_owned() };
     let refuted = JudgeFact::Refuted { findings: vec!["a:1: wrong".to_owned()] };
     let short = |limits: &mut Limits| limits.cost_usd = Usd::try_from(0.5).unwrap();
-    assert_eq!(after(unknown(), |_| {}), (Some(Effect::RollBack), Some(Rejection::NeedsHuman)));
-    assert_eq!(after(unknown(), short), (Some(Effect::RollBack), Some(Rejection::Stopped)), "money that is spent comes first");
+    assert_eq!(after(unknown(), |_| {}), (Some(Effect::Keep), Some(Rejection::NeedsHuman)));
+    assert_eq!(after(unknown(), short), (Some(Effect::Keep), Some(Rejection::Stopped)), "money that is spent comes first");
     assert_eq!(after(refuted, |_| {}), (Some(Effect::Turn), None), "what was found is fed back");
     assert_eq!(after(JudgeFact::Holds, |_| {}), (Some(Effect::Commit), None));
 }
@@ -450,6 +450,6 @@ fn work_that_the_agents_own_cap_cut_short_is_looked_at_before_the_run_ends() {
 fn an_agent_that_cannot_log_in_is_a_fault_of_the_setup() {
     let mut bench = Bench::with(|_| {});
     bench.turn(TurnOutcome::Auth { reason: "no key".to_owned() }, 0.0);
-    assert_eq!(bench.effect, Some(Effect::RollBack));
+    assert_eq!(bench.effect, Some(Effect::Keep));
     bench.ends(Finish::Error, 2);
 }

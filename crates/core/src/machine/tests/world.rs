@@ -46,16 +46,9 @@ impl World {
             return Input::Failed { message: "disk full".to_owned() };
         }
         match effect {
-            Effect::KeepChanges if self.pick(4) == 0 => Input::ChangesKept(None),
-            Effect::KeepChanges => Input::ChangesKept(Some(Box::new(aside()))),
-            Effect::SetAside => Input::SetAside,
-            Effect::PutBack if self.pick(3) == 0 => {
-                Input::PutBack(PutBack::Refused { reason: "overlap".to_owned(), overlap: vec!["a".to_owned()] })
-            }
-            Effect::PutBack => Input::PutBack(PutBack::Done { files: 1 }),
             Effect::Prepare => Input::Prepared { baseline: Vec::new() },
             Effect::Select => Input::Selected(self.choose(state)),
-            Effect::Checkpoint => Input::Checkpointed(checkpoint()),
+            Effect::Reset => ready(),
             Effect::RedCheck => {
                 let red = [Red::Red, Red::Green, Red::Unknown, Red::Absent][usize::from(self.pick(4))];
                 Input::RedChecked { red, runs: self.runs() }
@@ -77,7 +70,9 @@ impl World {
                     noted: true,
                 }
             }
-            Effect::RollBack => Input::RolledBack { kept: Oid::from("k"), before: checkpoint(), files: 1 },
+            Effect::Keep => Input::Kept { kept: Oid::from("k"), files: 1 },
+            Effect::Land if self.pick(3) == 0 => Input::Landed(Box::new(landing_refused("main has moved on"))),
+            Effect::Land => Input::Landed(Box::new(landed())),
             Effect::Regression => Input::Regressed(self.regression()),
             Effect::Reopen => {
                 if let Phase::Reopening { stories } = &state.phase {
@@ -171,12 +166,10 @@ impl World {
 
     /// The runtime may be wrong about the outcome: the runs beside it are not made to agree with it.
     pub(super) fn verification(&mut self) -> Verification {
-        let outcome = match self.pick(8) {
+        let outcome = match self.pick(7) {
             0 => VerifyOutcome::NothingChanged,
-            1 => VerifyOutcome::Failed,
-            2 => VerifyOutcome::Unsettled,
-            3 => VerifyOutcome::HistoryMoved,
-            4 => VerifyOutcome::Refused,
+            1 | 2 => VerifyOutcome::Failed,
+            3 => VerifyOutcome::Refused,
             _ => VerifyOutcome::Passed,
         };
         let tree = (self.pick(9) > 0).then(|| Oid(format!("tree{}", self.pick(3))));
@@ -218,9 +211,6 @@ pub(super) fn verified(outcome: VerifyOutcome, runs: Vec<CheckRun>) -> Verificat
         runs,
         reason: None,
         restored: Vec::new(),
-        debris: Vec::new(),
-        left_out: Vec::new(),
-        refs_moved: Vec::new(),
         alarms: Vec::new(),
         agent_test: None,
         as_before: None,
@@ -229,13 +219,17 @@ pub(super) fn verified(outcome: VerifyOutcome, runs: Vec<CheckRun>) -> Verificat
     }
 }
 
-pub(super) fn checkpoint() -> Checkpoint {
-    Checkpoint { id: Oid::from("cp"), head: Some(Oid::from("head")), branch: Some("main".to_owned()) }
+/// The workspace is ready.
+pub(super) fn ready() -> Input {
+    Input::Ready { base: Oid::from("base") }
 }
 
-pub(super) fn aside() -> Aside {
-    let checkpoint = checkpoint();
-    Aside { clean: checkpoint.clone(), checkpoint, stash: Oid::from("st"), files: vec!["a".to_owned()] }
+pub(super) fn landed() -> Event {
+    Event::Landed { branch: "main".to_owned(), from: Oid::from("base"), to: Oid::from("c") }
+}
+
+pub(super) fn landing_refused(reason: &str) -> Event {
+    Event::LandingRefused { reason: reason.to_owned() }
 }
 
 pub(super) fn start() -> Input {
@@ -250,6 +244,8 @@ pub(super) fn start() -> Input {
         open: 3,
         branch: None,
         head: None,
+        target: None,
+        seal: None,
         frozen: String::new(),
         max_iterations: 0,
         unverified: false,
@@ -294,7 +290,7 @@ pub(super) fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
         red_baseline: false,
         unverified,
         fail_behavior: FailBehavior::Continue,
-        allow_dirty: false,
+        land_each: false,
         pause_at: 0,
         tamper: TamperSettings::default(),
         own_check: OwnCheck::Gates,
@@ -307,8 +303,8 @@ pub(super) fn any_rules() -> impl Strategy<Value = Rules> {
     let own_check = prop_oneof![Just(OwnCheck::Gates), Just(OwnCheck::AgentTest)];
     let regression = (any::<bool>(), 0_u32..4).prop_map(|(at_end, every)| Regression { at_end, every, ..Regression::default() });
     (policy, any::<bool>(), any::<bool>(), own_check, regression).prop_map(
-        |(policy, unverified, allow_dirty, own_check, regression)| Rules {
-            allow_dirty,
+        |(policy, unverified, land_each, own_check, regression)| Rules {
+            land_each,
             own_check,
             regression,
             ..rules(policy, unverified)

@@ -4,7 +4,6 @@ use super::super::{Family, Matcher, PolicyContext, Protected, Rule};
 use super::{Entry, deny};
 use crate::policy::STORY_SCOPE;
 use crate::policy::act::Access;
-use crate::policy::glob::fits;
 use crate::policy::path::{Place, below, fold};
 
 const CHANGES: &[Access] = &[Access::Write, Access::DeleteAll];
@@ -139,43 +138,44 @@ fn in_git_dir(place: &Place, context: &PolicyContext) -> bool {
 
 fn in_verdone_dir(place: &Place, context: &PolicyContext) -> bool {
     /// What seals answers and keeps loops, outside of the project.
-    const STATE: &[&str] = &["/**/.local/state/verdone", "/**/.local/state/verdone/**"];
-    const OPEN: &[&str] = &["**/.verdone/guardrails.md", "**/.verdone/notes.md", "**/.verdone/notes/**"];
+    const STATE: &str = "/.local/state/verdone/";
+    const OPEN: &[&str] = &["/.verdone/guardrails.md", "/.verdone/notes.md"];
     // The project may be a folder below the top of the work tree.
-    place
-        .in_tree(context)
-        .is_some_and(|path| path.split('/').any(|part| part == ".verdone") && !OPEN.iter().any(|glob| fits(glob, &path)))
-        || STATE.iter().any(|glob| fits(glob, &place.path))
+    let is_ours = |path: String| {
+        let path = format!("/{path}");
+        let is_open = OPEN.iter().any(|open| path.ends_with(open)) || path.contains("/.verdone/notes/");
+        path.split('/').any(|part| part == ".verdone") && !is_open
+    };
+    // Where views are missing, the agent's workspace and its temporary folder lie in there.
+    let is_scratch = |temp: &String| temp.contains(STATE) && place.path.starts_with(&format!("{temp}/"));
+    match place.in_tree(context) {
+        Some(path) => format!("/{path}/").contains(STATE) || is_ours(path),
+        None => format!("{}/", place.path).contains(STATE) && !context.temp.iter().any(is_scratch),
+    }
 }
 
 fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {
     const FILES: &[&str] = &[
-        "/**/.claude/settings*.json",
-        "/**/.claude/hooks/**",
-        "/**/.claude.json",
-        "/**/.mcp.json",
-        "/**/.codex/config.toml",
-        "/**/.codex/hooks.json",
-        "/**/.gemini/settings.json",
-        "/**/.qwen/settings.json",
-        "/**/.cursor/hooks.json",
-        "/**/.cursor/cli.json",
-        "/**/.github/hooks/**",
-        "/**/.opencode/plugin/**",
-        "/**/opencode.json",
-        "/**/managed-settings.json",
+        "/.claude.json",
+        "/.mcp.json",
+        "/.codex/config.toml",
+        "/.codex/hooks.json",
+        "/.gemini/settings.json",
+        "/.qwen/settings.json",
+        "/.cursor/hooks.json",
+        "/.cursor/cli.json",
+        "/opencode.json",
+        "/managed-settings.json",
     ];
-    const FOLDERS: &[&str] = &[".claude", ".codex", ".gemini", ".qwen"];
-    const MARKS: &[&str] =
-        &[".claude", ".codex", ".gemini", ".qwen", ".cursor", ".github/hooks", "opencode", "managed-settings", ".mcp.json"];
-    let path = place.folded(context);
-    // Most paths are none of these, and globs cost more than this look.
-    if !MARKS.iter().any(|mark| path.contains(mark)) {
-        return false;
-    }
+    const FOLDERS: &[&str] = &["/.claude/hooks/", "/.github/hooks/", "/.opencode/plugin/"];
     // A computed name below such a folder may be any of its files.
-    let computed = path.ends_with("/…") && FOLDERS.iter().any(|folder| path.ends_with(&format!("/{folder}/…")));
-    computed || FILES.iter().any(|glob| fits(glob, &path))
+    const COMPUTED: &[&str] = &["/.claude/…", "/.codex/…", "/.gemini/…", "/.qwen/…"];
+    let path = place.folded(context);
+    let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+    let is_claudes = folder.ends_with("/.claude") && name.starts_with("settings") && name.ends_with(".json");
+    is_claudes
+        || FILES.iter().chain(COMPUTED).any(|end| path.ends_with(end))
+        || FOLDERS.iter().any(|folder| path.contains(folder))
 }
 
 fn is_env_file(place: &Place, context: &PolicyContext) -> bool {
@@ -194,5 +194,5 @@ fn is_outside_or_whole(place: &Place, context: &PolicyContext) -> bool {
 
 fn is_out_of_scope(place: &Place, context: &PolicyContext) -> bool {
     let Some(scope) = context.scope.as_ref().filter(|scope| scope.enforced) else { return false };
-    place.in_tree(context).is_some_and(|path| scope.leaves_out(&path, context.ignore_case))
+    place.in_tree(context).is_some_and(|path| scope.outside(context.ignore_case)(&path))
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::super::{Phase, RunView, VerificationView};
 use crate::agent::{TurnOutcome, Usage};
-use crate::event::{Checkpoint, Event, Place, VerifyOutcome};
+use crate::event::{Event, Place, VerifyOutcome};
 use crate::id::Oid;
 
 impl RunView {
@@ -43,22 +43,8 @@ impl RunView {
     }
 
     pub(super) fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified {
-            place,
-            outcome,
-            tree,
-            changed,
-            runs,
-            reason,
-            restored,
-            debris,
-            left_out,
-            refs_moved,
-            alarms,
-            agent_test,
-            as_before,
-            judge,
-        } = event
+        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, alarms, agent_test, as_before, judge } =
+            event
         else {
             return;
         };
@@ -68,8 +54,6 @@ impl RunView {
             add_usage(&mut story.cost_usd, &mut story.tokens, judge.usage);
         }
         self.restored.extend(restored.iter().cloned());
-        self.debris.extend(debris.iter().cloned());
-        self.refs_moved.extend(refs_moved.iter().cloned());
         self.alarms.extend(alarms.iter().cloned());
         self.note_flaky(runs);
         let attempt = self.attempt(place, at);
@@ -79,11 +63,7 @@ impl RunView {
             .any(|turn| turn.turn == place.turn && turn.outcome.as_ref().is_some_and(|end| *end == TurnOutcome::Ended));
         let refuted = match outcome {
             VerifyOutcome::NothingChanged | VerifyOutcome::Failed => true,
-            VerifyOutcome::Passed
-            | VerifyOutcome::Unsettled
-            | VerifyOutcome::HistoryMoved
-            | VerifyOutcome::Refused
-            | VerifyOutcome::Interrupted => false,
+            VerifyOutcome::Passed | VerifyOutcome::Refused | VerifyOutcome::Interrupted => false,
         };
         let false_claim = claimed && refuted;
         attempt.verifications.push(VerificationView {
@@ -95,9 +75,6 @@ impl RunView {
             runs: runs.clone(),
             reason: reason.clone(),
             restored: restored.clone(),
-            debris: debris.clone(),
-            left_out: left_out.clone(),
-            refs_moved: refs_moved.clone(),
             alarms: alarms.clone(),
             agent_test: agent_test.clone(),
             as_before: as_before.clone(),
@@ -128,6 +105,8 @@ impl RunView {
         attempt.criteria.clone_from(criteria);
         attempt.end(at, active_ms);
         self.commits += 1;
+        self.unlanded += 1;
+        self.tip = Some(commit.clone());
         self.open = self.open.saturating_sub(1);
         self.story_at(&place.story).reason = None;
         self.decide(&place.story, Some(*verdict));
@@ -135,24 +114,12 @@ impl RunView {
         self.enter(Phase::Selecting, at);
     }
 
-    pub(super) fn leave(&mut self, at: Timestamp, place: &Place, kept: &Oid) {
+    pub(super) fn end_attempt(&mut self, at: Timestamp, place: &Place, kept: Option<&Oid>, files: u32) {
         let active_ms = self.active.ms();
         let attempt = self.attempt(place, at);
-        attempt.kept = Some(kept.clone());
-        attempt.end(at, active_ms);
-        self.current = None;
-        self.enter(Phase::Selecting, at);
-    }
-
-    pub(super) fn roll_back(&mut self, at: Timestamp, place: &Place, (kept, before): (&Oid, &Checkpoint), files: u32) {
-        let active_ms = self.active.ms();
-        let attempt = self.attempt(place, at);
-        attempt.kept = Some(kept.clone());
-        attempt.before_rollback = Some(before.clone());
-        attempt.base = attempt.base.take().or_else(|| attempt.checkpoint.as_ref().and_then(|point| point.head.clone()));
+        attempt.kept = kept.cloned();
         attempt.files = files;
         attempt.end(at, active_ms);
-        self.counts.rolled_back += 1;
         self.current = None;
         self.enter(Phase::Selecting, at);
     }

@@ -124,7 +124,7 @@ impl Client {
         env.unset.extend(line.unset.iter().map(Into::into));
         env.set.extend(line.set.into_iter().map(|(name, value)| (name.into(), value.into())));
         let spawn = Spawn {
-            inside: None,
+            inside: spawn.inside.cloned(),
             argv: line.argv.into_iter().map(Into::into).collect(),
             cwd: spawn.cwd.to_owned(),
             env,
@@ -490,6 +490,7 @@ fn uses_a_tool(line: &ClientLine<'_>) -> bool {
 /// Where the client is started, and with what.
 pub(super) struct SpawnWith<'a> {
     pub(super) cwd: &'a std::path::Path,
+    pub(super) inside: Option<&'a crate::workspace::Inside>,
     pub(super) env: EnvPlan,
     pub(super) redactor: &'a Redactor,
 }

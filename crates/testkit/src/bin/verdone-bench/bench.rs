@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use verdone_testkit::{PlanShape, Sandbox};
 
 use crate::case::{Build, Case};
@@ -13,11 +15,13 @@ use crate::journal::{journals, lengthen, only_journal};
 use crate::memory::peak;
 use crate::settings::Settings;
 
-/// The agent of both loops: shell built-ins only, and a different file every time.
-const AGENT: &str = "echo $$ > note.txt";
-/// The agent that makes a run die with an attempt under way.
-const KILLER: &str = "kill -9 $PPID";
+/// The agent of both loops: shell built-ins only, and a different file every time. In a workspace its process id is always the same.
+const AGENT: &str = "echo $$ $VERDONE_STORY > note.txt";
+/// The agent of a run that is killed with an attempt under way.
+const SLOW: &str = "sleep 300";
 const PLAN: &str = "plan.md";
+/// How long a run may take to start its agent.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Stories of the plan whose journals are long: they are the same everywhere.
 const STORIES: usize = 10;
 
@@ -106,7 +110,8 @@ impl<'a> Bench<'a> {
             return Err("cannot copy the repository".to_owned());
         }
         // Copied files have new inode numbers: without this every case would pay for hashing them again.
-        let count = |bench: &Self| bench.sandbox.git(["-C", &copy.to_string_lossy(), "rev-list", "--count", "HEAD"]).parse();
+        let count =
+            |bench: &Self| bench.sandbox.git(["-C", &copy.to_string_lossy(), "rev-list", "--count", "--branches"]).parse();
         self.sandbox.git(["-C", &copy.to_string_lossy(), "status", "--porcelain"]);
         let before: usize = count(self).map_err(|error| format!("counting commits: {error}"))?;
         let measured = work(self, &copy)?;
@@ -182,12 +187,8 @@ impl<'a> Bench<'a> {
     fn dead_run(&self, events: usize) -> Result<PathBuf, String> {
         let place = repository(&self.sandbox, &format!("dead-{events}"), STORIES, true);
         let mut command = self.verdone(Build::Ours, &place);
-        command.args(["run", PLAN, "--agent-command", KILLER, "--check", "true", "--quiet"]);
-        let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-        if output.status.code().is_some() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("it was not killed, but ended with {}: {}", output.status, said.trim()));
-        }
+        command.args(["run", PLAN, "--agent-command", SLOW, "--check", "true", "--quiet"]);
+        kill_in_a_turn(command, &place)?;
         let journal = only_journal(&place)?;
         if has_ended(&journal)? {
             return Err("its journal says that it ended".to_owned());
@@ -214,6 +215,28 @@ impl<'a> Bench<'a> {
             found => Err(format!("{found} instead of {runs}")),
         }
     }
+}
+
+/// Kills a run, with its process group, as soon as its agent works.
+fn kill_in_a_turn(mut command: Command, place: &Path) -> Result<(), String> {
+    let mut child = command.stdin(Stdio::null()).process_group(0).spawn().map_err(|error| error.to_string())?;
+    let until = Instant::now() + PATIENCE;
+    let works = || {
+        let text = only_journal(place).and_then(|journal| fs::read_to_string(journal).map_err(|error| error.to_string()));
+        text.is_ok_and(|text| text.contains("\"event\":\"turn_started\""))
+    };
+    while !works() {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Err(format!("it was not killed, but ended with {status}"));
+        }
+        if Instant::now() >= until {
+            let _ = child.kill();
+            return Err("its agent did not start".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process_group(Pid::from_child(&child), Signal::KILL).map_err(|error| error.to_string())?;
+    child.wait().map(drop).map_err(|error| error.to_string())
 }
 
 /// 3: the limit was reached. 0: the plan had no more stories than that.

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 /// One attempt as a run writes it; `@SEQ` and `@N` are filled in.
 const ATTEMPT: [&str; 8] = [
     r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.470878665Z","active_ms":@SEQ,"event":"story_selected","iteration":@N,"place":{"story":"OLD-@N","attempt":1,"turn":0},"title":"Story number @N","number":@N,"of":1000000,"open":1000000}"#,
-    r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.478642897Z","active_ms":@SEQ,"event":"checkpointed","place":{"story":"OLD-@N","attempt":1,"turn":0},"checkpoint":{"id":"cdc98c2654394c6e68727b5c0c79b3f338b61ef9","head":"f6830ef40ea32db92fd262c2b3f9ddc6959b6dea","branch":"work"}}"#,
+    r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.478642897Z","active_ms":@SEQ,"event":"attempt_started","place":{"story":"OLD-@N","attempt":1,"turn":0},"base":"f6830ef40ea32db92fd262c2b3f9ddc6959b6dea"}"#,
     r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.478810618Z","active_ms":@SEQ,"event":"red_checked","place":{"story":"OLD-@N","attempt":1,"turn":0},"red":"absent","runs":[]}"#,
     r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.478810618Z","active_ms":@SEQ,"event":"turn_started","place":{"story":"OLD-@N","attempt":1,"turn":1}}"#,
     r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.47993722Z","active_ms":@SEQ,"event":"turn_ended","place":{"story":"OLD-@N","attempt":1,"turn":1},"outcome":"ended","duration_ms":0,"usage":{},"prompt":"turns/@N-prompt.md","output":"turns/@N-output.txt","leftovers":0}"#,
-    r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.488667588Z","active_ms":@SEQ,"event":"verified","place":{"story":"OLD-@N","attempt":1,"turn":1},"outcome":"passed","tree":"f6b63bdde883f3ed72274d1c6d45b7855ef7d550","changed":1,"runs":[{"name":"true","origin":{"gate":"correctness"},"command":"true","outcome":"passed","duration_ms":0,"output_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","output":"checks/@N-true.txt"}],"reason":null,"restored":[],"debris":[]}"#,
+    r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.488667588Z","active_ms":@SEQ,"event":"verified","place":{"story":"OLD-@N","attempt":1,"turn":1},"outcome":"passed","tree":"f6b63bdde883f3ed72274d1c6d45b7855ef7d550","changed":1,"runs":[{"name":"true","origin":{"gate":"correctness"},"command":"true","outcome":"passed","duration_ms":0,"output_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","output":"checks/@N-true.txt"}],"reason":null,"restored":[]}"#,
     r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.488667588Z","active_ms":@SEQ,"event":"commit_started","place":{"story":"OLD-@N","attempt":1,"turn":1},"tree":"f6b63bdde883f3ed72274d1c6d45b7855ef7d550","verdict":"unproven"}"#,
     r#"{"v":1,"seq":@SEQ,"at":"2026-01-01T00:00:00.494120198Z","active_ms":@SEQ,"event":"committed","place":{"story":"OLD-@N","attempt":1,"turn":1},"commit":"5579b3dc27d7a2ee9d46d4255a4e7d8c6212be76","tree":"f6b63bdde883f3ed72274d1c6d45b7855ef7d550","verdict":"unproven","base":"f6830ef40ea32db92fd262c2b3f9ddc6959b6dea","files":2,"noted":true}"#,
 ];
@@ -75,7 +75,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal.jsonl");
         let line = |seq: usize, event: &str| format!("{{\"v\":1,\"seq\":{seq},\"at\":\"now\",\"event\":\"{event}\"}}\n");
-        let names = ["run_started", "story_selected", "checkpointed"];
+        let names = ["run_started", "story_selected", "attempt_started"];
         let text: String = (1..).zip(names).map(|(seq, name)| line(seq, name)).collect();
         for (events, expected) in [(3, 3), (10, 3), (11, 11), (100, 99)] {
             fs::write(&path, &text).unwrap();
@@ -86,7 +86,7 @@ mod tests {
                 assert!(line.contains(&format!("\"seq\":{seq},\"at\":")), "{line}");
                 assert!(!line.contains('@'), "{line}");
             }
-            assert!(long.ends_with(&line(expected, "checkpointed")));
+            assert!(long.ends_with(&line(expected, "attempt_started")));
         }
     }
 }

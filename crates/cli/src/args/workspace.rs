@@ -1,0 +1,66 @@
+//! The arguments of `verdone workspace`.
+
+use clap::{Args, Subcommand};
+
+/// Look at the private workspaces of runs.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  verdone workspace list
+  verdone workspace shell           look around as the agent would
+  verdone workspace remove NAME")]
+pub(crate) enum WorkspaceCommand {
+    List(WorkspaceListArgs),
+    Shell(WorkspaceShellArgs),
+    Remove(WorkspaceRemoveArgs),
+}
+
+/// List the workspaces on this machine.
+///
+/// Each line has the name, whether a process uses it now, its size and its project.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone workspace list
+  verdone workspace list --json")]
+pub(crate) struct WorkspaceListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Start a shell, or run a command, in a workspace made for it.
+///
+/// It has the files of the last commit on your branch, and shows what an agent would see: the same files, hidden credentials and
+/// network. Nothing that is written there is kept. With --checks it shows what checks would see. The exit code is that of the command.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone workspace shell
+  verdone workspace shell --checks
+  verdone workspace shell -- ls ~/.ssh")]
+pub(crate) struct WorkspaceShellArgs {
+    /// Show what checks see, not what the agent sees.
+    #[arg(long)]
+    pub checks: bool,
+    /// The command to run instead of a shell.
+    #[arg(value_name = "COMMAND", last = true)]
+    pub command: Vec<std::ffi::OsString>,
+}
+
+/// Remove a workspace that no process uses.
+///
+/// A run removes its own workspace, and the next run those of killed ones; this frees the disk space at once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone workspace remove 20260101-120000-0a1b
+  verdone workspace remove --all")]
+pub(crate) struct WorkspaceRemoveArgs {
+    /// Its name, as `verdone workspace list` shows it.
+    #[arg(value_name = "NAME", required_unless_present = "all")]
+    pub name: Option<String>,
+    /// Remove every workspace that no process uses.
+    #[arg(long, conflicts_with = "name")]
+    pub all: bool,
+}

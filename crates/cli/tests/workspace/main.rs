@@ -1,0 +1,14 @@
+//! Views with the real kernel: what their processes see, what they cannot reach, how they end, and what a system that refuses parts of a
+//! view is told.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
+#![expect(clippy::print_stdout, reason = "measured times, for who wants to see them")]
+
+mod ending;
+mod landlock;
+mod probe;
+mod reset;
+mod seal;
+mod seen;
+mod world;

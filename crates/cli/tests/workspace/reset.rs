@@ -1,0 +1,355 @@
+//! The next workspace of an agent is the same whether its files were laid out anew or the last one's were used again, whatever was
+//! done to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::fs::{XattrFlags, setxattr};
+use verdone_core::config::Config;
+use verdone_core::id::Oid;
+use verdone_core::redact::Redactor;
+use verdone_runtime::git::{Git, PathSet};
+use verdone_runtime::process::{self, EnvPlan, Exit, Spawn, Stdin};
+use verdone_runtime::project::{Project, find_git_top};
+use verdone_runtime::signal::Signals;
+use verdone_runtime::workspace::{Place, WorkspaceRequest, Workspaces};
+
+use crate::world::{World, as_everybody};
+
+const BRANCH: &str = "verdone/run-1";
+/// A file that nobody touches: it stays where it is when the folder is used again.
+const UNTOUCHED: &str = "deep/a/b/untouched";
+/// Files of the project beyond those with names of their own.
+const MANY: usize = 120;
+
+/// A repository with two commits, and the workspaces of a run in it.
+struct Run<'w> {
+    world: &'w World,
+    git: Git,
+    spaces: Workspaces,
+    commits: [Oid; 2],
+}
+
+impl<'w> Run<'w> {
+    fn new(world: &'w World) -> Self {
+        let top = world.path("project");
+        fs::remove_file(top.join("file")).unwrap();
+        let call = |args: &[&str]| run_git(&top, args);
+        call(&["init", "-q", "-b", "main"]);
+        for (name, text) in [
+            ("README", "one\n"),
+            ("src/a.rs", "same\n"),
+            ("src/b.rs", "same\n"),
+            ("src/deeper/c.rs", "c\n"),
+            ("src/goes", "goes\n"),
+            ("becomes-folder", "x\n"),
+            ("becomes-file/x", "x\n"),
+            (".gitignore", "cache/\n*.log\n"),
+            ("sub/.gitattributes", "*.txt text\n"),
+            (UNTOUCHED, "still here\n"),
+        ] {
+            write(&top.join(name), text);
+        }
+        write(&top.join(OsStr::from_bytes(b"od\xffd/n\name")), "odd\n");
+        for n in 0..MANY {
+            write(&top.join(format!("many/{}/{n}", n % 7)), "many\n");
+        }
+        fs::set_permissions(top.join("src/b.rs"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        symlink("src/a.rs", top.join("link")).unwrap();
+        symlink("nowhere", top.join("src/dangling")).unwrap();
+        let commit = |name: &str| {
+            call(&["add", "-A"]);
+            call(&["-c", "user.name=dev", "-c", "user.email=d@e", "commit", "-q", "-m", name]);
+            Oid(call(&["rev-parse", "HEAD"]))
+        };
+        let first = commit("first");
+        for n in 0..20 {
+            write(&top.join(format!("many/{}/{n}", n % 7)), "changed\n");
+        }
+        fs::remove_file(top.join("src/goes")).unwrap();
+        fs::remove_file(top.join("becomes-folder")).unwrap();
+        write(&top.join("becomes-folder/x"), "x\n");
+        fs::remove_dir_all(top.join("becomes-file")).unwrap();
+        write(&top.join("becomes-file"), "x\n");
+        let second = commit("second");
+        write(&top.join("cache/object"), "built\n");
+        write(&top.join("debug.log"), "log\n");
+        let git = Git::open(&top).unwrap();
+        let spaces = open(world, &git, "run");
+        Self { world, git, spaces, commits: [first, second] }
+    }
+
+    fn reset(&mut self, commit: &Oid) -> Place {
+        self.spaces.reset_agent(&self.git, commit, BRANCH, &[]).unwrap();
+        self.spaces.agent().unwrap()
+    }
+
+    /// What a folder that was laid out anew looks like.
+    fn fresh(&self, commit: &Oid) -> BTreeMap<PathBuf, Seen> {
+        let mut spaces = open(self.world, &self.git, "fresh");
+        spaces.reset_agent(&self.git, commit, BRANCH, &[]).unwrap();
+        listed(&spaces.agent().unwrap().tree)
+    }
+
+    #[track_caller]
+    fn agent_does(&self, place: &Place, script: &str) {
+        let redactor = Redactor::default();
+        let spawn = Spawn {
+            inside: place.inside.clone(),
+            argv: ["sh", "-c", script].map(Into::into).to_vec(),
+            cwd: place.cwd.clone(),
+            env: EnvPlan::default(),
+            stdin: Stdin::Null,
+            wall: Some(std::time::Duration::from_mins(1)),
+            idle: None,
+            grace: std::time::Duration::from_secs(10),
+            cap: 1 << 20,
+            keep: None,
+            redactor: &redactor,
+        };
+        let ended = process::run(&spawn, &Signals::none(), &mut |_| {}).unwrap();
+        assert_eq!(ended.exit, Exit::Code(0), "{script}\n{}", ended.output.text);
+    }
+
+    /// The commit's tree is what is read back from an agent that does nothing.
+    #[track_caller]
+    fn assert_reads_back(&mut self, commit: &Oid) {
+        let read = self.spaces.read_attempt(&self.git, &PathSet::default(), 0).unwrap();
+        assert_eq!((read.tree, read.obstacle), (self.git.tree_of(commit).unwrap(), None));
+    }
+}
+
+fn open(world: &World, git: &Git, name: &str) -> Workspaces {
+    let top = world.path("project");
+    let project = Project::find(&top, &find_git_top(&top).unwrap()).unwrap();
+    let mut config = Config::default();
+    config.workspace.state = Some(world.path("state").join(name).to_str().unwrap().into());
+    let run_dir = project.root.join(".verdone/runs/run");
+    let objects = git.object_folders().unwrap();
+    let request = WorkspaceRequest { project: &project, config: &config, run: "run", run_dir: &run_dir, objects };
+    let mut spaces = Workspaces::new(&request);
+    spaces.open(git).unwrap();
+    spaces
+}
+
+fn run_git(folder: &Path, args: &[&str]) -> String {
+    let output = Command::new("git").args(args).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Type and rights, how many names it has, its modification time if it is a file, and what is in it.
+type Seen = (u32, u64, Option<(i64, i64)>, Vec<u8>);
+
+/// Everything in a folder but git's own index and logs of the moment. No link is followed.
+fn listed(top: &Path) -> BTreeMap<PathBuf, Seen> {
+    let mut all = BTreeMap::new();
+    let mut open = vec![top.to_owned()];
+    while let Some(path) = open.pop() {
+        let meta = fs::symlink_metadata(&path).unwrap();
+        let below = path.strip_prefix(top).unwrap().to_owned();
+        if below == Path::new(".git/index") {
+            continue;
+        }
+        let (mut names, mut time, mut bytes) = (1, None, Vec::new());
+        if meta.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if meta.is_symlink() {
+            bytes = fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
+        } else {
+            names = meta.nlink();
+            // Files that the checkout does not have like this are dated when they are written.
+            time = Some((meta.mtime(), meta.mtime_nsec())).filter(|_| below.starts_with("src") && !below.ends_with("goes"));
+            bytes = fs::read(&path).unwrap();
+        }
+        all.insert(below, (meta.mode(), names, time, bytes));
+    }
+    all
+}
+
+/// The paths that are not the same in both.
+fn differences(one: &BTreeMap<PathBuf, Seen>, other: &BTreeMap<PathBuf, Seen>) -> BTreeSet<PathBuf> {
+    one.keys().chain(other.keys()).filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
+}
+
+fn inode(place: &Place) -> u64 {
+    fs::symlink_metadata(place.tree.join(UNTOUCHED)).unwrap().ino()
+}
+
+/// What an agent did, and whether its folder can be used again. On a slow machine 20,000 files take too long to be looked through.
+const DEEDS: [(&str, &str, Option<bool>); 18] = [
+    ("nothing", "true", Some(true)),
+    (
+        "ordinary work",
+        "echo more >> README; rm src/goes; mkdir new; echo x > new/file; chmod +x src/a.rs; mv src/b.rs src/moved",
+        Some(true),
+    ),
+    ("everything deleted but one file", "rm -rf src many sub link README becomes-* od* .gitignore", Some(true)),
+    ("everything deleted", "rm -rf ./* .gitignore 2>/dev/null; true", Some(false)),
+    ("folders without rights", "chmod 500 src/deeper; chmod 0 src; chmod 000 many/*; chmod 700 sub", Some(true)),
+    ("new folders without rights", "mkdir -p n/o/p; touch n/o/p/q; chmod 0 n/o/p n/o n", Some(true)),
+    ("the top without rights", "chmod 0111 .", Some(true)),
+    (
+        "pipes",
+        "rm README .gitignore; mkfifo README .gitignore src/.gitattributes sub/.gitignore pipe; rm src/a.rs; mkfifo src/a.rs",
+        Some(true),
+    ),
+    ("20,000 files", "mkdir f; cd f; seq 20000 | xargs touch; cd ../src; seq 20000 | xargs touch", None),
+    (
+        "names of any bytes",
+        r#"touch "$(printf 'a\377b')" "$(printf 'src/\001\n')" "$(printf 'od\377d/\303\050')" ./-rf "src/a b" 'src/*'"#,
+        Some(true),
+    ),
+    (
+        "links instead of folders",
+        "mv src elsewhere; ln -s elsewhere src; rm -rf many; ln -s /etc many; rm -rf sub; ln -s .. sub",
+        Some(true),
+    ),
+    ("links instead of files", "ln -sf /etc/passwd README; ln -sf ../README src/a.rs; ln -sfn /nowhere link", Some(true)),
+    (
+        "files and folders swapped",
+        "rm becomes-folder; mkdir becomes-folder; touch becomes-folder/x; rm -r src; touch src; rm README; mkdir README",
+        Some(true),
+    ),
+    ("a second name", "rm src/b.rs; ln src/a.rs src/b.rs; ln README another; mkdir k; ln sub/.gitattributes k/kept", Some(true)),
+    (
+        "a change that looks like none",
+        "touch -r README t; printf 'two\\n' > README; touch -r t README; touch -r src/a.rs t; printf 'SAME\\n' > src/a.rs; touch -r t src/a.rs; rm t",
+        Some(true),
+    ),
+    (
+        "repositories that start programs",
+        "evil='touch \"@MARK@\"; cat'; git config core.fsmonitor \"$evil\"; git config filter.e.smudge \"$evil\"; \
+         git config filter.e.clean \"$evil\"; printf '#!/bin/sh\\n%s\\n' \"$evil\" > .git/hooks/post-index-change; \
+         chmod +x .git/hooks/post-index-change; cp .git/hooks/post-index-change .git/hooks/post-checkout; \
+         printf '* filter=e\\n' > .gitattributes; printf '* filter=e\\n' > src/.gitattributes; rm src/a.rs; \
+         cd src; git init -q; git config core.fsmonitor \"$evil\"; cd deeper; git init -q; git config core.fsmonitor \"$evil\"",
+        Some(true),
+    ),
+    ("no repository", "rm -rf .git 2>/dev/null; rm -f .git/HEAD .git/config .git/index; true", Some(true)),
+    (
+        "deep folders",
+        "for n in $(seq 150); do mkdir dddddddddddddddddddd && cd dddddddddddddddddddd || exit 1; done; touch f",
+        Some(true),
+    ),
+];
+
+#[test]
+fn a_workspace_is_the_same_whatever_the_last_attempt_left() {
+    as_everybody(|world| {
+        let mut run = Run::new(world);
+        let [first, second] = run.commits.clone();
+        // Out of reach from inside.
+        let mark = world.path("secret/ran");
+        let expected = [run.fresh(&first), run.fresh(&second)];
+        let ways = [(&first, &second, &expected[1]), (&second, &first, &expected[0]), (&first, &first, &expected[0])];
+        for (number, (what, script, again)) in DEEDS.into_iter().enumerate() {
+            // Ordinary work goes every way, the rest in turns.
+            for (_, (from, to, expected)) in ways.into_iter().enumerate().filter(|(way, _)| number < 2 || number % 3 == *way) {
+                let place = run.reset(from);
+                let before = inode(&place);
+                run.agent_does(&place, &script.replace("@MARK@", &mark.to_string_lossy()));
+                run.spaces.drop_agent();
+                let place = run.reset(to);
+                let found = listed(&place.tree);
+                assert_eq!(differences(&found, expected), BTreeSet::new(), "{what}");
+                let used_again = inode(&place) == before;
+                assert_eq!(used_again, again.unwrap_or(used_again), "{what}: whether the folder was used again");
+                run.agent_does(&place, "test -z \"$(git status --porcelain)\"; test \"$(cat cache/object)\" = built");
+                run.assert_reads_back(to);
+                run.spaces.drop_agent();
+            }
+        }
+        assert!(!mark.exists(), "a program of the agent's ran outside");
+        assert!(run_git(&world.path("project"), &["status", "--porcelain"]).is_empty(), "the checkout is untouched");
+    });
+}
+
+#[test]
+fn attributes_of_files_and_folders_do_not_stay() {
+    as_everybody(|world| {
+        let mut run = Run::new(world);
+        let [first, _] = run.commits.clone();
+        let place = run.reset(&first);
+        let mark = |name: &str| setxattr(place.tree.join(name), "user.mark", b"x", XattrFlags::empty());
+        if mark("src") == Err(rustix::io::Errno::OPNOTSUPP) {
+            return;
+        }
+        mark("README").unwrap();
+        run.spaces.drop_agent();
+        let place = run.reset(&first);
+        let has = |name: &str| rustix::fs::getxattr(place.tree.join(name), "user.mark", &mut [0_u8; 8][..]).is_ok();
+        assert!(!has("src") && !has("README"));
+        assert!(!has("src/a.rs"));
+    });
+}
+
+#[test]
+fn a_folder_that_the_agent_only_worked_in_is_used_again_after_a_commit() {
+    as_everybody(|world| {
+        let mut run = Run::new(world);
+        let [first, second] = run.commits.clone();
+        let place = run.reset(&first);
+        let before = inode(&place);
+        run.agent_does(&place, "echo more >> README; echo x > src/new");
+        run.spaces.read_attempt(&run.git, &PathSet::default(), 0).unwrap();
+        // Its index is the agent's to spoil: filters run where it can be written.
+        let spoiled = world.path("state").join("run");
+        let indexes: Vec<PathBuf> = walk(&spoiled).into_iter().filter(|path| path.parent().unwrap().ends_with("read")).collect();
+        let index = indexes.iter().find(|path| path.file_name().unwrap().as_bytes().starts_with(b"index-")).unwrap();
+        fs::write(index, "no index").unwrap();
+        run.spaces.drop_agent();
+        let place = run.reset(&second);
+        assert_eq!(inode(&place), before);
+        assert_eq!(differences(&listed(&place.tree), &run.fresh(&second)), BTreeSet::new());
+        run.assert_reads_back(&second);
+    });
+}
+
+#[test]
+fn attributes_that_say_how_files_are_written_count_for_all_of_them() {
+    as_everybody(|world| {
+        let mut run = Run::new(world);
+        let [first, second] = run.commits.clone();
+        let top = world.path("project");
+        write(&top.join(".gitattributes"), "*.rs text eol=crlf\n");
+        run_git(&top, &["add", ".gitattributes"]);
+        run_git(&top, &["-c", "user.name=dev", "-c", "user.email=d@e", "commit", "-q", "-m", "third"]);
+        let third = Oid(run_git(&top, &["rev-parse", "HEAD"]));
+        for (from, to, ends) in [(&second, &third, "same\r\n"), (&third, &first, "same\n"), (&third, &third, "same\r\n")] {
+            let place = run.reset(from);
+            run.agent_does(&place, "rm .gitattributes src/a.rs; printf '*.rs -text\\n' > src/.gitattributes");
+            run.spaces.drop_agent();
+            let place = run.reset(to);
+            assert_eq!(fs::read_to_string(place.tree.join("src/a.rs")).unwrap(), ends);
+            // Files with other line ends than in the checkout are dated when they are written.
+            let timeless = |all: BTreeMap<PathBuf, Seen>| {
+                all.into_iter().map(|(path, seen)| (path, (seen.0, seen.1, None, seen.3))).collect()
+            };
+            assert_eq!(differences(&timeless(listed(&place.tree)), &timeless(run.fresh(to))), BTreeSet::new());
+            run.spaces.drop_agent();
+        }
+    });
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(path) = open.pop() {
+        if fs::symlink_metadata(&path).unwrap().is_dir() {
+            open.extend(fs::read_dir(&path).into_iter().flatten().map(|entry| entry.unwrap().path()));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}

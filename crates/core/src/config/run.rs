@@ -1,0 +1,47 @@
+//! `[run]`: what becomes of a run's commits.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What happens to the work of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunSettings {
+    /// When the run's commits come to your branch. They are on the run's own branch in any case.
+    pub land: LandMode,
+}
+
+/// When the run's commits come to the user's branch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LandMode {
+    /// You are asked once, at the end of the run; without a terminal, the command to type is printed.
+    #[default]
+    Ask,
+    /// After each story, without asking.
+    Auto,
+    /// Never; `verdone land` does it when you type it.
+    Off,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::alone;
+
+    #[test]
+    fn landing_asks_unless_told_otherwise() {
+        for (text, mode) in [
+            ("", LandMode::Ask),
+            ("[run]\nland = \"ask\"\n", LandMode::Ask),
+            ("[run]\nland = \"auto\"\n", LandMode::Auto),
+            ("[run]\nland = \"off\"\n", LandMode::Off),
+        ] {
+            assert_eq!(alone("c.toml", text).unwrap().run.land, mode, "{text}");
+        }
+        let problem = alone("c.toml", "[run]\nland = \"of\"\n").unwrap_err();
+        assert!(problem.to_string().starts_with("c.toml:2:8: `run.land` cannot be \"of\""), "{problem}");
+        let problem = alone("c.toml", "[run]\nlant = \"off\"\n").unwrap_err();
+        assert_eq!(problem.hint.as_deref(), Some("did you mean `land`?"));
+    }
+}

@@ -1,0 +1,193 @@
+//! `[seal]`: what the kernel keeps from the processes of a workspace.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::diagnose::{Finding, Step};
+use super::workspace::{WorkspacePath, is_everything, not_a_place};
+use super::{Config, WorkspaceSettings};
+
+/// What the kernel keeps from the processes of a workspace. Credentials, agent sockets and the container socket are absent by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SealSettings {
+    /// Refuse to run where a part of the seal is not possible on this machine. Without it the run says what is missing.
+    pub required: bool,
+    /// Whether the agent reaches the network. Its own service needs it.
+    pub agent_network: NetworkAccess,
+    /// Whether checks reach the network.
+    pub check_network: NetworkAccess,
+    /// Further files and folders to hide: absolute, below `~/`, or relative to the project.
+    pub hide: Vec<String>,
+    /// What is hidden by default and should not be: `~/.npmrc`, say, or a folder around it.
+    pub show: Vec<String>,
+    /// Files and folders below /tmp that have to be seen; the /tmp of a workspace is its own. They cannot be written.
+    pub read: Vec<String>,
+    /// Variables to keep that are dropped by default, such as `GITHUB_TOKEN`. A `*` at the end stands for any ending.
+    pub environment: Vec<String>,
+}
+
+/// Whether processes reach the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetworkAccess {
+    /// As outside.
+    #[default]
+    Open,
+    /// Only a loopback of its own: services on this machine are out of reach too.
+    Off,
+}
+
+impl SealSettings {
+    /// Whether a variable that is dropped by default is kept.
+    pub fn keeps_variable(&self, name: &str) -> bool {
+        self.environment.iter().any(|kept| match kept.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == kept,
+        })
+    }
+}
+
+/// Sockets of container engines, wherever they are.
+const SOCKET_NAMES: [&str; 6] = ["docker.sock", "podman.sock", "containerd.sock", "crio.sock", "buildkitd.sock", "dockerd.sock"];
+/// Folders that hold such sockets, as a user would write them.
+const SOCKET_FOLDERS: [&str; 11] = [
+    "/run/podman",
+    "/run/containerd",
+    "/run/crio",
+    "/run/buildkit",
+    "/run/user",
+    "/var/run/podman",
+    "/var/run/containerd",
+    "~/.docker/run",
+    "~/.docker/desktop",
+    "~/.colima",
+    "~/.rd",
+];
+
+/// Whether showing this path shows a container engine's socket.
+pub fn shows_container_socket(path: &str) -> bool {
+    let path = Path::new(path);
+    let by_name = path.file_name().is_some_and(|name| SOCKET_NAMES.iter().any(|socket| name == *socket));
+    // `/run/user/1000`, the runtime folder of one user.
+    let of_a_user = path.parent().is_some_and(|parent| parent == Path::new("/run/user"));
+    by_name || of_a_user || SOCKET_FOLDERS.iter().any(|folder| Path::new(folder).starts_with(path))
+}
+
+/// The first fault of settings that have the right shape.
+pub(super) fn unusable(seal: &SealSettings) -> Option<Finding> {
+    for (name, paths) in [("show", &seal.show), ("read", &seal.read)] {
+        for (n, path) in paths.iter().enumerate() {
+            if let Some(why) = not_a_place(path) {
+                return Some(fault(name, n, format!("`{path}` {why}"), None));
+            }
+            if is_everything(path) {
+                return Some(fault(name, n, format!("`{path}` as a whole is too much: name what is meant"), None));
+            }
+        }
+    }
+    for (n, path) in seal.hide.iter().enumerate() {
+        let relative = !path.starts_with(['/', '~']);
+        let whole = is_everything(path) || matches!(path.trim_end_matches('/'), "." | "..");
+        let leads_out = Path::new(path).components().any(|part| part == std::path::Component::ParentDir);
+        if whole || path.contains('\0') || leads_out || (!relative && not_a_place(path).is_some()) {
+            return Some(fault("hide", n, format!("`{path}` cannot be hidden: name a file or a folder, without `..`"), None));
+        }
+    }
+    for (n, name) in seal.environment.iter().enumerate() {
+        let plain = name.strip_suffix('*').unwrap_or(name);
+        if plain.is_empty() || plain.contains(['=', '\0', '*']) {
+            let hint = (name == "*").then(|| "name the variables that are needed".to_owned());
+            return Some(fault("environment", n, format!("{name:?} is no name of a variable"), hint));
+        }
+    }
+    None
+}
+
+/// What cannot work together. Only the settings of all layers can tell: one may show the socket, and another choose the path.
+pub(super) fn contradiction(config: &Config) -> Option<Finding> {
+    let WorkspaceSettings { path, .. } = &config.workspace;
+    let n = config.seal.show.iter().position(|path| shows_container_socket(path)).filter(|_| *path == WorkspacePath::Same)?;
+    let message = format!("`{}` shows the container socket, which needs `workspace.path = \"own\"`", config.seal.show[n]);
+    let hint = "the engine runs outside of the workspace: at the same path it would use the files of your checkout".to_owned();
+    Some(fault("show", n, message, Some(hint)))
+}
+
+fn fault(name: &str, n: usize, message: String, hint: Option<String>) -> Finding {
+    let path = vec![Step::Key("seal".to_owned()), Step::Key(name.to_owned()), Step::Index(n)];
+    Finding { path, on_key: false, message, hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Layer, Origin, alone, resolve};
+
+    #[test]
+    fn every_setting_is_read() {
+        let text = "[seal]\nrequired = true\nagent_network = \"open\"\ncheck_network = \"off\"\nhide = [\"secrets\", \"/srv/keys\"]\n\
+                    show = [\"~/.npmrc\"]\nread = [\"/tmp/toolchain\"]\nenvironment = [\"GITHUB_TOKEN\", \"AWS_*\"]\n";
+        let seal = alone("c.toml", text).unwrap().seal;
+        assert!(seal.required);
+        assert_eq!((seal.agent_network, seal.check_network), (NetworkAccess::Open, NetworkAccess::Off));
+        assert_eq!((seal.hide.len(), seal.show.len(), seal.read.len()), (2, 1, 1));
+        for (name, kept) in
+            [("GITHUB_TOKEN", true), ("AWS_SECRET_ACCESS_KEY", true), ("GH_TOKEN", false), ("GITHUB_TOKEN_2", false)]
+        {
+            assert_eq!(seal.keeps_variable(name), kept, "{name}");
+        }
+        assert!(!alone("c.toml", "").unwrap().seal.required);
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_faults_of_their_line() {
+        for (keys, said) in [
+            ("show = [\".npmrc\"]", "c.toml:2:9: `.npmrc` has to be absolute, or to begin with `~/`"),
+            ("show = [\"~\"]", "c.toml:2:9: `~` as a whole is too much"),
+            ("read = [\"/tmp/../etc\"]", "c.toml:2:9: `/tmp/../etc` cannot have `..` in it"),
+            ("hide = [\"a\", \"../b\"]", "c.toml:2:14: `../b` cannot be hidden"),
+            ("hide = [\"/\"]", "c.toml:2:9: `/` cannot be hidden"),
+            ("hide = [\"~other/x\"]", "c.toml:2:9: `~other/x` cannot be hidden"),
+            ("environment = [\"*\"]", "c.toml:2:16: \"*\" is no name of a variable"),
+            ("environment = [\"A=B\"]", "c.toml:2:16: \"A=B\" is no name of a variable"),
+            ("agent_network = \"closed\"", "c.toml:2:17: `seal.agent_network` cannot be \"closed\""),
+            ("requird = true", "c.toml:2:1: unknown key `requird` in `seal`"),
+        ] {
+            let problem = alone("c.toml", &format!("[seal]\n{keys}\n")).unwrap_err().to_string();
+            assert!(problem.starts_with(said), "{problem}\n{keys}");
+        }
+    }
+
+    #[test]
+    fn paths_that_show_a_container_socket_are_known() {
+        for (path, shows) in [
+            ("/var/run/docker.sock", true),
+            ("/run/user/1000/docker.sock", true),
+            ("/run/user/1000", true),
+            ("/run/user", true),
+            ("/run", true),
+            ("/var/run", true),
+            ("~/.docker", true),
+            ("~/.docker/config.json", false),
+            ("/run/user/1000/bus", false),
+            ("~/.npmrc", false),
+            ("~/.config/gh", false),
+        ] {
+            assert_eq!(shows_container_socket(path), shows, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_container_socket_needs_a_path_of_its_own_whichever_layer_says_so() {
+        let show = "[seal]\nshow = [\"~/.npmrc\", \"/var/run/docker.sock\"]\n";
+        let problem = resolve(&[Layer::from_toml("c.toml", show).unwrap()]).unwrap_err();
+        let said = "c.toml:2:21: `/var/run/docker.sock` shows the container socket, which needs `workspace.path = \"own\"`";
+        assert_eq!(problem.to_string(), said);
+        assert!(problem.hint.unwrap().contains("files of your checkout"));
+        let own = Layer::value(Origin::Flag("--x".to_owned()), "workspace.path", "own");
+        let both = resolve(&[Layer::from_toml("c.toml", show).unwrap(), own]).unwrap();
+        assert_eq!(both.config.seal.show.len(), 2);
+    }
+}

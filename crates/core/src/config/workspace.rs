@@ -1,0 +1,227 @@
+//! `[workspace]`: what the private file tree of a run looks like, and where it is kept.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::diagnose::{Finding, Step};
+
+/// The private file tree in which agents work and checks run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkspaceSettings {
+    /// How folders that git ignores are shown, by their path relative to the project: `node_modules = "copy"`. It holds for what is below
+    /// them too. Every ignored folder that is not named here is shown as "overlay".
+    pub folders: BTreeMap<String, FolderMode>,
+    /// The largest ignored file, in bytes, that is copied in. Folders are not copied, unless their mode says so.
+    pub copy_file_bytes: u64,
+    /// Bytes of all ignored files together that are copied in.
+    pub copy_total_bytes: u64,
+    /// Where agents and checks see the project.
+    pub path: WorkspacePath,
+    /// The folder for workspaces, outside of the project; `$XDG_STATE_HOME/verdone` or `~/.local/state/verdone` where it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// What an agent and a check can do with your home folder. The agent's own transcripts are kept in both cases.
+    pub home: HomeMode,
+    /// Files and folders outside of the project that are written for real, a shared cache say: absolute, or below `~/`.
+    pub writable: Vec<String>,
+}
+
+impl Default for WorkspaceSettings {
+    fn default() -> Self {
+        Self {
+            folders: BTreeMap::new(),
+            copy_file_bytes: 1024 * 1024,
+            copy_total_bytes: 16 * 1024 * 1024,
+            path: WorkspacePath::default(),
+            state: None,
+            home: HomeMode::default(),
+            writable: Vec::new(),
+        }
+    }
+}
+
+impl WorkspaceSettings {
+    /// The mode of a folder, by its path relative to the project: that of the longest entry that names it or a folder around it.
+    pub fn mode_of(&self, folder: &Path) -> FolderMode {
+        let named = self.folders.iter().filter(|(name, _)| folder.starts_with(clean(name)));
+        named.max_by_key(|(name, _)| clean(name).components().count()).map_or(FolderMode::default(), |(_, mode)| *mode)
+    }
+}
+
+/// A path of `folders` without `./`.
+fn clean(name: &str) -> &Path {
+    Path::new(name.trim_start_matches("./"))
+}
+
+/// How an ignored folder of the checkout is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FolderMode {
+    /// Copy-on-write: what is written stays in the workspace. The folder itself cannot be removed or renamed inside.
+    #[default]
+    Overlay,
+    /// A copy: slower to begin with, but an ordinary folder that your own changes do not reach.
+    Copy,
+    /// As it is, without the right to write.
+    ReadOnly,
+    /// Not at all.
+    None,
+}
+
+/// Where agents and checks see the project.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkspacePath {
+    /// At the path of your checkout, so that absolute paths in caches and virtual environments keep working.
+    #[default]
+    Same,
+    /// At a path of its own below the state folder. Needed where a daemon outside, a container engine say, has to find the files.
+    Own,
+}
+
+/// What processes in a workspace can do with the home folder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HomeMode {
+    /// They can write, and it stays in the workspace.
+    #[default]
+    CopyOnWrite,
+    /// They can only read.
+    ReadOnly,
+}
+
+/// The first fault of settings that have the right shape.
+pub(super) fn unusable(settings: &WorkspaceSettings) -> Option<Finding> {
+    let key = |text: &str| Step::Key(text.to_owned());
+    let fault = |path: Vec<Step>, on_key: bool, message: String, hint: Option<&str>| {
+        let path = std::iter::once(key("workspace")).chain(path).collect();
+        Some(Finding { path, on_key, message, hint: hint.map(str::to_owned) })
+    };
+    for name in settings.folders.keys() {
+        if let Some(why) = not_below_the_project(name) {
+            return fault(vec![key("folders"), key(name)], true, format!("`{name}` {why}"), None);
+        }
+    }
+    if let Some(state) = &settings.state
+        && let Some(why) = not_a_place(state)
+    {
+        return fault(vec![key("state")], false, format!("the folder for workspaces {why}"), None);
+    }
+    for (n, path) in settings.writable.iter().enumerate() {
+        let at = vec![key("writable"), Step::Index(n)];
+        if let Some(why) = not_a_place(path) {
+            let hint = "what is written inside the project always stays in the workspace";
+            return fault(at, false, format!("a path that is written for real {why}"), Some(hint));
+        }
+        if is_everything(path) {
+            let hint = "name the folders that are meant, a cache say";
+            return fault(at, false, format!("`{path}` as a whole cannot be written for real"), Some(hint));
+        }
+    }
+    None
+}
+
+/// Why a name cannot be that of a folder below the project.
+fn not_below_the_project(name: &str) -> Option<&'static str> {
+    let mut parts = Path::new(name).components().filter(|part| *part != Component::CurDir);
+    if name.contains('\0') {
+        return Some("cannot be a path");
+    }
+    match parts.next() {
+        None => return Some("is the project itself"),
+        Some(Component::Normal(first)) if [".git", ".verdone"].iter().any(|ours| first == *ours) => {
+            return Some("is not yours to choose: Verdone takes care of it");
+        }
+        Some(Component::Normal(_)) if parts.all(|part| matches!(part, Component::Normal(_))) => return None,
+        Some(Component::Normal(_) | Component::ParentDir | Component::CurDir) => {}
+        Some(Component::RootDir | Component::Prefix(_)) => return Some("has to be relative to the project"),
+    }
+    Some("leads out of the project")
+}
+
+/// Why a text cannot be a place outside of the project.
+pub(super) fn not_a_place(text: &str) -> Option<&'static str> {
+    let absolute = text.starts_with('/') || text == "~" || text.starts_with("~/");
+    if !absolute || text.contains('\0') {
+        return Some("has to be absolute, or to begin with `~/`");
+    }
+    let detour = Path::new(text).components().any(|part| part == Component::ParentDir);
+    detour.then_some("cannot have `..` in it")
+}
+
+pub(super) fn is_everything(path: &str) -> bool {
+    matches!(path.trim_end_matches('/'), "" | "~")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::alone;
+
+    #[test]
+    fn every_setting_is_read() {
+        let text = "[workspace]\ncopy_file_bytes = 1\ncopy_total_bytes = 2\npath = \"own\"\nstate = \"~/big/verdone\"\n\
+                    home = \"read-only\"\nwritable = [\"~/.cache/sccache\"]\n\
+                    [workspace.folders]\nnode_modules = \"copy\"\n\"web/dist\" = \"none\"\nvendor = \"read-only\"\n";
+        let found = alone("c.toml", text).unwrap().workspace;
+        let folders = [("node_modules", FolderMode::Copy), ("vendor", FolderMode::ReadOnly), ("web/dist", FolderMode::None)];
+        let expected = WorkspaceSettings {
+            folders: folders.map(|(name, mode)| (name.to_owned(), mode)).into(),
+            copy_file_bytes: 1,
+            copy_total_bytes: 2,
+            path: WorkspacePath::Own,
+            state: Some("~/big/verdone".to_owned()),
+            home: HomeMode::ReadOnly,
+            writable: vec!["~/.cache/sccache".to_owned()],
+        };
+        assert_eq!(found, expected);
+        let none = alone("c.toml", "").unwrap().workspace;
+        assert_eq!((none.copy_file_bytes, none.copy_total_bytes), (1 << 20, 16 << 20));
+    }
+
+    #[test]
+    fn the_longest_name_says_how_a_folder_is_shown() {
+        let text = "[workspace.folders]\nweb = \"none\"\n\"./web/node_modules/\" = \"copy\"\n";
+        let settings = alone("c.toml", text).unwrap().workspace;
+        for (folder, mode) in [
+            ("web", FolderMode::None),
+            ("web/dist", FolderMode::None),
+            ("web/node_modules", FolderMode::Copy),
+            ("web/node_modules/x", FolderMode::Copy),
+            ("website", FolderMode::Overlay),
+            ("target", FolderMode::Overlay),
+        ] {
+            assert_eq!(settings.mode_of(Path::new(folder)), mode, "{folder}");
+        }
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_faults_of_their_line() {
+        for (keys, said, hint) in [
+            ("[workspace.folders]\n\"../x\" = \"copy\"", "c.toml:2:1: `../x` leads out of the project", ""),
+            ("[workspace.folders]\n\"a/../../x\" = \"copy\"", "c.toml:2:1: `a/../../x` leads out of the project", ""),
+            ("[workspace.folders]\n\"/x\" = \"copy\"", "c.toml:2:1: `/x` has to be relative to the project", ""),
+            ("[workspace.folders]\n\".\" = \"copy\"", "c.toml:2:1: `.` is the project itself", ""),
+            ("[workspace.folders]\n\".git\" = \"copy\"", "c.toml:2:1: `.git` is not yours to choose", ""),
+            ("[workspace.folders]\ntarget = \"overlai\"", "c.toml:2:10: `workspace.folders.target` cannot be", "overlay"),
+            ("[workspace]\nstate = \"state\"", "c.toml:2:9: the folder for workspaces has to be absolute", ""),
+            ("[workspace]\nstate = \"/a/../b\"", "c.toml:2:9: the folder for workspaces cannot have `..`", ""),
+            (
+                "[workspace]\nwritable = [\"~/x\", \"dist\"]",
+                "c.toml:2:20: a path that is written for real has to be absolute",
+                "stays",
+            ),
+            ("[workspace]\nwritable = [\"~/\"]", "c.toml:2:13: `~/` as a whole cannot be written for real", "name the folders"),
+            ("[workspace]\nwritable = [\"/\"]", "c.toml:2:13: `/` as a whole cannot be written for real", "name the folders"),
+            ("[workspace]\npaht = \"own\"", "c.toml:2:1: unknown key `paht` in `workspace`", "`path`"),
+        ] {
+            let problem = alone("c.toml", &format!("{keys}\n")).unwrap_err();
+            assert!(problem.to_string().starts_with(said), "{problem}\n{keys}");
+            assert!(problem.hint.as_deref().unwrap_or_default().contains(hint), "{:?}\n{keys}", problem.hint);
+        }
+    }
+}

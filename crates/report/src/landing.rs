@@ -1,0 +1,86 @@
+//! Where a run's commits are and how it was sealed: the same words in lines, pages, summary and report.
+
+use verdone_core::event::{Seal, SealLevel};
+use verdone_core::finish::Finish;
+use verdone_core::id::Oid;
+use verdone_core::view::{AttemptView, RunView};
+
+use crate::event_lines::files;
+use crate::style::Tone;
+use crate::width::clean;
+use crate::words::{because, plural, sentence};
+
+/// One landing. The commits are counted where the run made all of them.
+pub(crate) fn landed(view: &RunView, branch: &str, from: &Oid, to: &Oid) -> String {
+    let branch = clean(branch);
+    match commits_between(view, from, to) {
+        Some(count) => format!("Landed {} on {branch}", plural(count, "commit", "commits")),
+        None => format!("Landed on {branch}: git log {}..{}", clean(from.short()), clean(to.short())),
+    }
+}
+
+pub(crate) fn not_landed(reason: &str) -> String {
+    because("Not landed", reason)
+}
+
+/// Which branch has the commits, whether they were landed, and why not.
+pub(crate) fn commits(view: &RunView) -> Vec<(Tone, String)> {
+    let landing = view.landing.as_ref();
+    let target = landing.and_then(|landing| landing.branch.as_ref()).or(view.target.as_ref()).map(|target| clean(target));
+    let mut rows = Vec::new();
+    if view.unlanded > 0 {
+        let count = plural(view.unlanded as usize, "commit", "commits");
+        let branch = view.branch.as_ref().map_or_else(String::new, |branch| format!(" on {}", clean(branch)));
+        let landed = match target {
+            _ if !can_land(view) => String::new(),
+            Some(target) => format!(", not landed on {target} yet"),
+            None => ", not landed yet".to_owned(),
+        };
+        // A running run still moves its branch.
+        let command = if can_land(view) && view.ended.is_some() { " (verdone land)" } else { "" };
+        rows.push((Tone::Plain, format!("{count}{branch}{landed}{command}")));
+        let refused = landing.and_then(|landing| landing.refused.as_ref());
+        rows.extend(refused.map(|reason| (Tone::Warn, not_landed(reason))));
+    } else if let (Some(target), Some(tip)) = (target, landing.and_then(|landing| landing.landed.as_ref())) {
+        rows.push((Tone::Plain, format!("All commits are landed on {target} ({})", clean(tip.short()))));
+    }
+    rows
+}
+
+/// What to type after a run has ended.
+pub(crate) fn next_step(view: &RunView) -> Option<&'static str> {
+    let finish = view.finish?;
+    let lands = finish == Finish::Complete && view.unlanded > 0 && can_land(view);
+    Some(if lands { "verdone land, or verdone report to see the evidence first" } else { finish.next_step() })
+}
+
+/// What this machine does not enforce. `None` behind a full seal, and in journals that do not say.
+pub(crate) fn weak_seal(seal: Option<&Seal>) -> Option<String> {
+    let seal = seal.filter(|seal| seal.level < SealLevel::View || !seal.missing.is_empty())?;
+    let level = match seal.level {
+        SealLevel::Unsealed => SealLevel::Unsealed.words(),
+        SealLevel::Landlock => "sealed by Landlock only",
+        SealLevel::View => "not fully sealed",
+    };
+    let container = if seal.container { ", inside a container" } else { "" };
+    let what = sentence(&format!("{level}{container}"));
+    let what = if seal.missing.is_empty() { what } else { format!("{what}: {}", files(&seal.missing)) };
+    Some(format!("{what} (verdone doctor says why)"))
+}
+
+/// A run of the first edition worked on the user's branch itself.
+fn can_land(view: &RunView) -> bool {
+    view.target.is_some() || view.seal.is_some() || view.landing.is_some()
+}
+
+fn commits_between(view: &RunView, from: &Oid, to: &Oid) -> Option<usize> {
+    let made: Vec<&AttemptView> = view.touched.iter().flat_map(|story| &story.attempts).collect();
+    let mut at = to;
+    for count in 1..=made.len() {
+        at = made.iter().find(|attempt| attempt.commit.as_ref() == Some(at))?.base.as_ref()?;
+        if at == from {
+            return Some(count);
+        }
+    }
+    None
+}

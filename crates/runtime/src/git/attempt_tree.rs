@@ -1,0 +1,286 @@
+//! The tree that an agent's files make, computed inside a throw-away view with Verdone's own git folder, index and objects.
+//!
+//! Git asks which files changed; what may be added is decided here, by looking at the files, before git opens them. A repository
+//! that was planted in the tree is never entered.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use verdone_core::id::Oid;
+
+use super::Git;
+use super::command::Call;
+use super::error::GitError;
+use super::files;
+use super::index::IndexFile;
+use super::index_entries::{self, IndexEntry};
+use super::index_stat::{IndexStat, replace_index};
+use super::path::{PathSet, RepoPath};
+use super::private_repository::joined;
+use super::touched::touched;
+use crate::regular::open_regular;
+use crate::workspace::Inside;
+
+/// A submodule's type bits in an index.
+const GITLINK: u32 = 0o160_000;
+
+/// Whatever the user prefers: files are compared as thoroughly as git can, and the index stays one that can be read here.
+const SETTINGS: [&str; 14] = [
+    "-c",
+    "core.trustctime=true",
+    "-c",
+    "core.checkStat=default",
+    "-c",
+    "core.safecrlf=false",
+    "-c",
+    "core.untrackedCache=false",
+    "-c",
+    "index.version=2",
+    "-c",
+    "feature.manyFiles=false",
+    "-c",
+    "index.sparse=false",
+];
+
+/// The files of a workspace that are to become a tree.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadBack<'a> {
+    /// The files, as this process sees them.
+    pub folder: &'a Path,
+    /// The same folder as processes inside see it.
+    pub seen_at: &'a Path,
+    /// A git folder of Verdone's own, never the agent's; here and inside at the same path, as the next two.
+    pub git_dir: &'a Path,
+    /// The index from which the files were laid out. It is kept up to date.
+    pub index: &'a Path,
+    /// Where new objects go.
+    pub objects: &'a Path,
+    /// The real objects, as processes inside see them.
+    pub known_objects: &'a [PathBuf],
+    /// The throw-away view. None only for a tree that no agent has written.
+    pub inside: Option<&'a Inside>,
+    /// Never part of the tree beyond what the base has of them: `.verdone/runs`, progress files.
+    pub excluded: &'a PathSet,
+    /// Ignored in the user's checkout: not added even if the attempt changed the ignore rules. A secret may be among them.
+    pub ignored: &'a PathSet,
+    /// Larger files are not added.
+    pub largest_file: u64,
+    /// The moment from which somebody else could write, by [`super::file_clock`].
+    pub opened: SystemTime,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptTree {
+    pub tree: Oid,
+    /// Why it should not be committed as it is. The tree has the base's version of these paths.
+    pub obstacles: Vec<TreeObstacle>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TreeObstacle {
+    /// A submodule's commit or files were changed, or its folder was removed.
+    Submodule(RepoPath),
+    /// A repository was made inside this one.
+    Nested(RepoPath),
+    TooLarge {
+        path: RepoPath,
+        bytes: u64,
+    },
+    Unreadable(RepoPath),
+    /// A pipe, socket or device where a file should be.
+    NotAFile(RepoPath),
+}
+
+impl fmt::Display for TreeObstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Submodule(path) => write!(f, "the submodule {path} was changed"),
+            Self::Nested(path) => write!(f, "{path} is a git repository inside this one"),
+            Self::TooLarge { path, bytes } => write!(f, "{path} is too large to commit ({} MB)", bytes.div_ceil(1_000_000)),
+            Self::Unreadable(path) => write!(f, "{path} cannot be read"),
+            Self::NotAFile(path) => write!(f, "{path} is a pipe, socket or device, not a file"),
+        }
+    }
+}
+
+impl Git {
+    /// The tree of a workspace's files. New objects are in `job.objects` alone; [`Git::import_objects`] brings them here.
+    pub fn read_tree_of(&self, job: &ReadBack<'_>) -> Result<AttemptTree, GitError> {
+        let mut obstacles = remove_pipes(job)?;
+        let Looked { mut listed, submodules, left_to_git } = look(job)?;
+        let kinds: &[&str] = if left_to_git { &["--modified", "--deleted"] } else { &[] };
+        let call = self.read_back(job, "ls-files")?.args(["-z", "-t", "--others", "--exclude-standard"]).args(kinds);
+        listed.extend(call.run()?);
+        let plan = Plan::of(job, &listed, &submodules, &mut obstacles);
+        // Before anything is added: git refuses to look at a path below what is now a link.
+        if !plan.removed.is_empty() {
+            self.read_back(job, "update-index")?.args(["-z", "--force-remove", "--stdin"]).stdin(plan.removed).run()?;
+        }
+        if !plan.taken.is_empty() {
+            let options = ["-z", "--add", "--remove", "--replace", "--stdin"];
+            self.read_back(job, "update-index")?.args(options).stdin(plan.taken).run()?;
+        }
+        let tree = self.read_back(job, "write-tree")?.line().map(Oid)?;
+        obstacles.sort();
+        Ok(AttemptTree { tree, obstacles })
+    }
+
+    fn read_back(&self, job: &ReadBack<'_>, subcommand: &str) -> Result<Call, GitError> {
+        let call = Call::plumbing_with(job.seen_at, &SETTINGS, subcommand, self.deadline)
+            .envs(&self.environment)
+            .env("GIT_DIR", job.git_dir)
+            .env("GIT_WORK_TREE", job.seen_at)
+            .env("GIT_INDEX_FILE", job.index)
+            .env("GIT_OBJECT_DIRECTORY", job.objects)
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", joined(job.known_objects));
+        match job.inside {
+            Some(inside) => call.inside(inside),
+            None => Ok(call),
+        }
+    }
+}
+
+/// Input for `update-index`.
+#[derive(Debug, Default)]
+struct Plan {
+    removed: Vec<u8>,
+    taken: Vec<u8>,
+}
+
+impl Plan {
+    fn of(job: &ReadBack<'_>, listed: &[u8], submodules: &BTreeSet<RepoPath>, obstacles: &mut Vec<TreeObstacle>) -> Self {
+        let mut plan = Self::default();
+        let mut seen = BTreeSet::new();
+        for record in listed.split(|byte| *byte == 0).filter(|record| record.len() > 2) {
+            let (mark, name) = (record[0], &record[2..]);
+            let path = RepoPath::new(name);
+            // A deleted file is listed as a changed one too.
+            let is_kept_out = job.excluded.contains(&path) || (mark == b'?' && job.ignored.contains(&path));
+            if is_kept_out || !seen.insert((path.clone(), mark == b'?')) {
+                continue;
+            }
+            if mark == b'?' && name.ends_with(b"/") {
+                obstacles.push(TreeObstacle::Nested(path));
+            } else if mark != b'?' && submodules.contains(&path) {
+                obstacles.push(TreeObstacle::Submodule(path));
+            } else {
+                match examine(job, &path) {
+                    Ok(Found::File) => push(&mut plan.taken, &path),
+                    Ok(Found::Nothing) => push(&mut plan.removed, &path),
+                    Err(obstacle) => obstacles.push(obstacle),
+                }
+            }
+        }
+        plan
+    }
+}
+
+enum Found {
+    File,
+    Nothing,
+}
+
+fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<Found, TreeObstacle> {
+    let unreadable = |_: io::Error| TreeObstacle::Unreadable(path.clone());
+    let Some(meta) = files::stat(job.folder, path).map_err(unreadable)? else { return Ok(Found::Nothing) };
+    if meta.is_symlink() {
+        return Ok(Found::File);
+    }
+    if meta.is_dir() {
+        return Ok(Found::Nothing);
+    }
+    if !meta.is_file() {
+        return Err(TreeObstacle::NotAFile(path.clone()));
+    }
+    if meta.len() > job.largest_file {
+        return Err(TreeObstacle::TooLarge { path: path.clone(), bytes: meta.len() });
+    }
+    open_regular(&job.folder.join(path.as_path()), OpenOptions::new().read(true)).map_err(unreadable)?;
+    Ok(Found::File)
+}
+
+fn push(list: &mut Vec<u8>, path: &RepoPath) {
+    list.extend_from_slice(path.as_bytes());
+    list.push(0);
+}
+
+/// What the files' times tell.
+#[derive(Debug, Default)]
+struct Looked {
+    /// Files that may have been touched, as `git ls-files -t` lists changed ones.
+    listed: Vec<u8>,
+    submodules: BTreeSet<RepoPath>,
+    /// Some entries have to be looked at by git.
+    left_to_git: bool,
+}
+
+/// Finds the files that may have been touched, and makes git read those of them that look the same to it: whoever writes a file within
+/// the second in which it was laid out, and sets its modification time back, would not be noticed by git.
+fn look(job: &ReadBack<'_>) -> Result<Looked, GitError> {
+    let mut looked = Looked::default();
+    let Some(mut index) = IndexFile::read(job.index)? else { return Ok(looked) };
+    let unexpected = || GitError::Unexpected { what: "read-tree", detail: format!("{} is not understood", job.index.display()) };
+    let entries = index_entries::entries(&index.bytes).ok_or_else(unexpected)?;
+    let id_bytes = entries.first().map_or(0, |entry| entry.id.len());
+    let mut distrusted = Vec::new();
+    for (entry, now) in touched(job.folder, &index.bytes, &entries, job.opened).map_err(GitError::io(job.folder))? {
+        if entry.mode == GITLINK || entry.is_hidden() {
+            continue;
+        }
+        looked.listed.extend([b"C ", entry.path, b"\0"].concat());
+        if now.is_some_and(|now| now.is_same_to_git(&IndexStat::read(&index.bytes, entry.at))) {
+            distrusted.push(entry.at);
+        }
+    }
+    looked.submodules = entries.iter().filter(|entry| entry.mode == GITLINK).map(|entry| RepoPath::new(entry.path)).collect();
+    looked.left_to_git = !looked.submodules.is_empty() || entries.iter().any(IndexEntry::is_hidden);
+    if !distrusted.is_empty() {
+        let unknown = IndexStat { changed: (0, 0), modified: (0, 0), inode: 0, size: 0 };
+        for at in distrusted {
+            unknown.write_times(&mut index.bytes, at);
+        }
+        replace_index(job.index, &mut index.bytes, id_bytes)?;
+    }
+    Ok(looked)
+}
+
+/// Git would wait for ever for a pipe that is named like one of its own files (`.gitignore`, `.gitattributes`). A pipe holds
+/// nothing, so it is removed.
+fn remove_pipes(job: &ReadBack<'_>) -> Result<Vec<TreeObstacle>, GitError> {
+    let mut obstacles = Vec::new();
+    let mut open = vec![Vec::new()];
+    while let Some(below) = open.pop() {
+        let folder = job.folder.join(std::ffi::OsStr::from_bytes(&below));
+        // What cannot be listed here cannot be listed by git either.
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_gits_pipe = kind.is_fifo() && name.as_bytes().starts_with(b".git");
+            if !kind.is_dir() && !is_gits_pipe {
+                continue;
+            }
+            let mut path = below.clone();
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name.as_bytes());
+            if job.excluded.covers(&path) {
+                continue;
+            }
+            if is_gits_pipe {
+                fs::remove_file(entry.path()).map_err(GitError::io(&entry.path()))?;
+                obstacles.push(TreeObstacle::NotAFile(RepoPath::new(&path)));
+            } else if name != ".git" {
+                open.push(path);
+            }
+        }
+    }
+    Ok(obstacles)
+}

@@ -1,0 +1,91 @@
+//! What an index remembers of a file: 32 bits for each number, as git stores them.
+//!
+//! Git compares times by whole seconds unless it is built otherwise. Here they are compared to the nanosecond.
+
+use std::fs::{self, FileTimes, Metadata, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use super::error::GitError;
+use super::index::IndexFile;
+
+/// The times that an index entry begins with; a mode and owners lie between them and the size.
+const CTIME: usize = 0;
+const MTIME: usize = 8;
+const INODE: usize = 20;
+const SIZE: usize = 36;
+
+/// What tells that a file was not written since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct IndexStat {
+    pub(super) changed: (u32, u32),
+    pub(super) modified: (u32, u32),
+    pub(super) inode: u32,
+    pub(super) size: u32,
+}
+
+impl IndexStat {
+    #[expect(clippy::cast_sign_loss, reason = "git stores the low 32 bits")]
+    pub(super) fn of(meta: &Metadata) -> Self {
+        Self {
+            changed: (meta.ctime() as u32, meta.ctime_nsec() as u32),
+            modified: (meta.mtime() as u32, meta.mtime_nsec() as u32),
+            inode: meta.ino() as u32,
+            size: meta.size() as u32,
+        }
+    }
+
+    /// Reads the entry that begins at `at` of an index that was parsed before.
+    pub(super) fn read(index: &[u8], at: usize) -> Self {
+        let number = |offset: usize| {
+            let bytes = index.get(at + offset..at + offset + 4).and_then(|bytes| bytes.try_into().ok());
+            u32::from_be_bytes(bytes.unwrap_or_default())
+        };
+        Self {
+            changed: (number(CTIME), number(CTIME + 4)),
+            modified: (number(MTIME), number(MTIME + 4)),
+            inode: number(INODE),
+            size: number(SIZE),
+        }
+    }
+
+    /// Writes both times into the entry that begins at `at`.
+    pub(super) fn write_times(&self, index: &mut [u8], at: usize) {
+        let numbers = [self.changed.0, self.changed.1, self.modified.0, self.modified.1];
+        for (number, place) in numbers.iter().zip(index[at + CTIME..at + CTIME + 16].chunks_exact_mut(4)) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    /// What git takes for the same file: whole seconds.
+    pub(super) fn is_same_to_git(&self, other: &Self) -> bool {
+        let coarse = |stat: &Self| (stat.changed.0, stat.modified.0, stat.inode, stat.size);
+        coarse(self) == coarse(other)
+    }
+}
+
+/// Replaces an index whose entries were changed in place. The checksum at its end becomes zero, as with git's `index.skipHash`:
+/// no git since 2.13 compares it when it reads an index, and the next git that writes the index sets it again.
+pub(super) fn replace_index(path: &Path, bytes: &mut [u8], id_bytes: usize) -> Result<(), GitError> {
+    let end = bytes.len().saturating_sub(id_bytes);
+    bytes[end..].fill(0);
+    let draft = path.with_extension("draft");
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&draft)?;
+        file.write_all(bytes)?;
+        fs::rename(&draft, path)
+    };
+    write().map_err(GitError::io(path))
+}
+
+/// Copies an index with its modification time, which git compares with the times of files.
+pub(crate) fn copy_index_file(from: &Path, to: &Path) -> Result<(), GitError> {
+    let Some(index) = IndexFile::read(from)? else { return Ok(()) };
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(to)?;
+        file.write_all(&index.bytes)?;
+        file.set_times(FileTimes::new().set_modified(index.modified))
+    };
+    write().map_err(GitError::io(to))
+}

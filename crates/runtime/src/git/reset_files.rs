@@ -1,0 +1,332 @@
+//! Brings a folder that an agent has written in to another commit, without laying every file out again.
+//!
+//! First everything that the agent could have touched is moved away, by looking at names, types and times alone: no git runs, no
+//! link is followed and no file is opened. What is left are files that Verdone laid out itself and that nobody has written since.
+//! Then git writes what is missing there or differs between the commits, as it would in any folder of Verdone's.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fchmod, flistxattr, fstat, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+use verdone_core::id::Oid;
+
+use super::Git;
+use super::command::Call;
+use super::error::GitError;
+use super::index::IndexFile;
+use super::index_entries::{self, IndexEntry};
+use super::index_stat::IndexStat;
+use super::touched::is_untouched;
+use super::workspace_files::PLAIN_INDEX;
+use crate::workspace::open_folder;
+
+/// The kernel dates changes by a clock that ticks a hundred times a second or more.
+const TICK: Duration = Duration::from_millis(10);
+/// Entries between two looks at the clock.
+const STRIDE: usize = 512;
+const GITLINK: u32 = 0o160_000;
+const GITLINK_MODE: &[u8] = b"160000";
+const NO_MODE: &[u8] = b"000000";
+
+/// A folder that is to hold a commit's files and nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct ResetFiles<'a> {
+    pub folder: &'a Path,
+    /// The index from which the folder was laid out, as it was then: no process of the agent's could write it since.
+    pub index: &'a Path,
+    /// A new folder on the same file system: what does not belong is moved there.
+    pub trash: &'a Path,
+    /// The moment from which the agent could write, by the clock of file systems.
+    pub opened: SystemTime,
+    /// The commit that was laid out, and the one that is wanted.
+    pub from: &'a Oid,
+    pub to: &'a Oid,
+    /// Looking through the folder may take this long.
+    pub patience: Duration,
+}
+
+impl Git {
+    /// On an error the folder is of no use any more. No process that could write into the folder may be left.
+    pub fn reset_files(&self, job: &ResetFiles<'_>) -> Result<(), GitError> {
+        let differing = self.differing(job)?;
+        let mut missing = move_away(job)?;
+        let since = SystemTime::now();
+        let changed: HashSet<&[u8]> = differing.iter().map(|change| &change.path[..]).collect();
+        missing.retain(|path| !changed.contains(&path[..]));
+        remove_files(job, &differing).map_err(GitError::io(job.folder))?;
+        let write = |change: &&Differing| change.entry.is_some();
+        let wanted = missing.iter().chain(differing.iter().filter(write).map(|change| &change.path));
+        let list: Vec<u8> = wanted.flat_map(|path| path.iter().copied().chain([0])).collect();
+        if !differing.is_empty() {
+            let options = ["-z", "--add", "--replace", "--index-info"];
+            self.on_files(job, "update-index").args(options).stdin(index_info(&differing, job.to.as_str().len())).run()?;
+        }
+        if !list.is_empty() {
+            self.on_files(job, "checkout-index").args(["-f", "-u", "-z", "--stdin"]).stdin(list).run()?;
+        }
+        // Best effort: a build may take longer without it.
+        let _ = self.copy_times_since(job.folder, job.index, since.checked_sub(TICK).unwrap_or(UNIX_EPOCH));
+        Ok(())
+    }
+
+    fn on_files(&self, job: &ResetFiles<'_>, subcommand: &str) -> Call {
+        Call::plumbing_with(job.folder, &PLAIN_INDEX, subcommand, self.deadline)
+            .envs(&self.environment)
+            .env("GIT_DIR", self.git_dir.clone())
+            .env("GIT_WORK_TREE", job.folder)
+            .env("GIT_INDEX_FILE", job.index)
+    }
+
+    /// What differs between the commits. An error where only laying everything out does it right: attributes decide how other files
+    /// are written, and submodules are folders.
+    fn differing(&self, job: &ResetFiles<'_>) -> Result<Vec<Differing>, GitError> {
+        if job.from == job.to {
+            return Ok(Vec::new());
+        }
+        let unexpected = |detail: String| GitError::Unexpected { what: "diff-tree", detail };
+        if let Some(id) = [job.from, job.to].into_iter().find(|id| !super::is_object_id(id)) {
+            return Err(unexpected(format!("{id} is not an object id")));
+        }
+        let options = ["-r", "-z", "--raw", "--no-abbrev", "--no-renames", job.from.as_str(), job.to.as_str()];
+        let listed = self.plumbing("diff-tree").args(options).run()?;
+        let mut fields = listed.split(|byte| *byte == 0);
+        let mut found = Vec::new();
+        while let Some(field) = fields.next().filter(|field| !field.is_empty()) {
+            let words: Vec<&[u8]> = field.strip_prefix(b":").unwrap_or(field).split(|byte| *byte == b' ').collect();
+            let (&[before, mode, _, id, _], Some(path)) = (&words[..], fields.next()) else {
+                return Err(unexpected(String::from_utf8_lossy(field).into_owned()));
+            };
+            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+            if name == b".gitattributes" || [before, mode].contains(&GITLINK_MODE) {
+                return Err(unexpected(format!("{} differs", String::from_utf8_lossy(path))));
+            }
+            let entry = (mode != NO_MODE).then(|| [mode, b" ", id].concat());
+            found.push(Differing { path: path.to_vec(), entry });
+        }
+        Ok(found)
+    }
+}
+
+/// A path that differs between the commits.
+struct Differing {
+    path: Vec<u8>,
+    /// Mode and id as the wanted commit has them; nothing where it has no such file.
+    entry: Option<Vec<u8>>,
+}
+
+/// Removals first: a folder may become a file.
+fn index_info(differing: &[Differing], id_length: usize) -> Vec<u8> {
+    let (gone, there): (Vec<&Differing>, Vec<&Differing>) = differing.iter().partition(|change| change.entry.is_none());
+    let line = |change: &Differing| {
+        let entry = change.entry.clone().unwrap_or_else(|| [b"0 ", &b"0".repeat(id_length)[..]].concat());
+        [&entry[..], b"\t", &change.path, b"\0"].concat()
+    };
+    gone.into_iter().chain(there).flat_map(line).collect()
+}
+
+/// Removes the files that the wanted commit does not have, and folders that become empty by it.
+fn remove_files(job: &ResetFiles<'_>, differing: &[Differing]) -> io::Result<()> {
+    let folder = openat(CWD, job.folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    for Differing { path, .. } in differing.iter().filter(|change| change.entry.is_none()) {
+        match unlinkat(&folder, &path[..], AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut above = &path[..];
+        while let Some(slash) = above.iter().rposition(|byte| *byte == b'/') {
+            above = &above[..slash];
+            match unlinkat(&folder, above, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Leaves nothing but untouched files, and gives the paths of those that the index has beyond them.
+fn move_away(job: &ResetFiles<'_>) -> Result<Vec<Vec<u8>>, GitError> {
+    let unexpected = |detail: &str| GitError::Unexpected { what: "read-tree", detail: detail.to_owned() };
+    let index = IndexFile::read(job.index)?.ok_or_else(|| unexpected("the index is gone"))?;
+    let entries = index_entries::entries(&index.bytes).ok_or_else(|| unexpected("the index is not understood"))?;
+    if entries.iter().any(IndexEntry::is_hidden) {
+        return Err(unexpected("a sparse checkout is laid out anew"));
+    }
+    let walk = || -> io::Result<Vec<Vec<u8>>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let trash = openat(CWD, job.trash, flags, Mode::empty())?;
+        let like = FolderLook::of(trash.as_fd())?;
+        let folder = match openat(CWD, job.folder, flags, Mode::empty()) {
+            Err(Errno::ACCESS) => reopen(job.folder)?,
+            opened => opened?,
+        };
+        if FolderLook::of(folder.as_fd())?.mode != like.mode {
+            fchmod(&folder, Mode::from_raw_mode(like.mode))?;
+        }
+        if FolderLook::of(folder.as_fd())? != like {
+            return Err(io::Error::other("the folder itself is not as it was"));
+        }
+        let opened = job.opened.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let until = Instant::now() + job.patience;
+        let kept = vec![false; entries.len()];
+        let mut sweep = Sweep { bytes: &index.bytes, entries: &entries, kept, trash, like, opened, until, moved: 0, seen: 0 };
+        sweep.folder(folder, 0..entries.len(), 0)?;
+        let missing = entries.iter().zip(&sweep.kept).filter(|(_, kept)| !**kept);
+        Ok(missing.map(|(entry, _)| entry.path.to_vec()).collect())
+    };
+    walk().map_err(GitError::io(job.folder))
+}
+
+fn reopen(folder: &Path) -> io::Result<OwnedFd> {
+    let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let parent = fs::File::open(parent)?;
+    Ok(open_folder(parent.as_fd(), &CString::new(name.as_encoded_bytes())?)?)
+}
+
+/// How a folder looks that was just made: anything else is somebody's doing.
+#[derive(Debug, PartialEq, Eq)]
+struct FolderLook {
+    mode: u32,
+    device: u64,
+    /// Names of its attributes, default access lists among them.
+    attributes: Vec<u8>,
+}
+
+impl FolderLook {
+    fn of(folder: BorrowedFd<'_>) -> io::Result<Self> {
+        let stat = fstat(folder)?;
+        let mut attributes = vec![0; 1024];
+        let length = match flistxattr(folder, &mut attributes[..]) {
+            Ok(length) => length,
+            Err(Errno::OPNOTSUPP) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        attributes.truncate(length);
+        Ok(Self { mode: stat.st_mode & 0o7777, device: stat.st_dev, attributes })
+    }
+}
+
+/// What the index has under a name.
+enum Known {
+    /// By its number.
+    File(usize),
+    Folder(Range<usize>),
+}
+
+struct Sweep<'e> {
+    bytes: &'e [u8],
+    entries: &'e [IndexEntry<'e>],
+    /// Which of them have untouched files.
+    kept: Vec<bool>,
+    trash: OwnedFd,
+    like: FolderLook,
+    /// Changes before this moment, counted from 1970, were not the agent's.
+    opened: Duration,
+    until: Instant,
+    moved: u64,
+    seen: usize,
+}
+
+impl<'e> Sweep<'e> {
+    /// `range` are the entries of the index below this folder, and `skip` is how long its path is with the slash.
+    fn folder(&mut self, folder: OwnedFd, range: Range<usize>, skip: usize) -> io::Result<()> {
+        let known = self.known(range, skip);
+        // A reader of its own, which the moves do not disturb: names are collected first.
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&folder)? {
+            let name = entry?.file_name().to_owned();
+            if !matches!(name.to_bytes(), b"." | b"..") {
+                names.push(name);
+                self.check_time()?;
+            }
+        }
+        for name in names {
+            match known.get(name.to_bytes()) {
+                Some(Known::File(number)) if self.is_untouched(folder.as_fd(), &name, *number)? => self.kept[*number] = true,
+                Some(Known::Folder(range)) => match self.enter(folder.as_fd(), &name)? {
+                    Some(below) => self.folder(below, range.clone(), skip + name.to_bytes().len() + 1)?,
+                    None => self.discard(folder.as_fd(), &name)?,
+                },
+                Some(Known::File(_)) | None => self.discard(folder.as_fd(), &name)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries are sorted by their whole paths, so those of a folder are neighbours.
+    fn known(&self, range: Range<usize>, skip: usize) -> HashMap<&'e [u8], Known> {
+        let entries = self.entries;
+        let mut known = HashMap::new();
+        let mut at = range.start;
+        while at < range.end {
+            let entry = &entries[at];
+            let rest = &entry.path[skip..];
+            let Some(slash) = rest.iter().position(|byte| *byte == b'/') else {
+                known.insert(rest, Known::File(at));
+                at += 1;
+                continue;
+            };
+            let prefix = &entry.path[..=skip + slash];
+            let length = entries[at..range.end].iter().take_while(|entry| entry.path.starts_with(prefix)).count();
+            known.insert(&rest[..slash], Known::Folder(at..at + length));
+            at += length;
+        }
+        known
+    }
+
+    /// Submodules are left to git, which makes an empty folder.
+    fn is_untouched(&mut self, folder: BorrowedFd<'_>, name: &CStr, number: usize) -> io::Result<bool> {
+        self.check_time()?;
+        let entry = &self.entries[number];
+        if entry.mode == GITLINK {
+            return Ok(false);
+        }
+        match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(false),
+            stat => Ok(is_untouched(&stat?, &IndexStat::read(self.bytes, entry.at), self.opened)),
+        }
+    }
+
+    /// A folder that looks as when it was made; nothing for whatever else is there.
+    fn enter(&self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<OwnedFd>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(parent, name, flags, Mode::empty()) {
+            Ok(folder) => Ok(if FolderLook::of(folder.as_fd())? == self.like { Some(folder) } else { None }),
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NOENT | Errno::NXIO) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn discard(&mut self, folder: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+        self.check_time()?;
+        self.moved += 1;
+        let place = self.moved.to_string();
+        match renameat(folder, name, &self.trash, place.as_str()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            // To move a folder elsewhere is to write into it.
+            Err(Errno::ACCESS | Errno::PERM) => {
+                drop(open_folder(folder, name)?);
+                Ok(renameat(folder, name, &self.trash, place.as_str())?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn check_time(&mut self) -> io::Result<()> {
+        self.seen += 1;
+        if self.seen.is_multiple_of(STRIDE) && Instant::now() >= self.until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+}

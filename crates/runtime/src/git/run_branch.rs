@@ -1,0 +1,91 @@
+//! What a run asks about its own branch and the user's.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use verdone_core::id::Oid;
+
+use super::error::{CommitError, GitError};
+use super::{Git, is_object_id};
+
+/// How long making a commit again may take: signing asks an agent.
+const COMMIT_TIME: Duration = Duration::from_mins(2);
+
+impl Git {
+    /// The tree of a commit.
+    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+        let gone = || GitError::Unexpected { what: "rev-parse", detail: format!("{commit} is not a commit") };
+        if !is_object_id(commit) {
+            return Err(gone());
+        }
+        if let Some(tree) = self.known_trees().get(commit) {
+            return Ok(tree.clone());
+        }
+        let tree = self.resolve(&format!("{commit}^{{tree}}"))?.ok_or_else(gone)?;
+        self.known_trees().insert(commit.clone(), tree.clone());
+        Ok(tree)
+    }
+
+    /// A commit never gets another tree.
+    pub(super) fn known_trees(&self) -> MutexGuard<'_, HashMap<Oid, Oid>> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The commit before this one; nothing before the first.
+    pub fn commit_before_it(&self, commit: &Oid) -> Result<Option<Oid>, GitError> {
+        if is_object_id(commit) { self.resolve(&format!("{commit}^")) } else { Ok(None) }
+    }
+
+    /// The work tree that a branch is checked out in, this one included.
+    pub fn checked_out_at(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
+        let on = |tree: &super::WorkTreeEntry| tree.branch.as_deref() == Some(branch) && !tree.missing;
+        Ok(self.work_trees()?.into_iter().find(on).map(|tree| tree.path))
+    }
+
+    /// Deletes a branch that no work tree is on, if it is still where it is expected.
+    pub fn delete_branch(&self, name: &str, expected: &Oid) -> Result<(), GitError> {
+        let full = format!("refs/heads/{name}");
+        self.durable("update-ref").args(["-d", &full, expected.as_str()]).run()?;
+        // As `git branch -d` does: nothing is left of its own settings.
+        self.plumbing("config").args(["--local", "--remove-section", &format!("branch.{name}")]).answer().map(drop)
+    }
+
+    /// Branches with commits that this one does not have, with their tips.
+    pub fn unmerged_branches(&self, head: &Oid) -> Result<BTreeMap<String, Oid>, GitError> {
+        let options = ["--format=%(refname:lstrip=2) %(objectname)", &format!("--no-merged={head}"), "refs/heads/"];
+        let listed = self.plumbing("for-each-ref").args(options).line()?;
+        let branch = |line: &str| line.rsplit_once(' ').map(|(name, tip)| (name.to_owned(), Oid::from(tip)));
+        Ok(listed.lines().filter_map(branch).collect())
+    }
+
+    /// Folders of a commit's submodules.
+    pub fn submodules_of(&self, commit: &Oid) -> Result<Vec<PathBuf>, GitError> {
+        let files = self.files_of(commit)?;
+        Ok(files.into_iter().filter(|file| file.submodule).map(|file| file.path.as_path().to_owned()).collect())
+    }
+
+    /// The commits of a branch that another one does not have, oldest first.
+    pub fn commits_to_land(&self, tip: &Oid, onto: &Oid) -> Result<Vec<Oid>, GitError> {
+        let listed =
+            self.plumbing("rev-list").args(["--reverse", "--topo-order", tip.as_str(), &format!("^{onto}"), "--"]).line()?;
+        Ok(listed.lines().map(Oid::from).collect())
+    }
+
+    /// The same commit with another tree on another parent: message and author stay.
+    pub fn commit_again(&self, commit: &Oid, tree: &Oid, parent: &Oid) -> Result<Oid, CommitError> {
+        let message = self.plumbing("log").args(["-1", "--format=%B", "--no-show-signature", commit.as_str(), "--"]).run()?;
+        let message = String::from_utf8_lossy(&message).trim_end().to_owned() + "\n";
+        self.commit_tree(tree, Some(parent), &message, COMMIT_TIME)
+    }
+
+    /// Makes an index that belongs to a workspace say what a commit has. The files are not looked at.
+    pub(crate) fn read_into_index(&self, commit: &Oid, index: &Path) -> Result<(), GitError> {
+        if !is_object_id(commit) {
+            return Err(GitError::Unexpected { what: "read-tree", detail: format!("{commit} is not an object id") });
+        }
+        let call = self.plumbing("read-tree").env("GIT_INDEX_FILE", index);
+        call.args(["-i", "-m", commit.as_str()]).run().map(drop)
+    }
+}

@@ -1,0 +1,104 @@
+//! Which files of a workspace may have been written since an agent could, told by their times alone.
+//!
+//! No process can set the change time of a file, and rights, extra names and attributes do not change without it. A file that is
+//! exactly as the index knows it, and that was last changed before the agent could write, is untouched.
+
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, openat, statat};
+
+use super::index_entries::IndexEntry;
+use super::index_stat::IndexStat;
+
+/// A clock that does not tick for this long was set back.
+const STANDSTILL: Duration = Duration::from_millis(30);
+/// More threads than this do not make it faster.
+const MOST_THREADS: usize = 4;
+/// Fewer files are looked at by one thread.
+const FEW: usize = 2_000;
+
+/// What a file system would date a change with now.
+pub fn file_clock() -> SystemTime {
+    #[cfg(target_os = "linux")]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+        let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0).min(999_999_999);
+        u64::try_from(now.tv_sec).map_or(UNIX_EPOCH, |seconds| UNIX_EPOCH + Duration::new(seconds, nanoseconds))
+    }
+    #[cfg(not(target_os = "linux"))]
+    SystemTime::now()
+}
+
+/// Waits until that clock has ticked, so that later changes can be told from those before: a few milliseconds at most.
+pub fn file_clock_after(moment: SystemTime) -> SystemTime {
+    let begin = Instant::now();
+    loop {
+        let now = file_clock();
+        if now > moment || begin.elapsed() >= STANDSTILL {
+            return now;
+        }
+        thread::sleep(Duration::from_micros(300));
+    }
+}
+
+/// Whether an entry's file is as it was before `opened`, which counts from 1970.
+pub(super) fn is_untouched(stat: &Stat, known: &IndexStat, opened: Duration) -> bool {
+    index_stat(stat) == *known && changed(stat) < opened
+}
+
+/// The entries whose files may have been touched, are gone or are something else, each with what is there now.
+pub(super) fn touched<'e>(
+    folder: &Path,
+    bytes: &[u8],
+    entries: &'e [IndexEntry<'e>],
+    opened: SystemTime,
+) -> io::Result<Vec<(&'e IndexEntry<'e>, Option<IndexStat>)>> {
+    let opened = opened.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let folder = openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let look = |entries: &'e [IndexEntry<'e>]| some_touched(folder.as_fd(), bytes, entries, opened);
+    let threads = if entries.len() < FEW { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS) };
+    if threads == 1 {
+        return Ok(look(entries));
+    }
+    let parts: Vec<_> = entries.chunks(entries.len().div_ceil(threads)).collect();
+    Ok(thread::scope(|scope| {
+        let workers: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || look(part))).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    }))
+}
+
+fn some_touched<'e>(
+    folder: BorrowedFd<'_>,
+    bytes: &[u8],
+    entries: &'e [IndexEntry<'e>],
+    opened: Duration,
+) -> Vec<(&'e IndexEntry<'e>, Option<IndexStat>)> {
+    let mut found = Vec::new();
+    for entry in entries {
+        let stat = statat(folder, entry.path, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let known = IndexStat::read(bytes, entry.at);
+        if !stat.as_ref().is_some_and(|stat| is_untouched(stat, &known, opened)) {
+            found.push((entry, stat.as_ref().map(index_stat)));
+        }
+    }
+    found
+}
+
+#[expect(clippy::cast_sign_loss, reason = "git stores the low 32 bits")]
+fn index_stat(stat: &Stat) -> IndexStat {
+    IndexStat {
+        changed: (stat.st_ctime as u32, stat.st_ctime_nsec as u32),
+        modified: (stat.st_mtime as u32, stat.st_mtime_nsec as u32),
+        inode: stat.st_ino as u32,
+        size: stat.st_size as u32,
+    }
+}
+
+fn changed(stat: &Stat) -> Duration {
+    let seconds = u64::try_from(stat.st_ctime).unwrap_or(u64::MAX);
+    Duration::new(seconds, u32::try_from(stat.st_ctime_nsec).unwrap_or(0).min(999_999_999))
+}

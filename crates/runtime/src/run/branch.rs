@@ -1,0 +1,132 @@
+//! The branch of a run: a new one at the user's HEAD, the one that is asked for, or that of an earlier run of the same plan whose
+//! commits are not landed yet.
+
+use verdone_core::event::Event;
+use verdone_core::id::{Oid, RunId};
+use verdone_core::update::{Reporter, Update};
+
+use super::RunError;
+use crate::git::Git;
+use crate::preflight::Finding;
+use crate::store::Store;
+use crate::words::plural;
+
+/// What decides about a run's branch.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// `--branch`, else the plan's `branchName`.
+    pub named: Option<&'a str>,
+    /// Start over from HEAD, whatever an earlier run left.
+    pub fresh: bool,
+    pub plan: &'a str,
+}
+
+/// The branch of a run and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunBranch {
+    /// Nothing: it is named after the run.
+    pub name: Option<String>,
+    pub exists: bool,
+    pub tip: Oid,
+    /// The user's branch and commit.
+    pub target: Option<String>,
+    pub head: Oid,
+}
+
+impl RunBranch {
+    pub fn choose(git: &Git, store: &Store, wanted: &Wanted<'_>) -> Result<Self, RunError> {
+        let status = git.status()?;
+        let Some(head) = status.head else {
+            let hint = "make one: git commit --allow-empty -m start";
+            return Err(refused("the repository has no commit yet", &[hint]));
+        };
+        let target = status.branch;
+        if let Some(name) = wanted.named
+            && !git.is_branch_name(name)?
+        {
+            return Err(refused(&format!("{name:?} is not a name for a branch"), &["choose another one with --branch NAME"]));
+        }
+        // A branch that is checked out is moved by landing alone.
+        let named = wanted.named.filter(|name| target.as_deref() != Some(*name)).map(str::to_owned);
+        let earlier = || if wanted.fresh { Ok(None) } else { last_branch(store, wanted.plan) };
+        let name = match named {
+            Some(name) => Some(name),
+            None => earlier()?,
+        };
+        let new = |name| Self { name, exists: false, tip: head.clone(), target: target.clone(), head: head.clone() };
+        let Some(name) = name else {
+            // Git keeps a branch as a file: `verdone` leaves no room for `verdone/<run>`.
+            if git.branch_tip("verdone")?.is_some() {
+                let message = "a branch named verdone leaves no room for the branches of runs, which are named verdone/RUN";
+                return Err(refused(message, &["rename it: git branch -m verdone NAME", "or choose one with --branch NAME"]));
+            }
+            return Ok(new(None));
+        };
+        if let Some(path) = git.checked_out_at(&name)? {
+            let message = format!("branch {name} is checked out in {}", path.display());
+            return Err(refused(&message, &["choose another one with --branch NAME"]));
+        }
+        let asked_for = wanted.named.is_some();
+        let Some(tip) = git.branch_tip(&name)? else { return Ok(new(asked_for.then_some(name))) };
+        let (waiting, behind) = git.apart(&tip, &head)?;
+        if waiting == 0 {
+            // Everything is landed: the next commit goes on top of what the user has.
+            let same = Self { name: Some(name), exists: true, tip, target, head };
+            return Ok(if asked_for {
+                Self { tip: same.head.clone(), ..same }
+            } else {
+                Self { name: None, exists: false, tip: same.head.clone(), ..same }
+            });
+        }
+        if behind > 0 {
+            let on = target.as_deref().unwrap_or("HEAD");
+            let message =
+                format!("{} on branch {name} not landed yet, and {on} has moved on", plural(waiting, "commit is", "commits are"));
+            return Err(refused(
+                &message,
+                &["verdone land re-applies and re-verifies them", "or start over: verdone run --fresh"],
+            ));
+        }
+        Ok(Self { name: Some(name), exists: true, tip, target, head })
+    }
+
+    /// The name, made from the run's id where nothing else was asked for.
+    pub fn name_for(&self, run: &RunId) -> String {
+        self.name.clone().unwrap_or_else(|| format!("verdone/{run}"))
+    }
+
+    /// Says which branch is continued.
+    pub fn announce(&self, git: &Git, reporter: &mut dyn Reporter) -> Result<(), RunError> {
+        if let Some(name) = self.name.as_ref().filter(|_| self.exists) {
+            let (waiting, _) = git.apart(&self.tip, &self.head)?;
+            let text = format!("continuing branch {name} ({} to land)", plural(waiting, "commit", "commits"));
+            reporter.report(Update::Notice { text: &text });
+        }
+        Ok(())
+    }
+}
+
+/// The branch of the last run of this plan.
+fn last_branch(store: &Store, plan: &str) -> Result<Option<String>, RunError> {
+    let ids = store.ids().map_err(|source| RunError::Io { doing: "reading .verdone/runs/".to_owned(), source })?;
+    for id in ids.into_iter().rev() {
+        // A journal that cannot be read says nothing about a branch.
+        let Ok(beginning) = store.run(id).beginning() else { continue };
+        let started = beginning.into_iter().find_map(|line| match line.event {
+            Event::RunStarted { plan, branch, target, .. } => Some((plan, branch, target)),
+            _ => None,
+        });
+        if let Some((of, branch, target)) = started
+            && of == plan
+        {
+            // Runs of the first edition worked on the user's own branch.
+            return Ok(branch.filter(|branch| target.is_some() || branch.starts_with("verdone/")));
+        }
+    }
+    Ok(None)
+}
+
+fn refused(message: &str, hints: &[&str]) -> RunError {
+    let hints = hints.iter().map(|hint| (*hint).to_owned()).collect();
+    RunError::Refused(Finding { hints, ..Finding::bad("branch", message, []) })
+}

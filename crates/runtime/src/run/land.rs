@@ -1,0 +1,404 @@
+//! Landing: a run's commits are brought to the user's branch by a fast-forward. Where that branch has moved on, they are re-applied
+//! on top of it first, and every check that proved them runs again.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use verdone_core::check::{Check, CheckRun, Terms};
+use verdone_core::config::Config;
+use verdone_core::event::Event;
+use verdone_core::evidence::{Evidence, Proof};
+use verdone_core::id::Oid;
+use verdone_core::machine::Feedback;
+use verdone_core::update::{Reporter, Update};
+
+use crate::check_runner::{CheckContext, CheckMoment, run_checks};
+use crate::git::{CommitError, Git, GitError, Landing, Merged};
+use crate::process;
+use crate::project::Project;
+use crate::recover::{RecoverError, recover};
+use crate::signal::Signals;
+use crate::site::{gates, ways};
+use crate::step::{StepError, io_error};
+use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
+use crate::words::plural;
+use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
+
+#[derive(Debug, thiserror::Error)]
+pub enum LandError {
+    #[error("there is nothing to land: no run has commits that are not on your branch")]
+    Nothing,
+    #[error("no run worked on branch {branch}")]
+    Unknown { branch: String },
+    #[error("several runs have commits to land: {}", branches.join(", "))]
+    Several { branches: Vec<String> },
+    #[error("cannot land: {reason}")]
+    Refused { reason: String, hint: Option<String> },
+    #[error("cannot re-apply {} ({subject}): it conflicts in {}", commit.short(), paths.join(", "))]
+    Conflict { commit: Oid, subject: String, paths: Vec<String> },
+    #[error("{} ({subject}) does not pass its checks on top of your branch: {reason}", commit.short())]
+    Red { commit: Oid, subject: String, reason: String },
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Step(#[from] StepError),
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+impl LandError {
+    /// What to type next.
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Nothing => vec!["verdone status shows the last run".to_owned()],
+            Self::Unknown { .. } => vec!["verdone land --dry-run lists what can be landed".to_owned()],
+            Self::Several { branches } => branches.iter().take(3).map(|branch| format!("verdone land {branch}")).collect(),
+            Self::Refused { hint, .. } => hint.iter().cloned().collect(),
+            Self::Conflict { commit, .. } => vec![format!("git cherry-pick {} resolves it by hand", commit.short())],
+            Self::Red { .. } => vec!["verdone run --fresh lets the agent redo the story on top of your branch".to_owned()],
+            Self::Commit(_)
+            | Self::Git(_)
+            | Self::Workspace(_)
+            | Self::Step(_)
+            | Self::Recover(_)
+            | Self::Journal(_)
+            | Self::Lock(_) => Vec::new(),
+        }
+    }
+}
+
+/// A run's branch with commits that are not on the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub branch: String,
+    pub tip: Oid,
+    /// How many, and how many the user's branch has beside them.
+    pub commits: u32,
+    pub behind: u32,
+    /// The branch that they land on.
+    pub target: Option<String>,
+}
+
+impl Waiting {
+    pub fn sentence(&self) -> String {
+        let target = self.target.as_deref().unwrap_or("your branch");
+        let moved = if self.behind > 0 {
+            format!("; {target} has moved on, so landing re-applies and verifies first")
+        } else {
+            String::new()
+        };
+        format!("{} on branch {} to land on {target}{moved}", plural(self.commits, "commit", "commits"), self.branch)
+    }
+}
+
+/// What a landing did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    /// The run's branch, and the user's.
+    pub branch: String,
+    pub into: String,
+    pub from: Oid,
+    pub to: Oid,
+    pub commits: u32,
+    pub reapplied: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct LandRequest<'a> {
+    pub project: &'a Project,
+    pub config: &'a Config,
+    pub branch: Option<&'a str>,
+}
+
+/// Where a run's commits land: the branch that the user was on when it began, whichever one they are on now.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// None: HEAD is detached.
+    pub name: Option<String>,
+    pub tip: Oid,
+}
+
+impl Target {
+    /// A branch that is gone is replaced by the present one. Nothing in a repository without commits.
+    pub fn find(git: &Git, began_on: Option<&str>) -> Result<Option<Self>, GitError> {
+        if let Some(name) = began_on
+            && let Some(tip) = git.branch_tip(name)?
+        {
+            return Ok(Some(Self { name: Some(name.to_owned()), tip }));
+        }
+        let status = git.status()?;
+        Ok(status.head.map(|tip| Self { name: status.branch, tip }))
+    }
+
+    fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or("HEAD")
+    }
+}
+
+/// A run's branch, and the one that it began on.
+struct WorkedOn {
+    branch: String,
+    target: Option<String>,
+    stored: StoredRun,
+}
+
+/// Every run's branch with commits that the user's branch does not have, newest run first.
+pub fn waiting(project: &Project) -> Result<Vec<Waiting>, LandError> {
+    let git = Git::open(&project.root)?;
+    let mut found: Vec<Waiting> = Vec::new();
+    // Most runs have the same target.
+    let mut targets: HashMap<Option<String>, Option<(Target, BTreeMap<String, Oid>)>> = HashMap::new();
+    for WorkedOn { branch, target, .. } in run_branches(project)? {
+        let known = match targets.entry(target) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let target = Target::find(&git, new.key().as_deref())?;
+                let unmerged = target.as_ref().map(|target| git.unmerged_branches(&target.tip)).transpose()?;
+                new.insert(target.zip(unmerged))
+            }
+        };
+        let Some((target, unmerged)) = known else { continue };
+        let Some(tip) = unmerged.remove(&branch) else { continue };
+        if found.iter().any(|known| known.branch == branch) {
+            continue;
+        }
+        let (commits, behind) = git.apart(&tip, &target.tip)?;
+        if commits > 0 {
+            found.push(Waiting { branch, tip, commits, behind, target: target.name.clone() });
+        }
+    }
+    Ok(found)
+}
+
+/// The same for one branch.
+pub fn waiting_on(project: &Project, branch: &str) -> Result<Option<Waiting>, LandError> {
+    Ok(waiting(project)?.into_iter().find(|waiting| waiting.branch == branch))
+}
+
+/// The branches of this project's runs, newest first.
+fn run_branches(project: &Project) -> Result<Vec<WorkedOn>, LandError> {
+    let store = Store::of(&project.root);
+    let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
+    let mut found = Vec::new();
+    for id in ids.into_iter().rev() {
+        let stored = store.run(id);
+        // A journal that cannot be read names no branch.
+        let branch = stored.branches().ok().flatten();
+        found.extend(branch.map(|(branch, target)| WorkedOn { branch, target, stored }));
+    }
+    Ok(found)
+}
+
+/// `verdone land`.
+pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Landed, LandError> {
+    let git = Git::open(&request.project.root)?;
+    let _lock = RunLock::take(git.git_dir())?;
+    let waited = waiting(request.project)?;
+    recover(request.project, signals, reporter)?;
+    let WorkedOn { branch, target, stored } = match (choose(request), waited.into_iter().next()) {
+        // A landing that was cut off has just been finished.
+        (Err(LandError::Nothing), Some(Waiting { branch, tip, target, .. })) => {
+            let into = target.unwrap_or_else(|| "HEAD".to_owned());
+            return Ok(Landed { branch, into, from: tip.clone(), to: tip, commits: 0, reapplied: false });
+        }
+        (chosen, _) => chosen?,
+    };
+    let tip = git.branch_tip(&branch)?.ok_or_else(|| LandError::Unknown { branch: branch.clone() })?;
+    let target = Target::find(&git, target.as_deref())?.ok_or(LandError::Nothing)?;
+    let head = target.tip.clone();
+    let (commits, behind) = git.apart(&tip, &head)?;
+    if commits == 0 {
+        let into = target.shown().to_owned();
+        return Ok(Landed { branch, into, from: head.clone(), to: head, commits, reapplied: false });
+    }
+    let reapplied = behind > 0;
+    let (before, mut moved) = (tip.clone(), Vec::new());
+    let tip = if reapplied {
+        let text = format!("Re-applying {} on top of {}", plural(commits, "commit", "commits"), target.shown());
+        reporter.report(Update::Notice { text: &text });
+        let reapply = Reapply { request, git: &git, run: stored.id.as_str(), signals };
+        let (new, all) = reapply.all(&tip, &head, reporter)?;
+        git.set_branch(&branch, &new, Some(&tip))?;
+        moved = all;
+        new
+    } else {
+        tip
+    };
+    let mut journal = Journal::reopen(&stored.dir)?;
+    let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
+    events.push(Event::LandingStarted { to: tip.clone() });
+    journal.append(events, Timestamp::now())?;
+    let landed = land_tip(&git, target.name.as_deref(), &tip);
+    let event = match &landed {
+        Ok(landed) => Event::Landed { branch: landed.into.clone(), from: landed.from.clone(), to: landed.to.clone() },
+        Err(error) => Event::LandingRefused { reason: error.to_string() },
+    };
+    journal.append(vec![event], Timestamp::now())?;
+    if landed.is_err() && reapplied {
+        // A refused landing changes nothing.
+        git.set_branch(&branch, &before, Some(&tip))?;
+        journal.append(moved.iter().map(Moved::back).collect(), Timestamp::now())?;
+    }
+    Ok(Landed { branch, commits, reapplied, ..landed? })
+}
+
+fn choose(request: &LandRequest<'_>) -> Result<WorkedOn, LandError> {
+    let waiting = waiting(request.project)?;
+    let wanted = match request.branch {
+        Some(branch) => branch.to_owned(),
+        None => match &waiting[..] {
+            [] => return Err(LandError::Nothing),
+            [only] => only.branch.clone(),
+            several => {
+                return Err(LandError::Several { branches: several.iter().map(|waiting| waiting.branch.clone()).collect() });
+            }
+        },
+    };
+    let found = run_branches(request.project)?.into_iter().find(|run| run.branch == wanted);
+    found.ok_or(LandError::Unknown { branch: wanted })
+}
+
+/// Fast-forwards a branch of the user's to a commit, with the files of the checkout if it is on that branch.
+pub fn land_tip(git: &Git, branch: Option<&str>, tip: &Oid) -> Result<Landed, LandError> {
+    match git.land_files(branch, tip)? {
+        Landing::Landed { from } => {
+            let branch = branch.unwrap_or_default().to_owned();
+            let from = from.unwrap_or_else(|| tip.clone());
+            let (commits, _) = git.apart(tip, &from)?;
+            Ok(Landed { branch: branch.clone(), into: branch, from, to: tip.clone(), commits, reapplied: false })
+        }
+        Landing::Refused(refusal) => Err(LandError::Refused { reason: refusal.to_string(), hint: refusal.hint() }),
+    }
+}
+
+/// A commit with its evidence, before and after it was re-applied.
+struct Moved {
+    from: (Oid, Evidence),
+    to: (Oid, Evidence),
+}
+
+impl Moved {
+    fn there(&self) -> Event {
+        reapplied(&self.from.0, &self.to)
+    }
+
+    /// Where it could not land after all.
+    fn back(&self) -> Event {
+        reapplied(&self.to.0, &self.from)
+    }
+}
+
+fn reapplied(was: &Oid, (commit, evidence): &(Oid, Evidence)) -> Event {
+    let (was, commit) = (was.clone(), commit.clone());
+    let Evidence { story, tree, base, .. } = evidence.clone();
+    Event::Reapplied { story, was, commit, tree, base, evidence: evidence.digest() }
+}
+
+/// Puts a run's commits on top of another one, each verified there.
+struct Reapply<'a> {
+    request: &'a LandRequest<'a>,
+    git: &'a Git,
+    run: &'a str,
+    signals: &'a Signals,
+}
+
+impl Reapply<'_> {
+    /// The last new commit, and all of those with evidence.
+    fn all(&self, tip: &Oid, onto: &Oid, reporter: &mut dyn Reporter) -> Result<(Oid, Vec<Moved>), LandError> {
+        let LandRequest { project, config, .. } = *self.request;
+        let folder = tempfile::tempdir().map_err(io_error("keeping the output of checks"))?;
+        let name = format!("land-{}", self.run);
+        let objects = self.git.object_folders()?;
+        let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: folder.path(), objects });
+        spaces.open(self.git)?;
+        let (mut onto, mut all) = (onto.clone(), Vec::new());
+        for commit in self.git.commits_to_land(tip, &onto)? {
+            let subject = self.git.subject(&commit)?;
+            let tree = match self.git.merge_onto(&commit, &onto)? {
+                Merged::Clean { tree } => tree,
+                Merged::Conflict { paths } => {
+                    let paths = paths.iter().map(ToString::to_string).collect();
+                    return Err(LandError::Conflict { commit, subject, paths });
+                }
+            };
+            reporter.report(Update::Notice { text: &format!("Verifying {subject}") });
+            let evidence = self.git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
+            let runs = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
+            if let Some(reason) = failure(&runs) {
+                return Err(LandError::Red { commit, subject, reason });
+            }
+            let new = self.git.commit_again(&commit, &tree, &onto)?;
+            if let Some(first) = evidence {
+                // The same checks as before: gates that came later are no part of this evidence.
+                let same = |proof: &Proof| runs.iter().find(|run| run.name == proof.name && run.command == proof.command);
+                let after = first.after.iter().filter_map(same).map(Proof::from).collect();
+                let previous = self.git.last_evidence(&onto)?;
+                let moved = Evidence { tree, base: Some(onto), previous, after, ..first.clone() }.in_place_of(&first);
+                self.git.note(&new, &moved.to_note())?;
+                all.push(Moved { from: (commit, first), to: (new.clone(), moved) });
+            }
+            onto = new;
+        }
+        Ok((onto, all))
+    }
+
+    /// What proved the story then, gates of the command line included, and the gates of now.
+    fn verify(
+        &self,
+        spaces: &mut Workspaces,
+        tree: &Oid,
+        head: &Oid,
+        evidence: Option<&Evidence>,
+        run_dir: &std::path::Path,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<CheckRun>, LandError> {
+        let config = self.request.config;
+        let mut checks: Vec<Check> =
+            evidence.into_iter().flat_map(|evidence| &evidence.after).map(|proof| again(proof, config)).collect();
+        let is_new = |gate: &Check| !checks.iter().any(|check| check.command == gate.command);
+        let new: Vec<Check> = gates(config).into_iter().filter(is_new).collect();
+        checks.extend(new);
+        let place = spaces.checks_on(self.git, tree, head)?;
+        let redactor = process::redactor_from_environment(&[]);
+        let place_of = |_: &Check| Ok(place.cwd.clone());
+        let context = CheckContext {
+            cwd: &place.cwd,
+            written: Some(&place.written),
+            inside: place.inside.as_ref(),
+            run_dir,
+            number: 1,
+            env: place.env.clone(),
+            cap: config.limits.output_bytes,
+            grace: config.limits.grace.duration(),
+            redactor: &redactor,
+            ways: crate::check_runner::Ways { place_of: Some(&place_of), ..ways(&config.gates) },
+        };
+        let mut show = |moment: CheckMoment<'_>| {
+            if let CheckMoment::Started(check) = moment {
+                reporter.report(Update::Checking { name: &check.name });
+            }
+        };
+        let runs = run_checks(&checks, &context, self.signals, &mut show);
+        Ok(runs.map_err(io_error("keeping the output of a check"))?)
+    }
+}
+
+/// A check of the evidence, to be run once more.
+fn again(proof: &Proof, config: &Config) -> Check {
+    let terms = Terms { advisory: proof.advisory, ..Terms::default() };
+    let (name, origin) = (proof.name.clone(), proof.origin.clone());
+    Check { name, origin, command: proof.command.clone(), timeout: config.limits.check_time, terms }
+}
+
+fn failure(runs: &[CheckRun]) -> Option<String> {
+    runs.iter().any(CheckRun::blocks).then(|| Feedback::from_runs(runs).reason)
+}

@@ -1,0 +1,162 @@
+//! The agent's workspace, and how it continues after a commit of its files.
+//!
+//! An agent has written in it: names may be links that lead anywhere, so nothing is written through one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use verdone_core::id::{Oid, digest};
+
+use super::credentials::Login;
+use super::spaces::{Disposable, LARGEST_COMPARED, NOT_COPIED, Place, WorkspaceError};
+use super::view::View;
+use crate::git::{Alternates, BOUND_OBJECTS, Git, PrivateRepository, RepoPath};
+use crate::project::HOME;
+use crate::regular::read_regular;
+
+/// More such files than anybody has.
+const MOST_SETTINGS: usize = 1000;
+
+#[derive(Debug)]
+pub(super) struct AgentSpace {
+    /// The commit that its files were when nobody had changed them.
+    pub(super) at: Oid,
+    pub(super) branch: String,
+    /// The agent's own program, copied in from the checkout: not part of the work.
+    pub(super) copied_program: Option<RepoPath>,
+    // Before the folder: whatever runs in it ends first.
+    pub(super) view: Option<View>,
+    // After the view: nobody writes it any more.
+    pub(super) login: Option<Login>,
+    pub(super) place: Option<Place>,
+    /// When its files were laid out, and when the agent could write for the first time, by the clock of file systems.
+    pub(super) ready: SystemTime,
+    pub(super) opened: Option<SystemTime>,
+    /// Verdone's index of the files, out of the agent's reach. Git's own views of the files can write it.
+    pub(super) index: PathBuf,
+    /// The index as the files were laid out, and from which commit. No view shows it.
+    pub(super) laid_out: PathBuf,
+    pub(super) laid_out_from: Oid,
+    /// Files in which the agent's changes have no effect, as it got them.
+    pub(super) settings: Settings,
+    pub(super) tree: PathBuf,
+    pub(super) folder: Disposable,
+}
+
+/// What steers Verdone or the user's own sessions of the agent's client, relative to the project: it runs outside of any workspace.
+const STEERING: [&str; 7] = [
+    HOME,
+    ".fresher/hooks",
+    ".fresher/config.toml",
+    ".fresher/config.sh",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/hooks",
+];
+
+/// Such files, relative to the tree, with digests; none for what is no plain file.
+pub(super) type Settings = BTreeMap<PathBuf, Option<String>>;
+
+/// Where an agent's changes have no effect. A link or a file on the way counts for everything that could be below it.
+pub(super) fn without_effect(tree: &Path, project: &Path) -> Vec<PathBuf> {
+    STEERING.iter().map(|path| real_part(tree, &project.join(path))).collect()
+}
+
+/// The path, or that part of it which is something else than a folder.
+fn real_part(tree: &Path, path: &Path) -> PathBuf {
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    let other = above.into_iter().find(|above| fs::symlink_metadata(tree.join(above)).is_ok_and(|meta| !meta.is_dir()));
+    other.unwrap_or(path).to_owned()
+}
+
+/// Reads the files that have no effect, without those that Verdone itself writes. No link is followed.
+pub(super) fn settings(tree: &Path, project: &Path) -> Settings {
+    let mut found = Settings::new();
+    let mut left = without_effect(tree, project);
+    while let Some(path) = left.pop().filter(|_| found.len() < MOST_SETTINGS) {
+        let Ok(meta) = fs::symlink_metadata(tree.join(&path)) else { continue };
+        if meta.is_dir() {
+            let mut below = entries(tree, &path);
+            if path == project.join(HOME) {
+                below.retain(|path| !NOT_COPIED.iter().any(|name| path.file_name().is_some_and(|own| own == *name)));
+            }
+            left.extend(below);
+        } else {
+            let bytes = read_regular(&tree.join(&path), LARGEST_COMPARED).ok();
+            found.insert(path, bytes.map(|bytes| digest(&bytes)));
+        }
+    }
+    found
+}
+
+fn entries(tree: &Path, folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(tree.join(folder)).into_iter().flatten().flatten().map(|entry| folder.join(entry.file_name())).collect()
+}
+
+/// The files are those of the commit, but for `texts`, which Verdone changed: they are written, and git there knows the commit.
+pub(super) fn follow(
+    space: &mut AgentSpace,
+    git: &Git,
+    commit: &Oid,
+    objects: Alternates,
+    texts: &[(RepoPath, Vec<u8>)],
+) -> Result<(), WorkspaceError> {
+    for (path, bytes) in texts {
+        let place = space.tree.join(path.as_path());
+        write_beside_links(&space.tree, path.as_path(), bytes).map_err(WorkspaceError::io(&place))?;
+    }
+    git.read_into_index(commit, &space.index)?;
+    replace_repository(space, git, commit, objects)?;
+    space.at = commit.clone();
+    Ok(())
+}
+
+/// Replaces a file by another; every folder on the way has to be a real one.
+pub(super) fn write_beside_links(top: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut folder = top.to_owned();
+    for part in path.parent().into_iter().flat_map(Path::components) {
+        folder.push(part);
+        if !fs::symlink_metadata(&folder)?.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a folder"));
+        }
+    }
+    let mut draft = tempfile::Builder::new().prefix(".verdone-").tempfile_in(&folder)?;
+    io::Write::write_all(&mut draft, bytes)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let place = folder.join(name);
+    let mode = fs::symlink_metadata(&place).ok().filter(fs::Metadata::is_file).map(|meta| meta.permissions());
+    let usual = || std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    draft.as_file().set_permissions(mode.unwrap_or_else(usual))?;
+    draft.persist(place).map(drop).map_err(|error| error.error)
+}
+
+/// Everything in `.git` but the mount points of the real objects is made anew.
+fn replace_repository(space: &AgentSpace, git: &Git, commit: &Oid, objects: Alternates) -> Result<(), WorkspaceError> {
+    let own = space.tree.join(".git");
+    let is_folder = fs::symlink_metadata(&own).is_ok_and(|meta| meta.is_dir());
+    if !is_folder {
+        let source = io::Error::new(io::ErrorKind::NotADirectory, "not a folder any more");
+        return Err(WorkspaceError::Io { path: own, source });
+    }
+    let new = tempfile::tempdir_in(space.folder.path()).map_err(WorkspaceError::io(space.folder.path()))?;
+    let (fresh, old) = (new.path().join("git"), new.path().join("old"));
+    fs::create_dir(&old).map_err(WorkspaceError::io(&old))?;
+    let repository =
+        PrivateRepository { at: &fresh, branch: &space.branch, head: Some(commit), objects, index: Some(&space.index) };
+    git.make_private_repository(&repository)?;
+    move_all(&own, &old).and_then(|()| move_all(&fresh, &own)).map_err(WorkspaceError::io(&own))
+}
+
+fn move_all(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        if !name.to_string_lossy().starts_with(BOUND_OBJECTS) {
+            fs::rename(from.join(&name), to.join(&name))?;
+        }
+    }
+    Ok(())
+}

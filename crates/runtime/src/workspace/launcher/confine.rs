@@ -1,0 +1,75 @@
+//! The fallback without namespaces: Landlock lets a program write only where the plan does.
+//!
+//! Landlock grants and never subtracts, so everything stays readable: **masks are not enforced**, and the copy-on-write folders of the plan
+//! are seen only at the path of their upper folder. The plan for this mode should name real paths.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use landlock::{
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+};
+use rustix::process::getuid;
+
+use super::failure::{Failure, Step};
+use super::target::{Target, give_up_inheritance};
+use super::{hold, system};
+use crate::workspace::plan::{Mount, ViewPlan};
+
+/// The newest rights that are asked for; an older kernel enforces those that it knows.
+const VERSION: ABI = ABI::V6;
+
+pub(super) fn run(plan: &Path, target: &Target) -> ExitCode {
+    let confined = || -> Result<(), Failure> {
+        let plan = hold::read_plan(plan)?;
+        target.enter_folder()?;
+        confine(&writable(&plan, getuid().is_root()))?;
+        give_up_inheritance()?;
+        target.die_with_parent()
+    };
+    let failure = confined().err().unwrap_or_else(|| target.execute());
+    target.report(&failure).into()
+}
+
+/// The real paths that the plan lets a program write to.
+fn writable(plan: &ViewPlan, as_root: bool) -> Vec<PathBuf> {
+    let own = plan.mounts.iter().filter_map(|mount| match mount {
+        Mount::Bind { from, write: true, .. } => Some(from.clone()),
+        Mount::Overlay { upper, .. } => Some(upper.clone()),
+        Mount::Scratch { at } => Some(at.clone()),
+        Mount::Bind { write: false, .. } | Mount::Mask { .. } => None,
+    });
+    // The disks of the machine are in /dev, and writable for root.
+    let devices: &[&str] = if as_root { &system::DEVICES } else { &["/dev"] };
+    own.chain(devices.iter().chain(&["/dev/shm", "/dev/pts", "/dev/ptmx"]).map(PathBuf::from))
+        .filter(|path| path.exists())
+        .collect()
+}
+
+fn confine(writable: &[PathBuf]) -> Result<(), Failure> {
+    let refused = |error: &RulesetError| Failure::of(Step::Landlock, &io::Error::other(error.to_string()));
+    let enforce = || -> Result<RulesetStatus, RulesetError> {
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(VERSION))?
+            .scope(Scope::Signal)?
+            .create()?
+            .add_rules(beneath(Path::new("/"), AccessFs::from_read(VERSION)))?;
+        for path in writable {
+            let rights = if path.is_dir() { AccessFs::from_all(VERSION) } else { AccessFs::from_file(VERSION) };
+            ruleset = ruleset.add_rules(beneath(path, rights))?;
+        }
+        Ok(ruleset.restrict_self()?.ruleset)
+    };
+    match enforce().map_err(|error| refused(&error))? {
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+        RulesetStatus::NotEnforced => Err(Failure::of(Step::Landlock, &io::Error::from_raw_os_error(libc::EOPNOTSUPP))),
+    }
+}
+
+/// No rule for a path that is gone: it then cannot be written, which is the safe side.
+fn beneath(path: &Path, rights: BitFlags<AccessFs>) -> Option<Result<PathBeneath<PathFd>, RulesetError>> {
+    PathFd::new(path).ok().map(|fd| Ok(PathBeneath::new(fd, rights)))
+}

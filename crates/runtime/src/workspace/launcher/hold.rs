@@ -1,0 +1,92 @@
+//! Builds a view and keeps it: its namespaces live as long as this process, which others enter.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::process::{Resource, Rlimit, getgid, getrlimit, getuid, setrlimit};
+
+use super::failure::{self, Failure, Step};
+use super::{EMPTY_FILE, READY, fault, mounts, sys, system};
+use crate::workspace::plan::{Network, ViewPlan};
+
+/// What root is called inside. Files stay root's outside.
+const UNPRIVILEGED_ID: u32 = 1000;
+
+/// Says on stdout whether the view is ready, and stays until stdin is closed. The pipe also closes when the parent dies, whatever
+/// thread of it started us; a parent-death signal would come when that thread ends.
+pub(super) fn run(plan: &Path) -> ExitCode {
+    if let Err(failure) = build(plan) {
+        let line = serde_json::to_string(&failure).unwrap_or_default();
+        let _ = writeln!(io::stdout(), "{line}");
+        return ExitCode::from(failure::EXIT);
+    }
+    let told = writeln!(io::stdout(), "{READY}").and_then(|()| io::stdout().flush());
+    if told.is_ok() {
+        let _ = io::stdin().read(&mut [0]);
+    }
+    ExitCode::SUCCESS
+}
+
+fn build(file: &Path) -> Result<(), Failure> {
+    let plan = read_plan(file)?;
+    allow_many_descriptors();
+    let as_root = getuid().is_root();
+    create_namespaces(plan.network)?;
+    let step = |step| move |error: io::Error| Failure::of(step, &error);
+    fault::inject("mount", libc::EACCES).map_err(step(Step::Mount))?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(|error| Failure::of(Step::Mount, &error.into()))?;
+    // Opened in the new namespace, or it could not be mounted there; and before anything covers it.
+    let empty = file.with_file_name(EMPTY_FILE);
+    let empty = File::open(&empty).map_err(|error| Failure::at(Step::Plan, &empty, &error))?;
+    let detached = mounts::build(&plan, as_root)?;
+    system::make_read_only(as_root).map_err(step(Step::ReadOnly))?;
+    // Few programs need one; where the kernel refuses, there is none.
+    let _ = system::attach_terminals();
+    mounts::attach(detached, &empty)
+}
+
+pub(super) fn read_plan(file: &Path) -> Result<ViewPlan, Failure> {
+    let unreadable = |error: io::Error| Failure::at(Step::Plan, file, &error);
+    let text = fs::read(file).map_err(unreadable)?;
+    serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))
+}
+
+/// The network comes last, so that a system that refuses only this one can be told from one that refuses all.
+fn create_namespaces(network: Network) -> Result<(), Failure> {
+    let (user, group) = (getuid(), getgid());
+    fault::inject("unshare", libc::EPERM)
+        .and_then(|()| sys::unshare(sys::NEW_USER | sys::NEW_MOUNT | sys::NEW_IPC))
+        .map_err(|error| Failure::of(Step::Unshare, &error))?;
+    // Without CAP_SETGID outside, the kernel wants to know first that no group will be given up: it might be one that denies access.
+    write_map("setgroups", "deny")?;
+    write_map("uid_map", &format!("{} {user} 1", inside_id(user.is_root(), user.as_raw())))?;
+    write_map("gid_map", &format!("{} {group} 1", inside_id(group.is_root(), group.as_raw())))?;
+    match network {
+        Network::Open => Ok(()),
+        Network::Off => fault::inject("network", libc::ENOSPC)
+            .and_then(|()| sys::unshare(sys::NEW_NET))
+            .and_then(|()| sys::bring_loopback_up())
+            .map_err(|error| Failure::of(Step::Network, &error)),
+    }
+}
+
+fn inside_id(is_root: bool, id: u32) -> u32 {
+    if is_root { UNPRIVILEGED_ID } else { id }
+}
+
+fn write_map(name: &str, text: &str) -> Result<(), Failure> {
+    let path = Path::new("/proc/self").join(name);
+    fault::inject("idmap", libc::EPERM)
+        .and_then(|()| fs::write(&path, text))
+        .map_err(|error| Failure::at(Step::IdMap, &path, &error))
+}
+
+/// Every mount is a descriptor until it is attached, and a big repository has hundreds.
+fn allow_many_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}

@@ -1,0 +1,89 @@
+//! What the launcher executes in the end, and where it reports that it could not.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use super::failure::{Failure, Step};
+use super::{failure, sys};
+
+/// A program to execute, as the command line of the launcher says.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) argv: Vec<OsString>,
+    pub(super) cwd: PathBuf,
+    /// Opened before anything else: inside a view its path may be hidden.
+    pub(super) failure: File,
+    /// The process that asked for the launch.
+    pub(super) parent: Option<Pid>,
+}
+
+impl Target {
+    /// Parses `--cwd DIR --failure FILE [--parent PID] -- PROGRAM…`.
+    pub(super) fn parse(arguments: &[OsString]) -> io::Result<Self> {
+        let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidInput, text.to_owned());
+        let (mut cwd, mut failure, mut parent) = (None, None, None);
+        let mut rest = arguments.iter();
+        loop {
+            let Some(name) = rest.next() else { return Err(wrong("-- is missing")) };
+            if name == "--" {
+                break;
+            }
+            let value = rest.next().ok_or_else(|| wrong("an option has no value"))?;
+            match name.to_str() {
+                Some("--cwd") => cwd = Some(PathBuf::from(value)),
+                Some("--failure") => failure = Some(File::options().write(true).truncate(true).open(value)?),
+                Some("--parent") => parent = value.to_str().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw),
+                _ => return Err(wrong("unknown option")),
+            }
+        }
+        let argv: Vec<OsString> = rest.cloned().collect();
+        if argv.is_empty() {
+            return Err(wrong("no program to execute"));
+        }
+        Ok(Self {
+            argv,
+            cwd: cwd.ok_or_else(|| wrong("--cwd is missing"))?,
+            failure: failure.ok_or_else(|| wrong("--failure is missing"))?,
+            parent,
+        })
+    }
+
+    /// Lets the kernel kill this process when its parent dies, and checks that the parent did not die before that. A change of
+    /// credentials would take the signal back, so it comes after the last one.
+    pub(super) fn die_with_parent(&self) -> Result<(), Failure> {
+        let step = |error: rustix::io::Errno| Failure::of(Step::Parent, &error.into());
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(step)?;
+        if self.parent.is_some() && getppid() != self.parent { Err(step(rustix::io::Errno::SRCH)) } else { Ok(()) }
+    }
+
+    /// By name: a descriptor or an inherited working folder would still lead to what a mount covers.
+    pub(super) fn enter_folder(&self) -> Result<(), Failure> {
+        std::env::set_current_dir(&self.cwd).map_err(|error| Failure::at(Step::WorkingFolder, &self.cwd, &error))
+    }
+
+    /// Replaces this process with the program; returns only to say why that failed.
+    pub(super) fn execute(&self) -> Failure {
+        let (program, arguments) = self.argv.split_first().expect("parse refuses an empty command");
+        let error = Command::new(program).args(arguments).exec();
+        Failure { path: Some(program.to_string_lossy().into_owned()), ..Failure::of(Step::Exec, &error) }
+    }
+
+    /// Reports the failure and gives the exit code for it.
+    pub(super) fn report(&self, failure: &Failure) -> u8 {
+        failure.write(&self.failure);
+        failure::EXIT
+    }
+}
+
+/// No program started from here gains privileges by a set-user-id bit, and no descriptor but the three streams reaches it.
+pub(super) fn give_up_inheritance() -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::of(Step::Privileges, &error);
+    rustix::thread::set_no_new_privs(true).map_err(|error| failed(error.into()))?;
+    sys::close_on_exec_from(3).map_err(failed)
+}

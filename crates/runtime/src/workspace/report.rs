@@ -1,0 +1,37 @@
+//! The file in which a launcher says why it could not start a program.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use tempfile::NamedTempFile;
+
+use super::launcher::{EXIT_FAILED, Failure};
+use super::plan::Inside;
+
+/// Lives as long as the process that was started.
+#[derive(Debug)]
+pub(crate) struct LaunchReport(NamedTempFile);
+
+impl LaunchReport {
+    /// A report for one launch, and the command line of the launch.
+    pub(crate) fn begin(inside: &Inside, argv: &[OsString], cwd: &Path) -> io::Result<(Self, Vec<OsString>)> {
+        let file = tempfile::Builder::new().prefix("verdone-launch-").tempfile()?;
+        let line = inside.command_line(argv, cwd, file.path());
+        Ok((Self(file), line))
+    }
+
+    /// Why the program was never started; nothing if it was, however it ended.
+    pub(crate) fn failure(&self, status: ExitStatus) -> Option<Failure> {
+        self.failure_of(status.code()?)
+    }
+
+    pub(crate) fn failure_of(&self, exit_code: i32) -> Option<Failure> {
+        if exit_code != i32::from(EXIT_FAILED) {
+            return None;
+        }
+        Failure::parse(&fs::read_to_string(self.0.path()).ok()?)
+    }
+}

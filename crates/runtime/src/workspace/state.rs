@@ -1,0 +1,353 @@
+//! The folder in which workspaces live: outside of every project, one entry a workspace, each held by a lock of the kernel's. An entry
+//! that nobody holds belongs to a dead process.
+//!
+//! ```text
+//! <state folder>/workspaces/<name>/       what the workspace holds
+//! <state folder>/workspaces/<name>.lock   who holds it, and the lock itself
+//! <state folder>/ports/<slot>.lock        one for each range of ports in use
+//! <state folder>/trash/                   what is being deleted
+//! ```
+
+mod lock;
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use verdone_core::id::{digest, encode_component};
+
+use super::places::{expand, explain, resolve_existing};
+use super::remove::remove_tree;
+use crate::seal::state_home;
+use lock::hold;
+
+const LOCK: &str = ".lock";
+/// Ranges of ports that workspaces of one user can have at the same time.
+const SLOTS: u64 = 200;
+const FIRST_PORT: u16 = 10_000;
+/// Ports of one range. The last range ends below those that the kernel gives out by itself.
+const PORTS: u16 = 100;
+/// How long the end of a run may take because its workspaces are deleted.
+const LAST_DELETION: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("no folder for workspaces: HOME is not set. Set `workspace.state` to a folder outside of the project")]
+    NoHome,
+    #[error("the folder for workspaces, {}, is inside the project {}: set `workspace.state` to one outside", folder.display(), project.display())]
+    InsideProject { folder: PathBuf, project: PathBuf },
+    #[error("the project {} is inside the folder for workspaces, {}: set `workspace.state` to another one", project.display(), folder.display())]
+    AroundProject { folder: PathBuf, project: PathBuf },
+    #[error("the folder for workspaces, {}, belongs to another user: set `workspace.state` to a folder of yours", folder.display())]
+    NotOurs { folder: PathBuf },
+    #[error("the workspace {name} is in use by process {pid}")]
+    InUse { name: String, pid: u32 },
+    #[error("{}", explain(what, path, source))]
+    Io { what: &'static str, path: PathBuf, source: io::Error },
+}
+
+impl StateError {
+    fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { what, path, source }
+    }
+}
+
+/// Who a workspace belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Owner {
+    pub pid: u32,
+    /// The project's root in the user's checkout.
+    pub project: PathBuf,
+    pub run: Option<String>,
+}
+
+/// A workspace that is on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    pub name: String,
+    pub owner: Owner,
+    /// Bytes on disk, as far as they can be read.
+    pub size: u64,
+    pub in_use: bool,
+}
+
+/// The state folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateFolder {
+    path: PathBuf,
+}
+
+impl StateFolder {
+    /// Opens the folder that the settings name, else that of the environment, and makes it where it is missing. Refuses one that lies in
+    /// the work tree at `git_top`, or around it.
+    pub fn open(configured: Option<&str>, git_top: &Path, get: impl Fn(&str) -> Option<String>) -> Result<Self, StateError> {
+        let home = get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let folder = match configured {
+            Some(text) => expand(text, home.as_deref(), git_top),
+            None => state_home(&get).map(|home| home.join("verdone")),
+        };
+        let folder = resolve_existing(&folder.ok_or(StateError::NoHome)?);
+        let project = resolve_existing(git_top);
+        if folder.starts_with(&project) {
+            return Err(StateError::InsideProject { folder, project });
+        }
+        if project.starts_with(&folder) {
+            return Err(StateError::AroundProject { folder, project });
+        }
+        for part in ["workspaces", "ports", "trash"] {
+            let part = folder.join(part);
+            DirBuilder::new().recursive(true).mode(0o700).create(&part).map_err(StateError::io("create", &part))?;
+            let meta = fs::symlink_metadata(&part).map_err(StateError::io("read", &part))?;
+            if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
+                return Err(StateError::NotOurs { folder: part });
+            }
+            if meta.mode() & 0o777 != 0o700 {
+                let private = fs::Permissions::from_mode(0o700);
+                fs::set_permissions(&part, private).map_err(StateError::io("protect", &part))?;
+            }
+        }
+        Ok(Self { path: folder })
+    }
+
+    /// The same with the environment of this process.
+    pub fn from_environment(configured: Option<&str>, git_top: &Path) -> Result<Self, StateError> {
+        Self::open(configured, git_top, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new, empty workspace, held until it is dropped. What a dead owner left under this name is removed.
+    pub fn create(&self, name: &str, owner: &Owner) -> Result<Held, StateError> {
+        let name = encode_component(name);
+        let (folder, lock) = self.places(&name);
+        let Some(file) = hold(&lock).map_err(StateError::io("lock", &lock))? else {
+            return Err(StateError::InUse { name, pid: lock::owner(&lock).pid });
+        };
+        self.discard(&folder)?;
+        lock::write_owner(&file, owner).map_err(StateError::io("write", &lock))?;
+        DirBuilder::new().mode(0o700).create(&folder).map_err(StateError::io("create", &folder))?;
+        let ports = self.take_ports(&name)?;
+        Ok(Held { state: self.clone(), name, folder, lock, _file: file, ports, is_removed: false })
+    }
+
+    /// All workspaces, by name.
+    pub fn list(&self) -> Result<Vec<Stored>, StateError> {
+        let all = self.names()?.into_iter().map(|name| {
+            let (folder, lock) = self.places(&name);
+            Stored { owner: lock::owner(&lock), size: size_of(&folder), in_use: lock::is_held(&lock), name }
+        });
+        Ok(all.collect())
+    }
+
+    /// Removes a workspace that nobody holds. One that is not there is fine.
+    pub fn remove(&self, name: &str) -> Result<Deletion, StateError> {
+        let (folder, lock) = self.places(name);
+        if !is_name(name) {
+            return Ok(Deletion::none());
+        }
+        if fs::symlink_metadata(&lock).is_err() && fs::symlink_metadata(&folder).is_err() {
+            return Ok(Deletion::none());
+        }
+        let Some(_held) = hold(&lock).map_err(StateError::io("lock", &lock))? else {
+            return Err(StateError::InUse { name: name.to_owned(), pid: lock::owner(&lock).pid });
+        };
+        let deletion = self.discard(&folder)?;
+        // The lock goes last: what is left without one is still found by its folder.
+        let _ = fs::remove_file(&lock);
+        Ok(deletion)
+    }
+
+    /// Removes what dead owners left, and what was not deleted to the end. Gives the names of the workspaces.
+    pub fn sweep(&self) -> Result<(Vec<String>, Deletion), StateError> {
+        let mut gone = Vec::new();
+        for name in self.names()? {
+            match self.remove(&name) {
+                Ok(_) => gone.push(name),
+                Err(StateError::InUse { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let trash = self.path.join("trash");
+        let entries = fs::read_dir(&trash).map_err(StateError::io("read", &trash))?;
+        Ok((gone, Deletion::of(entries.flatten().map(|entry| entry.path()).collect())))
+    }
+
+    fn places(&self, name: &str) -> (PathBuf, PathBuf) {
+        let all = self.path.join("workspaces");
+        (all.join(name), all.join(format!("{name}{LOCK}")))
+    }
+
+    /// Of workspaces: an entry may have only its lock, or only its folder.
+    fn names(&self) -> Result<Vec<String>, StateError> {
+        let all = self.path.join("workspaces");
+        let entries = fs::read_dir(&all).map_err(StateError::io("read", &all))?;
+        let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(name).map(|name| name.strip_suffix(LOCK).unwrap_or(&name).to_owned()).collect();
+        names.retain(|name| is_name(name));
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// Moves a folder out of the way at once, and deletes it in the background.
+    fn discard(&self, folder: &Path) -> Result<Deletion, StateError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let unique = format!("{}-{nanos}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let to = self.path.join("trash").join(unique);
+        match fs::rename(folder, &to) {
+            Ok(()) => Ok(Deletion::of(vec![to])),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Deletion::none()),
+            Err(error) => Err(StateError::io("remove", folder)(error)),
+        }
+    }
+
+    /// A range of ports that no other workspace of this user has now.
+    fn take_ports(&self, name: &str) -> Result<Ports, StateError> {
+        let first = u64::from_str_radix(&digest(name.as_bytes())[..8], 16).unwrap_or(0);
+        for n in 0..SLOTS {
+            let slot = (first + n) % SLOTS;
+            let lock = self.path.join("ports").join(format!("{slot}{LOCK}"));
+            if let Some(file) = hold(&lock).map_err(StateError::io("lock", &lock))? {
+                return Ok(Ports { base: FIRST_PORT + slot as u16 * PORTS, _file: Some(file) });
+            }
+        }
+        // That many at once share what there is.
+        Ok(Ports { base: FIRST_PORT + (first % SLOTS) as u16 * PORTS, _file: None })
+    }
+}
+
+#[derive(Debug)]
+struct Ports {
+    base: u16,
+    _file: Option<File>,
+}
+
+/// A workspace that is ours while this lives. It is removed when it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    state: StateFolder,
+    name: String,
+    folder: PathBuf,
+    lock: PathBuf,
+    /// The lock.
+    _file: File,
+    ports: Ports,
+    is_removed: bool,
+}
+
+impl Held {
+    /// The name of its folder.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The state folder that it is in.
+    pub fn state(&self) -> &StateFolder {
+        &self.state
+    }
+
+    /// The first of a hundred ports that no other workspace of this user has.
+    pub fn port_base(&self) -> u16 {
+        self.ports.base
+    }
+
+    /// Removes it now; the deletion goes on in the background.
+    pub fn remove(mut self) -> Result<Deletion, StateError> {
+        self.give_up()
+    }
+
+    fn give_up(&mut self) -> Result<Deletion, StateError> {
+        // Once only: as soon as the lock's file is gone, the name may be somebody else's.
+        if self.is_removed {
+            return Ok(Deletion::none());
+        }
+        let deletion = self.state.discard(&self.folder)?;
+        self.is_removed = true;
+        let _ = fs::remove_file(&self.lock);
+        Ok(deletion)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // What cannot be moved away now, or takes longer, is swept by the next one.
+        if let Ok(deletion) = self.give_up() {
+            deletion.wait_at_most(LAST_DELETION);
+        }
+    }
+}
+
+/// A deletion in the background. If this process ends first, a later sweep finishes it.
+#[derive(Debug)]
+pub struct Deletion {
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Deletion {
+    fn none() -> Self {
+        Self { thread: None }
+    }
+
+    fn of(paths: Vec<PathBuf>) -> Self {
+        if paths.is_empty() {
+            return Self::none();
+        }
+        let all = move || paths.iter().map(|path| remove_tree(path)).fold(Ok(()), io::Result::and);
+        Self { thread: thread::Builder::new().name("delete".to_owned()).spawn(all).ok() }
+    }
+
+    fn wait_at_most(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Waits until it is done.
+    pub fn wait(self) -> io::Result<()> {
+        self.thread.map_or(Ok(()), |thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("the deletion failed"))))
+    }
+}
+
+/// Bytes on disk below a folder. Unreadable folders count as empty.
+fn size_of(folder: &Path) -> u64 {
+    let mut bytes = 0;
+    let mut left = vec![folder.to_owned()];
+    while let Some(path) = left.pop() {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        bytes += meta.blocks() * 512;
+        if meta.is_dir() {
+            left.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+    }
+    bytes
+}
+
+/// A name that Docker Compose takes for a project.
+pub fn compose_project(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
+    format!("verdone-{}", name.chars().map(plain).collect::<String>())
+}
+
+/// Whether this can be the name of a workspace's folder; a path or a file of somebody else's cannot.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_%".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! An open view: the process that holds its namespaces, from the moment they are ready until this is dropped.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tempfile::TempDir;
+
+use super::launcher::{self, ARGUMENT, EMPTY_FILE, Failure, HOLD, READY};
+use super::plan::{Inside, ViewPlan};
+use crate::process;
+
+/// Mounting takes milliseconds; a holder that is silent for this long hangs on a dead file system.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a holder may take to end before it is killed, and after that.
+const CLOSING: Duration = Duration::from_secs(2);
+/// A view is made from scratch, so the holder needs nothing of our environment. Coverage builds write where this says.
+const KEPT_VARIABLES: [&str; 2] = [launcher::FAULT_VARIABLE, "LLVM_PROFILE_FILE"];
+
+/// A view that processes can be started in.
+#[derive(Debug)]
+pub struct View {
+    holder: Child,
+    /// The holder ends when this is closed, so also when we are killed.
+    leash: Option<ChildStdin>,
+    /// The plan and the file that hidden files become.
+    _files: TempDir,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    #[error("the view of the workspace could not be built: {0}")]
+    Refused(Failure),
+    #[error("{}: could not be written: {source}", path.display())]
+    Files { path: PathBuf, source: io::Error },
+    #[error("{}: could not be started: {source}", program.display())]
+    Start { program: PathBuf, source: io::Error },
+    #[error("the view of the workspace was not ready within {} seconds: a file system does not answer", PATIENCE.as_secs())]
+    Silent,
+    #[error("the process that builds the view of the workspace ended without a reason")]
+    Ended,
+}
+
+impl View {
+    /// Builds the view. `scratch` is an existing folder for its own small files, which the plan should not show.
+    pub fn open(plan: &ViewPlan, scratch: &Path) -> Result<Self, ViewError> {
+        let unwritable = |source: io::Error| ViewError::Files { path: scratch.to_owned(), source };
+        let files = tempfile::Builder::new().prefix("view-").tempdir_in(scratch).map_err(unwritable)?;
+        let plan_file = files.path().join("plan.json");
+        let text = serde_json::to_vec(plan).map_err(|error| unwritable(error.into()))?;
+        fs::write(&plan_file, text).and_then(|()| File::create(files.path().join(EMPTY_FILE))).map_err(unwritable)?;
+
+        let program = launcher::program();
+        let mut command = Command::new(&program);
+        command.args([ARGUMENT, HOLD]).arg(&plan_file).current_dir("/").process_group(0);
+        command.env_clear().envs(kept_variables());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut holder = process::start_helper(&mut command).map_err(|source| ViewError::Start { program, source })?;
+        let (leash, said) = (holder.stdin.take(), holder.stdout.take());
+        // From here on a failure drops the view, which ends the holder.
+        let view = Self { holder, leash, _files: files };
+        let line = said.ok_or(ViewError::Ended).and_then(|said| read_line(said, PATIENCE))?;
+        if line == READY {
+            return Ok(view);
+        }
+        Err(Failure::parse(&line).map_or(ViewError::Ended, ViewError::Refused))
+    }
+
+    /// The way in for processes. Valid until the view is dropped.
+    pub fn inside(&self) -> Inside {
+        Inside::View { holder: self.holder.id() }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        drop(self.leash.take());
+        if !ends_within(&mut self.holder, CLOSING) {
+            let _ = self.holder.kill();
+            ends_within(&mut self.holder, CLOSING);
+        }
+        process::forget_helper(self.holder.id());
+    }
+}
+
+/// What a process of the launcher's own gets of our environment.
+pub(super) fn kept_variables() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
+    KEPT_VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)))
+}
+
+fn ends_within(holder: &mut Child, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    let mut nap = Duration::from_micros(100);
+    // An error says that it was reaped already.
+    while let Ok(None) = holder.try_wait() {
+        if Instant::now() >= until {
+            return false;
+        }
+        thread::sleep(nap);
+        nap = (nap * 2).min(Duration::from_millis(5));
+    }
+    true
+}
+
+/// One line, without its end.
+fn read_line(mut from: ChildStdout, patience: Duration) -> Result<String, ViewError> {
+    let until = Instant::now() + patience;
+    let mut line = Vec::new();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&from, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) => return Err(ViewError::Silent),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return Err(ViewError::Ended),
+        }
+        let mut chunk = [0; 512];
+        match from.read(&mut chunk) {
+            Ok(0) => return Err(ViewError::Ended),
+            Ok(count) => line.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Err(ViewError::Ended),
+        }
+        if let Some(end) = line.iter().position(|byte| *byte == b'\n') {
+            return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+        }
+    }
+}

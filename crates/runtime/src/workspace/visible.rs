@@ -1,0 +1,343 @@
+//! What the processes of one view see, made as data: the mounts, the environment, what to prepare on disk, and what is missing compared
+//! with the full picture. Nothing is mounted here; only [`Preparation::carry_out`] writes.
+//!
+//! The order of the mounts matters: a later one covers an earlier one. Private temporary folders come first, because whatever lies below
+//! /tmp has to be mounted again on top of them; then HOME and the agent's own state, the project's tree, its ignored folders, the parts
+//! of the run's folder, and last of all what is hidden.
+
+mod agent_state;
+mod copy;
+mod draft;
+mod environment;
+mod folders;
+mod home;
+mod masks;
+mod prepare;
+mod system;
+mod temp;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
+
+use super::plan::{Mount, Network, ViewPlan};
+use crate::git::IgnoredEntry;
+use crate::process::EnvPlan;
+use draft::Draft;
+use prepare::Step;
+
+/// Folders of the project in which lifecycle scripts are looked for.
+const SCRIPT_HOMES: [&str; 2] = [crate::project::HOME, ".fresher"];
+
+pub use prepare::{Preparation, PrepareError};
+pub use system::System;
+
+/// Who the view is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewKind {
+    /// An agent at work.
+    Agent,
+    /// A check, a setup command or a git hook of the user's.
+    Check,
+    /// Git that reads an agent's tree: no network, no ignored folders, HOME as it is. What it writes goes to the temporary folder.
+    Read,
+    /// A lifecycle script: the user's own program, not sealed, which sees the project's files and cannot write them.
+    Script,
+}
+
+/// The files that are shown at the project's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tree {
+    /// This folder itself.
+    Writable(PathBuf),
+    /// Copy-on-write over this folder. `work` is made anew by the preparation.
+    Overlay { lower: PathBuf, upper: PathBuf, work: PathBuf },
+    /// This folder, not to be written.
+    ReadOnly(PathBuf),
+}
+
+impl Tree {
+    /// The folder that has the files.
+    pub fn files(&self) -> &Path {
+        match self {
+            Self::Writable(folder) | Self::ReadOnly(folder) | Self::Overlay { lower: folder, .. } => folder,
+        }
+    }
+}
+
+/// What this system can do, as probed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abilities {
+    /// Namespaces in which something can be mounted. Without them every path is seen as it is.
+    pub mounts: bool,
+    /// Overlays with an upper layer in the state folder.
+    pub overlay: bool,
+}
+
+/// The agent in an [`ViewKind::Agent`] view.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentInUse {
+    /// `agent.name` of the settings.
+    pub name: String,
+    /// The text of its command, for agents that are any command: names of known clients in it say whose login it needs.
+    pub command: String,
+    /// Variables that the settings set for it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Programs that it starts with, as absolute paths: they stay visible where they are below /tmp.
+    pub programs: Vec<PathBuf>,
+}
+
+/// All that a view is made from. Paths are absolute and without links.
+#[derive(Debug)]
+pub struct ViewRequest<'a> {
+    pub kind: ViewKind,
+    /// The workspace's name, for `COMPOSE_PROJECT_NAME`.
+    pub name: &'a str,
+    /// The first of the ports that are the workspace's own.
+    pub port_base: u16,
+    /// The top of the user's work tree.
+    pub checkout: &'a Path,
+    /// The project's root in it: where `.verdone/` is.
+    pub root: &'a Path,
+    /// Where the tree is seen: `checkout`, or a path of its own.
+    pub at: &'a Path,
+    pub tree: Tree,
+    /// Object folders of the user's repository. The first is seen at `.git/base-objects` of the tree, the others at
+    /// `.git/base-objects-2` and so on. Only where `.git` is a folder of the tree.
+    pub objects: &'a [PathBuf],
+    /// What git ignores in the checkout ([`crate::git::Git::ignored_entries`]).
+    pub ignored: &'a [IgnoredEntry],
+    /// A folder of the workspace for upper layers, copies and temporary files. A view that continues an earlier one gives the same.
+    pub scratch: &'a Path,
+    /// Verdone's state folder.
+    pub state: &'a Path,
+    pub agent: Option<&'a AgentInUse>,
+    /// The run's folder in the checkout, `.verdone/runs/<id>`.
+    pub run_dir: Option<&'a Path>,
+    pub workspace: &'a WorkspaceSettings,
+    pub seal: &'a SealSettings,
+    pub abilities: Abilities,
+}
+
+/// A view, ready to be prepared and launched.
+#[derive(Debug)]
+pub struct Visible {
+    pub plan: ViewPlan,
+    pub env: EnvPlan,
+    /// What is not as it should be, and why: for the start of a run, `doctor` and the evidence.
+    pub notes: Vec<String>,
+    /// What is hidden, to be named where a check is red only in here.
+    pub hidden: Vec<PathBuf>,
+    pub preparation: Preparation,
+    /// The temporary folder as processes inside name it.
+    pub temp: PathBuf,
+    /// The same folder from outside.
+    pub temp_outside: PathBuf,
+    /// Where a rotated login of the client would be written, and the user's own file.
+    pub credentials: Option<Credentials>,
+}
+
+/// The client's login file: what the view writes, and the user's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    pub written: PathBuf,
+    pub own: PathBuf,
+    /// The file in which the client writes down who is logged in: the view's, and the user's own.
+    pub answers: Option<(PathBuf, PathBuf)>,
+}
+
+/// Makes the view.
+pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
+    let mut draft = Draft::new(request, system);
+    match (request.kind, request.abilities.mounts) {
+        (ViewKind::Script, true) => script(&mut draft),
+        (_, true) => sealed(&mut draft),
+        (_, false) => unmounted(&mut draft),
+    }
+    let temp = draft.temp_inside.clone();
+    let temp_outside = written_at(&draft.mounts, &temp).unwrap_or_else(|| temp.clone());
+    let env = environment::plan(&mut draft, &temp);
+    let credentials = agent_state::credentials(&draft);
+    let network = match request.kind {
+        ViewKind::Agent => network(request.seal.agent_network),
+        ViewKind::Check => network(request.seal.check_network),
+        ViewKind::Read => Network::Off,
+        ViewKind::Script => Network::Open,
+    };
+    Visible {
+        plan: ViewPlan { mounts: draft.mounts, network },
+        env,
+        notes: draft.notes,
+        hidden: draft.hidden,
+        preparation: Preparation { steps: draft.steps },
+        temp,
+        temp_outside,
+        credentials,
+    }
+}
+
+fn network(setting: NetworkAccess) -> Network {
+    match setting {
+        NetworkAccess::Open => Network::Open,
+        NetworkAccess::Off => Network::Off,
+    }
+}
+
+fn sealed(draft: &mut Draft<'_>) {
+    let request = draft.request;
+    temp::private(draft);
+    home::show(draft);
+    home::write_through(draft);
+    // A home folder inside the project is covered by the tree: then the client's own folders come on top of it.
+    let late = draft.system.home.as_ref().is_some_and(|home| home.starts_with(request.at));
+    if !late {
+        agent_state::show(draft);
+    }
+    let in_state = request.at.starts_with(request.state);
+    if in_state {
+        // The tree's own path is below the state folder: the rest of that is empty, and the tree is mounted into it.
+        draft.mounts.push(Mount::Scratch { at: request.state.to_owned() });
+    }
+    if request.at != request.checkout {
+        folders::keep_checkout_out_of_reach(draft);
+    }
+    tree(draft);
+    if late {
+        agent_state::show(draft);
+    }
+    if request.kind != ViewKind::Read {
+        folders::show(draft);
+        run_parts(draft);
+    }
+    masks::hide(draft);
+    if !in_state {
+        draft.mounts.push(Mount::Mask { at: request.state.to_owned() });
+    }
+}
+
+/// A lifecycle script: everything as the user has it, but for the project's files.
+fn script(draft: &mut Draft<'_>) {
+    let request = draft.request;
+    write_everywhere(draft);
+    own_temp(draft);
+    tree(draft);
+    folders::show(draft);
+    // The scripts themselves, and where they write: the user's version, whatever the run's commits say.
+    for home in SCRIPT_HOMES {
+        let (own, at) = (request.root.join(home), draft.root_at().join(home));
+        if own.is_dir() && draft.mount_point(&at) {
+            draft.bind(&own, &at, true);
+        }
+    }
+}
+
+/// A view is read-only where no mount covers it.
+fn write_everywhere(draft: &mut Draft<'_>) {
+    for folder in draft.system.roots.clone() {
+        draft.bind(&folder, &folder, true);
+    }
+}
+
+/// A temporary folder at its own place.
+fn own_temp(draft: &mut Draft<'_>) {
+    let temp = draft.request.scratch.join("temp/own");
+    draft.folder(&temp);
+    draft.bind(&temp, &temp, true);
+    draft.temp_inside = temp;
+}
+
+/// No namespaces: what the plan says is only what may be written, and everything is at its own place.
+fn unmounted(draft: &mut Draft<'_>) {
+    let request = draft.request;
+    if request.kind == ViewKind::Script {
+        write_everywhere(draft);
+    }
+    own_temp(draft);
+    let memory = Path::new("/dev/shm");
+    draft.bind(memory, memory, true);
+    let files = request.tree.files().to_owned();
+    let write = !matches!(request.tree, Tree::ReadOnly(_));
+    draft.bind(&files, &files, write);
+    if !matches!(request.kind, ViewKind::Read | ViewKind::Script) {
+        folders::copy_in(draft);
+        home::write_through(draft);
+        agent_state::copy_in(draft);
+        link_run_parts(draft);
+        draft.note(
+            "This system has no private views: the home folder can be read, and credentials in it are not hidden.".to_owned(),
+        );
+    }
+    masks::hide(draft);
+}
+
+fn tree(draft: &mut Draft<'_>) {
+    let request = draft.request;
+    let at = request.at.to_owned();
+    match &request.tree {
+        Tree::Writable(folder) => draft.bind(folder, &at, true),
+        Tree::ReadOnly(folder) => draft.bind(folder, &at, false),
+        Tree::Overlay { lower, upper, work } => draft.overlay_at(lower, upper, work, &at),
+    }
+    if !draft::is_real_folder(&request.tree.files().join(".git")) {
+        return;
+    }
+    for (n, objects) in request.objects.iter().enumerate() {
+        let name = if n == 0 { "base-objects".to_owned() } else { format!("base-objects-{}", n + 1) };
+        let place = at.join(".git").join(name);
+        if draft.mount_point(&place) {
+            draft.bind(objects, &place, false);
+        }
+    }
+}
+
+/// Parts of the run's folder that an agent's view has, and whether they can be written there.
+const RUN_PARTS: [(&str, bool); 2] = [("sessions", true), ("turns", false)];
+
+/// Hooks inside write about their sessions, and agents read long prompts. The rest of the run's folder is not in the tree.
+fn run_parts(draft: &mut Draft<'_>) {
+    let Some(run) = draft.request.run_dir else { return };
+    if draft.request.kind != ViewKind::Agent {
+        return;
+    }
+    for (name, write) in RUN_PARTS {
+        let from = run.join(name);
+        let Ok(below) = from.strip_prefix(draft.request.root) else { continue };
+        let place = draft.root_at().join(below);
+        draft.folder(&from);
+        if draft.mount_point(&place) {
+            draft.bind(&from, &place, write);
+        }
+    }
+}
+
+/// The same where nothing can be mounted: the tree has links to them.
+fn link_run_parts(draft: &mut Draft<'_>) {
+    let Some(run) = draft.request.run_dir.filter(|_| draft.request.kind == ViewKind::Agent) else { return };
+    for (name, write) in RUN_PARTS {
+        let part = run.join(name);
+        draft.folder(&part);
+        if write {
+            draft.bind(&part, &part, true);
+        }
+        let Ok(below) = run.strip_prefix(draft.request.root) else { continue };
+        let place = draft.root_at().join(below);
+        if draft.mount_point(&place) {
+            draft.steps.push(Step::Link { at: place.join(name), to: part });
+        }
+    }
+}
+
+/// The file outside that gets what is written to a path inside; none where it cannot be written.
+pub fn written_at(mounts: &[Mount], inside: &Path) -> Option<PathBuf> {
+    let covers = |at: &PathBuf| inside.strip_prefix(at).ok().map(Path::to_path_buf);
+    let joined = |folder: &Path, rest: PathBuf| if rest.as_os_str().is_empty() { folder.to_owned() } else { folder.join(rest) };
+    mounts.iter().rev().find_map(|mount| match mount {
+        Mount::Bind { from, at, write } => covers(at).map(|rest| write.then(|| joined(from, rest))),
+        Mount::Overlay { upper, at, .. } => covers(at).map(|rest| Some(joined(upper, rest))),
+        Mount::Scratch { at } | Mount::Mask { at } => covers(at).map(|_| None),
+    })?
+}
+
+#[cfg(test)]
+mod tests;

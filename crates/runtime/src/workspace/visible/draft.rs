@@ -1,0 +1,132 @@
+//! A view while it is being made.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use verdone_core::id::digest;
+
+use super::prepare::Step;
+use super::system::System;
+use super::{Tree, ViewRequest};
+use crate::workspace::plan::Mount;
+
+pub(super) struct Draft<'r> {
+    pub(super) request: &'r ViewRequest<'r>,
+    pub(super) system: &'r System,
+    pub(super) mounts: Vec<Mount>,
+    pub(super) steps: Vec<Step>,
+    pub(super) notes: Vec<String>,
+    pub(super) hidden: Vec<PathBuf>,
+    /// The folder that the client is told to use instead of its own.
+    pub(super) client_home: Option<PathBuf>,
+    /// Shared temporary folders that a private one covers.
+    pub(super) temp: Vec<PathBuf>,
+    /// The temporary folder that processes are told to use.
+    pub(super) temp_inside: PathBuf,
+    folders: BTreeSet<PathBuf>,
+}
+
+impl<'r> Draft<'r> {
+    pub(super) fn new(request: &'r ViewRequest<'r>, system: &'r System) -> Self {
+        Self {
+            request,
+            system,
+            mounts: Vec::new(),
+            steps: Vec::new(),
+            notes: Vec::new(),
+            hidden: Vec::new(),
+            client_home: None,
+            temp: Vec::new(),
+            temp_inside: PathBuf::from("/dev/shm"),
+            folders: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    pub(super) fn bind(&mut self, from: &Path, at: &Path, write: bool) {
+        self.mounts.push(Mount::Bind { from: from.to_owned(), at: at.to_owned(), write });
+    }
+
+    /// Copy-on-write over a folder at its own place or another. The layer is the same whenever this scratch folder is used again.
+    pub(super) fn overlay(&mut self, lower: &Path, at: &Path) {
+        let own = self.request.scratch.join("overlays").join(key(at));
+        self.overlay_at(lower, &own.join("upper"), &own.join("work"), at);
+    }
+
+    pub(super) fn overlay_at(&mut self, lower: &Path, upper: &Path, work: &Path, at: &Path) {
+        self.steps.push(Step::FolderLike { path: upper.to_owned(), like: lower.to_owned() });
+        self.steps.push(Step::Fresh { path: work.to_owned() });
+        let (lower, upper, work) = (vec![lower.to_owned()], upper.to_owned(), work.to_owned());
+        self.mounts.push(Mount::Overlay { lower, upper, work, at: at.to_owned() });
+    }
+
+    /// A folder that has to be there before the view is made.
+    pub(super) fn folder(&mut self, path: &Path) {
+        self.folder_with_mode(path, 0o700);
+    }
+
+    pub(super) fn folder_with_mode(&mut self, path: &Path, mode: u32) {
+        if self.folders.insert(path.to_owned()) {
+            self.steps.push(Step::Folder { path: path.to_owned(), mode });
+        }
+    }
+
+    /// The project's root as seen inside.
+    pub(super) fn root_at(&self) -> PathBuf {
+        let below = self.request.root.strip_prefix(self.request.checkout).unwrap_or(Path::new(""));
+        if below.as_os_str().is_empty() { self.request.at.to_owned() } else { self.request.at.join(below) }
+    }
+
+    /// Whether something can be mounted at a path of the tree: an agent may have put a link or a file on the way. Where the tree cannot
+    /// be written inside, the folder is made now.
+    pub(super) fn mount_point(&mut self, at: &Path) -> bool {
+        let Ok(below) = at.strip_prefix(self.request.at) else { return true };
+        let files = self.request.tree.files();
+        if !is_clear(files, below) {
+            self.note(format!("{} is not shown: something else is in its place in the workspace.", below.display()));
+            return false;
+        }
+        if matches!(self.request.tree, Tree::ReadOnly(_) | Tree::Writable(_)) {
+            self.steps.push(Step::MountPoint { tree: files.to_owned(), path: below.to_owned() });
+        }
+        true
+    }
+
+    /// Whether anything is mounted below a folder; an overlay over it would be refused by the kernel.
+    pub(super) fn has_mount_below(&self, folder: &Path) -> bool {
+        self.system.mounts.iter().any(|mount| mount != folder && mount.starts_with(folder))
+    }
+
+    /// Whether a path vanishes behind a private temporary folder.
+    pub(super) fn is_covered(&self, path: &Path) -> bool {
+        self.temp.iter().any(|temp| path.starts_with(temp))
+    }
+}
+
+/// A short name for a path of any length and bytes.
+pub(super) fn key(path: &Path) -> String {
+    digest(path.as_os_str().as_bytes())[..16].to_owned()
+}
+
+pub(super) fn is_real_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
+/// Whether each part of a path below a folder is a folder itself, or missing.
+pub(super) fn is_clear(folder: &Path, below: &Path) -> bool {
+    let mut path = folder.to_owned();
+    for part in below.components() {
+        path.push(part);
+        match fs::symlink_metadata(&path) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return false,
+            Err(_) => return true,
+        }
+    }
+    true
+}

@@ -1,0 +1,234 @@
+//! Ignored folders and files of the checkout: builds need them, and nothing that is written to them reaches the user.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use verdone_core::config::FolderMode;
+
+use super::copy::is_larger;
+use super::draft::{Draft, is_clear, is_real_folder, key};
+use super::prepare::Step;
+use super::{Tree, ViewKind};
+use crate::project::HOME;
+use crate::workspace::plan::Mount;
+
+/// The largest folder that is copied because it cannot be overlaid. One whose mode is `copy` may be larger.
+const MOST_COPIED: u64 = 2 * 1024 * 1024 * 1024;
+/// Names that one note gives.
+const NAMED: usize = 5;
+
+/// Shows them, each folder in its mode.
+pub(super) fn show(draft: &mut Draft<'_>) {
+    let chosen = chosen(draft);
+    let mut mounted: Vec<PathBuf> = Vec::new();
+    for (path, mode) in chosen {
+        let nested = mounted.iter().any(|folder| path.starts_with(folder));
+        let place = draft.request.at.join(&path);
+        if mode == FolderMode::None {
+            if nested {
+                draft.mounts.push(Mount::Scratch { at: place });
+            }
+            continue;
+        }
+        if !can_be_shown(draft, &path) {
+            continue;
+        }
+        let source = draft.request.checkout.join(&path);
+        let script = draft.request.kind == ViewKind::Script;
+        let mode = if script { FolderMode::ReadOnly } else { degraded(draft, &path, &source, mode) };
+        if mode == FolderMode::Copy && !nested {
+            copy_folder(draft, &path, source);
+        } else if nested || (is_free(draft, &path) && draft.mount_point(&place)) {
+            mount_folder(draft, &path, &place, mode);
+        } else {
+            continue;
+        }
+        mounted.push(path);
+    }
+    copy_files(draft);
+}
+
+fn mount_folder(draft: &mut Draft<'_>, path: &Path, place: &Path, mode: FolderMode) {
+    let source = draft.request.checkout.join(path);
+    match mode {
+        FolderMode::Overlay => draft.overlay(&source, place),
+        FolderMode::ReadOnly => draft.bind(&source, place, false),
+        FolderMode::Copy => {
+            let copy = draft.request.scratch.join("copies").join(key(path));
+            draft.steps.push(Step::CopyFolder { from: source, to: copy.clone(), except: Vec::new() });
+            draft.bind(&copy, place, true);
+        }
+        FolderMode::None => {}
+    }
+}
+
+/// Into the tree itself, so that it is a folder like any other: a mount point could not be removed or renamed.
+fn copy_folder(draft: &mut Draft<'_>, path: &Path, source: PathBuf) {
+    let (Some(to), files) = (written(&draft.request.tree), draft.request.tree.files()) else { return };
+    // What is there already is committed, or was copied for an earlier session.
+    if is_filled(&files.join(path)) {
+        return;
+    }
+    if !is_clear(files, path) || !is_clear(&to, path) {
+        draft.note(format!("{} is not shown: something else is in its place in the workspace.", path.display()));
+        return;
+    }
+    draft.steps.push(Step::MountPoint { tree: to.clone(), path: path.parent().unwrap_or(Path::new("")).to_owned() });
+    draft.steps.push(Step::CopyFolder { from: source, to: to.join(path), except: Vec::new() });
+}
+
+/// The folder outside that gets what is written to the tree.
+fn written(tree: &Tree) -> Option<PathBuf> {
+    match tree {
+        Tree::Writable(folder) => Some(folder.clone()),
+        Tree::Overlay { upper, .. } => Some(upper.clone()),
+        Tree::ReadOnly(_) => None,
+    }
+}
+
+/// The mode that is possible, with a note where it is not the one that was asked for.
+fn degraded(draft: &mut Draft<'_>, path: &Path, source: &Path, mode: FolderMode) -> FolderMode {
+    let name = path.display();
+    if mode != FolderMode::Overlay {
+        return mode;
+    }
+    if draft.request.abilities.overlay {
+        if draft.has_mount_below(source) {
+            draft.note(format!("{name} cannot be written in the workspace: something is mounted below it."));
+            return FolderMode::ReadOnly;
+        }
+        return FolderMode::Overlay;
+    }
+    if is_larger(source, MOST_COPIED) {
+        draft.note(format!(
+            "{name} cannot be written in the workspace: copy-on-write is not possible here, and it is too large to be copied \
+             (`workspace.folders` can say \"copy\" all the same)."
+        ));
+        return FolderMode::ReadOnly;
+    }
+    draft.note(format!("{name} is copied: copy-on-write is not possible here."));
+    FolderMode::Copy
+}
+
+/// Without mounts: copies in the tree, whatever the mode.
+pub(super) fn copy_in(draft: &mut Draft<'_>) {
+    let mut copied: Vec<PathBuf> = Vec::new();
+    for (path, mode) in chosen(draft) {
+        let nested = copied.iter().any(|folder| path.starts_with(folder));
+        if mode == FolderMode::None || nested || !can_be_shown(draft, &path) {
+            continue;
+        }
+        let source = draft.request.checkout.join(&path);
+        if mode != FolderMode::Copy && is_larger(&source, MOST_COPIED) {
+            draft.note(format!("{} is missing in the workspace: it is too large to be copied.", path.display()));
+            continue;
+        }
+        copy_folder(draft, &path, source);
+        copied.push(path);
+    }
+    copy_files(draft);
+}
+
+/// Ignored folders, and those that the settings name, by path: a folder comes before what is below it.
+fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
+    let request = draft.request;
+    let above = request.root.strip_prefix(request.checkout).unwrap_or(Path::new(""));
+    let mode = |path: &Path| path.strip_prefix(above).map_or(FolderMode::default(), |below| request.workspace.mode_of(below));
+    let ignored = request.ignored.iter().filter(|entry| entry.is_folder && !is_ours(&entry.path, above));
+    let mut all: BTreeMap<PathBuf, FolderMode> = ignored.map(|entry| (entry.path.clone(), mode(&entry.path))).collect();
+    for (name, mode) in &request.workspace.folders {
+        let path: PathBuf = above.join(name).components().filter(|part| *part != std::path::Component::CurDir).collect();
+        if request.checkout.join(&path).is_dir() {
+            all.insert(path, *mode);
+        } else if *mode != FolderMode::None && !all.keys().any(|known| known.starts_with(&path)) {
+            draft.note(format!("{name} of `workspace.folders` is no folder of the checkout."));
+        }
+    }
+    all
+}
+
+/// Verdone's own folder, and git's.
+fn is_ours(path: &Path, above: &Path) -> bool {
+    path.starts_with(above.join(HOME)) || path.starts_with(".git")
+}
+
+fn can_be_shown(draft: &mut Draft<'_>, path: &Path) -> bool {
+    let source = draft.request.checkout.join(path);
+    if fs::symlink_metadata(&source).is_ok_and(|meta| meta.is_symlink()) {
+        draft.note(format!("{} is a link in the checkout, so it is no folder of the workspace.", path.display()));
+        return false;
+    }
+    match fs::read_dir(&source) {
+        Ok(_) => true,
+        Err(error) => {
+            draft.note(format!("{} is missing in the workspace: it cannot be read ({error}).", path.display()));
+            false
+        }
+    }
+}
+
+/// A folder that the run's own commits have files in is not covered: what the agent changes there counts.
+fn is_free(draft: &mut Draft<'_>, path: &Path) -> bool {
+    let filled = is_filled(&draft.request.tree.files().join(path));
+    if filled {
+        draft.note(format!(
+            "{} has committed files in this run, so ignored files of the checkout are not shown there.",
+            path.display()
+        ));
+    }
+    !filled
+}
+
+fn is_filled(folder: &Path) -> bool {
+    is_real_folder(folder) && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Single ignored files, `.env` say: copied while they are small. Links are copied as links.
+fn copy_files(draft: &mut Draft<'_>) {
+    let request = draft.request;
+    let Some(to) = written(&request.tree) else { return };
+    let above = request.root.strip_prefix(request.checkout).unwrap_or(Path::new(""));
+    let (mut left, mut skipped) = (request.workspace.copy_total_bytes, Vec::new());
+    for entry in request.ignored.iter().filter(|entry| !entry.is_folder && !is_ours(&entry.path, above)) {
+        let source = request.checkout.join(&entry.path);
+        let Ok(meta) = fs::symlink_metadata(&source) else { continue };
+        // Committed in this run, or copied for an earlier session.
+        if fs::symlink_metadata(request.tree.files().join(&entry.path)).is_ok() {
+            continue;
+        }
+        let size = if meta.is_symlink() { 0 } else { meta.len() };
+        if !(meta.is_file() || meta.is_symlink()) {
+            continue;
+        }
+        if size > request.workspace.copy_file_bytes || size > left {
+            skipped.push(entry.path.display().to_string());
+            continue;
+        }
+        if meta.is_symlink() && source.is_dir() {
+            draft.note(format!("{} is a link in the checkout: what it leads to cannot be written.", entry.path.display()));
+        }
+        left -= size;
+        draft.steps.push(Step::CopyFile { from: source, to: to.clone(), path: entry.path.clone() });
+    }
+    if !skipped.is_empty() {
+        let more = skipped.len().saturating_sub(NAMED);
+        let named = skipped.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        draft.note(format!(
+            "Too large to be copied into the workspace: {named}{more} (`workspace.copy_file_bytes` and `copy_total_bytes`)."
+        ));
+    }
+}
+
+/// The tree is seen at a path of its own: the user's checkout can be read at its place, but writing there would go nowhere.
+pub(super) fn keep_checkout_out_of_reach(draft: &mut Draft<'_>) {
+    let request = draft.request;
+    draft.bind(request.checkout, request.checkout, false);
+    for name in ["runs", "cache"] {
+        let path = request.root.join(HOME).join(name);
+        if is_real_folder(&path) {
+            draft.mounts.push(Mount::Mask { at: path });
+        }
+    }
+}

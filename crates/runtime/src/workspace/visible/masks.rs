@@ -1,0 +1,271 @@
+//! What is hidden: credentials, sockets through which a process could act outside, and the runtime folder of the user's session. A path
+//! that does not exist cannot be hidden, and need not be.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::ViewKind;
+use super::draft::Draft;
+use super::environment::{CLOUDS, cloud_of_client};
+use super::system::listed;
+use crate::workspace::places::expand;
+use crate::workspace::plan::Mount;
+
+/// Below HOME. `.config` also means where `XDG_CONFIG_HOME` says.
+const CREDENTIALS: [&str; 42] = [
+    ".ssh",
+    ".gnupg",
+    ".netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".config/gh",
+    ".config/hub",
+    ".config/glab-cli",
+    // Registries.
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".m2/settings-security.xml",
+    ".docker/config.json",
+    ".config/containers/auth.json",
+    // Clouds and clusters.
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".kube",
+    ".oci",
+    ".fly",
+    ".config/doctl",
+    ".config/netlify",
+    ".config/.wrangler",
+    ".local/share/com.vercel.cli",
+    ".databrickscfg",
+    ".terraform.d/credentials.tfrc.json",
+    ".vault-token",
+    ".pgpass",
+    // Stores of passwords and keys.
+    ".password-store",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".config/keepassxc",
+    ".config/op",
+    ".config/sops",
+    ".config/rclone",
+    ".config/1Password",
+    ".Xauthority",
+];
+
+/// Their profiles hold cookies and passwords.
+const BROWSERS: [&str; 12] = [
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    ".cache/mozilla",
+    ".cache/google-chrome",
+    "snap/firefox",
+    "snap/chromium",
+];
+
+/// Container engines, below HOME and elsewhere: whoever reaches one can do anything outside.
+const ENGINES_AT_HOME: [&str; 5] = [".docker/run", ".docker/desktop", ".colima", ".rd", ".lima"];
+const ENGINES: [&str; 12] = [
+    "/run/docker.sock",
+    "/var/run/docker.sock",
+    "/run/podman",
+    "/run/containerd",
+    "/run/docker",
+    "/run/crio",
+    "/run/buildkit",
+    "/run/libvirt",
+    "/run/incus",
+    "/var/lib/incus/unix.socket",
+    "/var/lib/lxd/unix.socket",
+    "/var/snap/lxd/common/lxd/unix.socket",
+];
+
+/// The runtime folders of users: session bus, keyring, ssh and gpg agents, rootless container engines.
+const RUNTIME: &str = "/run/user";
+
+/// Where build tools look for their daemons. One outside would build in the user's checkout; a new one inside has to be able to write here.
+const DAEMONS: [&str; 5] =
+    [".gradle/daemon", ".m2/mvnd/registry", ".kotlin/daemon", ".local/share/kotlin/daemon", ".local/state/watchman"];
+
+/// Logins of agents' clients, by the name of the program.
+const CLIENTS: [(&str, &[&str]); 10] = [
+    ("claude", &[".claude/.credentials.json"]),
+    ("codex", &[".codex/auth.json"]),
+    ("gemini", &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"]),
+    ("qwen", &[".qwen/oauth_creds.json"]),
+    ("opencode", &[".local/share/opencode/auth.json"]),
+    ("copilot", &[".config/github-copilot", ".copilot"]),
+    ("cursor-agent", &[".config/cursor/auth.json"]),
+    ("amp", &[".local/share/amp/secrets.json"]),
+    ("goose", &[".config/goose/secrets.yaml"]),
+    ("q", &[".local/share/amazon-q"]),
+];
+
+/// Variables that name a file or a folder with credentials, or a socket; a list of them where there is a colon.
+const NAMED: [&str; 12] = [
+    "SSH_AUTH_SOCK",
+    "GNUPGHOME",
+    "KUBECONFIG",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_CONFIG_FILE",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "CLOUDSDK_CONFIG",
+    "AZURE_CONFIG_DIR",
+    "GH_CONFIG_DIR",
+    "PASSWORD_STORE_DIR",
+    "NPM_CONFIG_USERCONFIG",
+    "XAUTHORITY",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Empty, and not to be written.
+    Mask,
+    /// Empty, for whoever wants to start anew.
+    Empty,
+}
+
+/// Hides all of it, but for what the settings show.
+pub(super) fn hide(draft: &mut Draft<'_>) {
+    if draft.request.kind == ViewKind::Script {
+        return;
+    }
+    let mut all: BTreeMap<PathBuf, How> = BTreeMap::new();
+    for (path, how) in by_default(draft) {
+        if let Some(place) = place(draft, &path).filter(|place| !is_shown(draft, &path) && !is_shown(draft, place)) {
+            all.entry(place).or_insert(how);
+        }
+    }
+    for place in by_settings(draft) {
+        all.insert(place, How::Mask);
+    }
+    let shown: Vec<PathBuf> = shown(draft).iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    let mut last: Option<PathBuf> = None;
+    for (path, how) in all {
+        if last.as_ref().is_some_and(|last| path.starts_with(last)) {
+            continue;
+        }
+        let inside: Vec<&PathBuf> = shown.iter().filter(|shown| shown.starts_with(&path) && **shown != path).collect();
+        match how {
+            How::Mask if inside.is_empty() => draft.mounts.push(Mount::Mask { at: path.clone() }),
+            // Something in it is to be seen: the rest is empty.
+            How::Mask | How::Empty => draft.mounts.push(Mount::Scratch { at: path.clone() }),
+        }
+        for shown in inside {
+            draft.bind(shown, shown, false);
+        }
+        draft.hidden.push(path.clone());
+        last = Some(path);
+    }
+}
+
+fn by_default(draft: &Draft<'_>) -> Vec<(PathBuf, How)> {
+    let system = draft.system;
+    let mut all: Vec<(PathBuf, How)> = Vec::new();
+    let mask = |path: PathBuf| (path, How::Mask);
+    if let Some(home) = &system.home {
+        let config = system.path_variable("XDG_CONFIG_HOME");
+        let below = |name: &str| {
+            let moved = config.as_ref().and_then(|config| Some(config.join(name.strip_prefix(".config/")?)));
+            [Some(home.join(name)), moved].into_iter().flatten()
+        };
+        let cloud = cloud_of_client(draft);
+        let clouds = CLOUDS.iter().filter(|other| Some(other.name) == cloud.map(|cloud| cloud.name)).map(|cloud| cloud.folder);
+        let needed: Vec<&str> = clouds.collect();
+        all.extend(CREDENTIALS.iter().filter(|name| !needed.contains(*name)).flat_map(|name| below(name)).map(mask));
+        all.extend(BROWSERS.iter().chain(&ENGINES_AT_HOME).flat_map(|name| below(name)).map(mask));
+        all.extend(DAEMONS.iter().map(|name| (home.join(name), How::Empty)));
+        let others = CLIENTS.iter().filter(|(program, _)| !is_in_use(draft, program));
+        all.extend(others.flat_map(|(_, names)| *names).flat_map(|name| below(name)).map(mask));
+    }
+    if !is_in_use(draft, "claude") {
+        all.extend(system.path_variable("CLAUDE_CONFIG_DIR").map(|folder| mask(folder.join(".credentials.json"))));
+    }
+    if let Some(cargo) = system.path_variable("CARGO_HOME") {
+        all.extend(["credentials", "credentials.toml"].map(|name| mask(cargo.join(name))));
+    }
+    all.extend(system.path_variable("DOCKER_CONFIG").map(|folder| mask(folder.join("config.json"))));
+    all.extend(ENGINES.iter().map(|path| mask(PathBuf::from(path))));
+    all.push(mask(PathBuf::from(RUNTIME)));
+    all.extend(system.path_variable("XDG_RUNTIME_DIR").map(mask));
+    let needed = |name: &str| cloud_of_client(draft).is_some_and(|cloud| cloud.has_variable(name));
+    let named = NAMED.iter().filter(|name| !needed(name)).filter_map(|name| system.variable(name)).flat_map(listed);
+    all.extend(named.map(mask));
+    if let Some(engine) = system.variable("DOCKER_HOST").and_then(|host| host.as_bytes().strip_prefix(b"unix://")) {
+        all.push(mask(PathBuf::from(std::ffi::OsStr::from_bytes(engine))));
+    }
+    all
+}
+
+/// Whether the agent of this view is that client, or a command that names it.
+pub(super) fn is_in_use(draft: &Draft<'_>, program: &str) -> bool {
+    let Some(agent) = draft.request.agent.filter(|_| draft.request.kind == ViewKind::Agent) else { return false };
+    let words = agent.command.split(|c: char| c.is_whitespace() || "'\";|&()=$`".contains(c));
+    agent.name == program || words.filter_map(|word| word.rsplit('/').next()).any(|word| word == program)
+}
+
+/// Where a path is seen in the view, with links followed; none where it is not there, or hidden by something else already.
+fn place(draft: &Draft<'_>, path: &Path) -> Option<PathBuf> {
+    let request = draft.request;
+    let real = fs::canonicalize(path).ok()?;
+    if real.parent().is_none() || draft.system.home.as_ref() == Some(&real) || request.checkout.starts_with(&real) {
+        return None;
+    }
+    if let Ok(below) = real.strip_prefix(request.checkout) {
+        // A file that is committed is not hidden by hiding it, and would look as if the agent had emptied it.
+        let committed = fs::symlink_metadata(request.tree.files().join(below)).is_ok();
+        return (request.kind != ViewKind::Read && !committed).then(|| request.at.join(below));
+    }
+    let at_home = draft.system.home.as_ref().is_some_and(|home| real.starts_with(home));
+    (at_home || !draft.is_covered(&real)).then_some(real)
+}
+
+/// `seal.hide`. What is hidden in the project is asked for, so it is hidden though it may be committed.
+fn by_settings(draft: &mut Draft<'_>) -> Vec<PathBuf> {
+    let request = draft.request;
+    let mut all = Vec::new();
+    for text in &request.seal.hide {
+        let Some(path) = expand(text, draft.system.home.as_deref(), request.root) else { continue };
+        match path.strip_prefix(request.checkout) {
+            Ok(_) if request.kind == ViewKind::Read => {}
+            Ok(below) => {
+                if fs::symlink_metadata(request.tree.files().join(below)).is_ok() {
+                    draft.note(format!("{text} of `seal.hide` is committed, so it can still be read with git."));
+                }
+                all.push(request.at.join(below));
+            }
+            Err(_) => match fs::canonicalize(&path) {
+                Ok(real) if request.checkout.starts_with(&real) || request.at.starts_with(&real) => {
+                    draft.note(format!("{text} of `seal.hide` is not hidden: the project is in it."));
+                }
+                Ok(real) => all.push(real),
+                Err(_) => draft.note(format!("{text} of `seal.hide` does not exist.")),
+            },
+        }
+    }
+    all
+}
+
+fn shown(draft: &Draft<'_>) -> Vec<PathBuf> {
+    let (home, root) = (draft.system.home.as_deref(), draft.request.root);
+    draft.request.seal.show.iter().filter_map(|text| expand(text, home, root)).collect()
+}
+
+fn is_shown(draft: &Draft<'_>, path: &Path) -> bool {
+    shown(draft).iter().any(|shown| path.starts_with(shown) || fs::canonicalize(shown).is_ok_and(|shown| path.starts_with(shown)))
+}

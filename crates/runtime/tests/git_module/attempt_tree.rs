@@ -1,0 +1,220 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
+use std::time::Instant;
+
+use verdone_runtime::git::TreeObstacle;
+
+use crate::repo::{Repo, odd_names};
+use crate::workspace::{Workspace, tree_by_git};
+
+fn pipe(path: &std::path::Path) {
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+}
+
+#[test]
+fn every_kind_of_change_gives_the_tree_that_git_add_gives() {
+    let repo = Repo::new();
+    repo.write("was-file", "f");
+    repo.write("was-folder/x", "x");
+    repo.write("moved/x", "x");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "more"]);
+    let workspace = Workspace::new(&repo);
+    for name in odd_names() {
+        workspace.write(name, "odd");
+    }
+    workspace.write("a.txt", "changed");
+    fs::remove_file(workspace.path("dir/b.txt")).unwrap();
+    fs::set_permissions(workspace.path("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::remove_file(workspace.path("link")).unwrap();
+    symlink("nowhere", workspace.path("link")).unwrap();
+    fs::remove_file(workspace.path("was-file")).unwrap();
+    workspace.write("was-file/inner", "i");
+    fs::remove_dir_all(workspace.path("was-folder")).unwrap();
+    workspace.write("was-folder", "now a file");
+    fs::rename(workspace.path("moved"), workspace.path("elsewhere")).unwrap();
+    symlink("elsewhere", workspace.path("moved")).unwrap();
+    workspace.write("noise.log", "ignored");
+    let tree = workspace.imported(&repo);
+    assert_eq!(tree, tree_by_git(&repo, &workspace.tree()));
+    assert_eq!(workspace.imported(&repo), tree, "a second look sees the same");
+}
+
+#[test]
+fn the_agents_own_repository_counts_for_nothing() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    workspace.write("a.txt", "agent");
+    workspace.git(&["commit", "-qam", "agent's own"]);
+    workspace.git(&["update-index", "--assume-unchanged", "dir/b.txt"]);
+    workspace.write("dir/b.txt", "hidden");
+    workspace.write(".git/info/exclude", "*\n");
+    workspace.write("new", "n");
+    let tree = workspace.imported(&repo);
+    assert_eq!(repo.git(&["diff", "--name-only", "HEAD", tree.as_str()]), "a.txt\ndir/b.txt\nnew");
+}
+
+#[test]
+fn planted_repositories_are_obstacles_and_their_code_does_not_run() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    let proof = repo.home().join("executed");
+    for name in ["planted", "dir/inner"] {
+        fs::create_dir_all(workspace.path(name)).unwrap();
+        workspace.git(&["-C", name, "init", "-q"]);
+        workspace.write(format!("{name}/f"), "x");
+        workspace.git(&["-C", name, "add", "-A"]);
+        workspace.git(&["-C", name, "commit", "-qm", "planted"]);
+        let script = format!("touch '{}'", proof.display());
+        workspace.git(&["-C", name, "config", "core.fsmonitor", &script]);
+        workspace.git(&["-C", name, "config", "filter.x.clean", &script]);
+        workspace.write(format!("{name}/.gitattributes"), "* filter=x\n");
+    }
+    workspace.write("ok", "1");
+    for _ in 0..2 {
+        let read = workspace.read(&repo.git);
+        assert_eq!(read.obstacles, ["dir/inner", "planted"].map(|name| TreeObstacle::Nested(name.into())));
+        repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
+        assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), "ok");
+    }
+    assert!(!proof.exists());
+}
+
+#[test]
+fn submodules_are_empty_folders_and_a_changed_one_is_an_obstacle() {
+    let repo = Repo::new();
+    let other = repo.home().join("other");
+    fs::create_dir(&other).unwrap();
+    repo.git(&["-C", other.to_str().unwrap(), "init", "-q"]);
+    repo.git(&["-C", other.to_str().unwrap(), "commit", "-qm", "sub", "--allow-empty"]);
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.to_str().unwrap(), "sub"]);
+    repo.git(&["commit", "-qm", "with submodule"]);
+    let workspace = Workspace::new(&repo);
+    assert_eq!(fs::read_dir(workspace.path("sub")).unwrap().count(), 0);
+    assert_eq!(workspace.imported(&repo).0, repo.git(&["rev-parse", "HEAD^{tree}"]));
+    workspace.git(&["-C", "sub", "init", "-q"]);
+    workspace.git(&["-C", "sub", "commit", "-qm", "other", "--allow-empty"]);
+    let read = workspace.read(&repo.git);
+    assert_eq!(read.obstacles, [TreeObstacle::Submodule("sub".into())]);
+    assert_eq!(read.tree.0, repo.git(&["rev-parse", "HEAD^{tree}"]));
+}
+
+#[test]
+fn pipes_and_sockets_do_not_hang_it() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    let started = Instant::now();
+    pipe(&workspace.path("untracked-pipe"));
+    pipe(&workspace.path("dir/.gitattributes"));
+    fs::remove_file(workspace.path(".gitignore")).unwrap();
+    pipe(&workspace.path(".gitignore"));
+    fs::remove_file(workspace.path("a.txt")).unwrap();
+    pipe(&workspace.path("a.txt"));
+    fs::remove_file(workspace.path("run.sh")).unwrap();
+    let _socket = UnixListener::bind(workspace.path("run.sh")).unwrap();
+    let read = workspace.read(&repo.git);
+    let expected = [".gitignore", "a.txt", "dir/.gitattributes", "run.sh"].map(|name| TreeObstacle::NotAFile(name.into()));
+    assert_eq!(read.obstacles, expected);
+    assert!(started.elapsed().as_secs() < 30);
+}
+
+#[test]
+fn large_and_unreadable_files_are_obstacles_and_stay_out() {
+    let repo = Repo::new();
+    let mut workspace = Workspace::new(&repo);
+    workspace.largest_file = 10;
+    workspace.write("large", "12345678901");
+    workspace.write("a.txt", "12345678901");
+    workspace.write("small", "1");
+    let mut expected = vec![
+        TreeObstacle::TooLarge { path: "a.txt".into(), bytes: 11 },
+        TreeObstacle::TooLarge { path: "large".into(), bytes: 11 },
+    ];
+    // For root every file can be read.
+    if !rustix::process::geteuid().is_root() {
+        workspace.write("closed", "1");
+        fs::set_permissions(workspace.path("closed"), fs::Permissions::from_mode(0o000)).unwrap();
+        expected.push(TreeObstacle::Unreadable("closed".into()));
+    }
+    let read = workspace.read(&repo.git);
+    assert_eq!(read.obstacles, expected);
+    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
+    assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), "small");
+}
+
+#[test]
+fn excluded_paths_stay_as_the_base_has_them() {
+    let repo = Repo::new();
+    repo.write(".verdone/runs/kept", "base");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "runs"]);
+    let workspace = Workspace::new(&repo);
+    workspace.write(".verdone/runs/kept", "agent");
+    workspace.write(".verdone/runs/new", "agent");
+    workspace.write(".verdone/config.toml", "agent");
+    let tree = workspace.imported(&repo);
+    assert_eq!(repo.git(&["diff", "--name-only", "HEAD", tree.as_str()]), ".verdone/config.toml");
+}
+
+#[test]
+fn objects_are_imported_few_or_many_and_only_those_that_are_new() {
+    for count in [3, 300] {
+        let repo = Repo::new();
+        let workspace = Workspace::new(&repo);
+        for number in 0..count {
+            workspace.write(format!("many/{number}"), format!("content {number}"));
+        }
+        let tree = workspace.imported(&repo);
+        assert_eq!(repo.files_of(&tree).len(), 5 + count);
+        repo.git(&["fsck", "--strict", "--connectivity-only", tree.as_str()]);
+        let packs = repo.git(&["count-objects", "-v"]);
+        assert!(packs.contains(if count > 100 { "packs: 1" } else { "packs: 0" }), "{packs}");
+        fs::remove_dir_all(workspace.objects()).unwrap();
+        assert_eq!(repo.git(&["show", &format!("{tree}:many/2")]), "content 2");
+    }
+}
+
+#[test]
+fn an_object_that_is_not_what_its_name_says_is_not_imported() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    workspace.write("good", "good");
+    let read = workspace.read(&repo.git);
+    let loose = |id: &str, objects: std::path::PathBuf| objects.join(&id[..2]).join(&id[2..]);
+    let good = loose(&workspace.git(&["hash-object", "good"]), workspace.objects());
+    workspace.write("other", "bad!");
+    let bad = loose(&workspace.git(&["hash-object", "-w", "other"]), workspace.path(".git/objects"));
+    fs::remove_file(&good).unwrap();
+    fs::copy(bad, good).unwrap();
+    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap_err();
+}
+
+#[test]
+fn a_file_is_replaced_added_or_removed_in_a_tree() {
+    let repo = Repo::new();
+    let base = repo.head();
+    let tree = verdone_core::id::Oid(repo.git(&["rev-parse", "HEAD^{tree}"]));
+    let changes = [
+        ("a.txt".into(), Some(("100644", b"marked\n".to_vec()))),
+        ("docs/PLAN.md".into(), Some(("100755", b"new\n".to_vec()))),
+        ("dir/b.txt".into(), None),
+    ];
+    let made = repo.git.replace_in_tree(&tree, &changes).unwrap();
+    assert_eq!(repo.git(&["show", &format!("{made}:a.txt")]), "marked");
+    let difference = repo.git(&["diff", "--name-status", base.as_str(), made.as_str()]);
+    assert_eq!(difference, "M\ta.txt\nD\tdir/b.txt\nA\tdocs/PLAN.md");
+    assert_eq!(repo.git.replace_in_tree(&tree, &[]).unwrap(), tree);
+    // At the top, where a folder may be in the way.
+    let changes = [
+        ("a.txt".into(), None),
+        ("dir".into(), Some(("100644", b"a file now\n".to_vec()))),
+        ("PLAN\n.md".into(), Some(("100755", b"new\n".to_vec()))),
+        ("no such file".into(), None),
+    ];
+    let made = repo.git.replace_in_tree(&tree, &changes).unwrap();
+    let difference = repo.git(&["diff", "--no-renames", "--name-status", base.as_str(), made.as_str()]);
+    assert_eq!(difference, "A\t\"PLAN\\n.md\"\nD\ta.txt\nA\tdir\nD\tdir/b.txt");
+    assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling", made.as_str()]), "");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
