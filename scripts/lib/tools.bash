@@ -2,7 +2,8 @@
 # Installs what the scripts need and the machine lacks. Sourced, never run.
 
 # Tools from crates that `cargo install` put there are found even if the shell's profile does not say so.
-export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+# Those that make and mount file systems are found by people other than root, too.
+export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH:/usr/sbin:/sbin"
 
 have() {
   command -v "$1" >/dev/null 2>&1

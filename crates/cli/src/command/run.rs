@@ -42,7 +42,13 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     let ended = ready.run(lock, signals.clone(), &mut reporter)?;
     drop(reporter);
     let stopped = signals.requested().is_some();
-    offer_landing(&ended, land, args.json || args.quiet || stopped, context)?;
+    if land == LandMode::Ask && !(args.json || args.quiet || stopped) {
+        let offered = offer_landing(&ended, context);
+        // What went wrong in the run says more.
+        if ended.code == 0 {
+            offered?;
+        }
+    }
     Ok(ended.code)
 }
 
@@ -60,9 +66,9 @@ fn refuse_removed(args: &RunArgs) -> Result<(), CliError> {
 }
 
 /// Asks once, on a terminal. Elsewhere the summary has said what to type, but for the commits of earlier runs.
-fn offer_landing(ended: &Ended, land: LandMode, silent: bool, context: &Context) -> Result<(), CliError> {
+fn offer_landing(ended: &Ended, context: &Context) -> Result<(), CliError> {
     let project = context.project()?;
-    let Some(waiting) = waiting_on(&project, &ended.branch)?.filter(|_| land == LandMode::Ask && !silent) else { return Ok(()) };
+    let Some(waiting) = waiting_on(&project, &ended.branch)? else { return Ok(()) };
     if !context.terminal.can_ask {
         if waiting.tip == ended.began_at {
             say(&printable(&format!("note: {} (verdone land)\n", waiting.sentence())));

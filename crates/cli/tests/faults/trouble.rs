@@ -225,7 +225,7 @@ fn a_branch_that_is_in_the_way_of_the_runs_own_stops_it_before_any_work() {
     world.git(&["branch", "verdone"]);
     let output = world.run();
     assert!([1, 2].contains(&output.code), "{}", output.transcript());
-    assert!(all_of(&output).contains("refs/heads/verdone"), "{}", output.transcript());
+    assert!(all_of(&output).contains("git branch -m verdone"), "{}", output.transcript());
     assert!(!output.stdout.contains("create x"), "the agent was started\n{}", output.transcript());
     world.git(&["branch", "-D", "--quiet", "verdone"]);
     assert_recovers(&world, &output);
@@ -273,7 +273,7 @@ fn git_that_disappears_in_the_middle_is_reported_and_nothing_is_lost() {
             )
         });
         let output = world.run();
-        output.assert_code(1);
+        assert!([1, 2].contains(&output.code), "{}", output.transcript());
         assert!(all_of(&output).contains("git was not found on PATH"), "{}", output.transcript());
         fs::rename(world.sandbox.root().join("bin/hidden"), world.sandbox.root().join("bin/git")).unwrap();
         assert_recovers(&world, &output);

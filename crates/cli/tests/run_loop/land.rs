@@ -163,7 +163,7 @@ fn commits_are_re_applied_and_verified_again_where_the_users_branch_has_moved_on
     commit(&world, "mine", "the user's\n");
     let output = land(&world);
     assert!(output.stdout.contains("Landed 2 commits on main, re-applied and verified again"), "{}", output.transcript());
-    assert!(output.stdout.contains("verifying feat(US-002): Write b"), "{}", output.transcript());
+    assert!(output.stdout.contains("Verifying feat(US-002): Write b"), "{}", output.transcript());
     assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "mine", "initial"]);
     assert_eq!(world.git(&["rev-parse", &branch]), world.head(), "the run's branch is what landed");
     assert_ne!(world.head(), first);

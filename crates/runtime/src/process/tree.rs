@@ -116,7 +116,7 @@ mod linux {
 
     use super::{Duration, Process, Signals, Spared};
     use crate::clock::Stopwatch;
-    use crate::process::helper::is_helper;
+    use crate::process::spared::is_spared;
     use crate::signal::Stop;
 
     /// A sweep gives up after this: something forks faster than we kill, or hangs in the kernel.
@@ -257,7 +257,7 @@ mod linux {
         let mut parents = vec![root];
         while let Some(parent) = parents.pop() {
             for process in children.remove(&parent).unwrap_or_default() {
-                if family(process) || is_helper(process.pid) {
+                if family(process) || is_spared(process.pid) {
                     continue;
                 }
                 parents.push(process.pid);

@@ -173,11 +173,11 @@ fn look(view: &View) -> Result<bool, ViewError> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    let Output { status, stdout, .. } = process::start_helper(&mut command)
+    let Output { status, stdout, .. } = process::start_spared(&mut command)
         .and_then(|child| {
             let id = child.id();
             let output = child.wait_with_output();
-            process::forget_helper(id);
+            process::forget_spared(id);
             output
         })
         .map_err(failed)?;

@@ -60,7 +60,7 @@ impl View {
         command.args([ARGUMENT, HOLD]).arg(&plan_file).current_dir("/").process_group(0);
         command.env_clear().envs(kept_variables());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut holder = process::start_helper(&mut command).map_err(|source| ViewError::Start { program, source })?;
+        let mut holder = process::start_spared(&mut command).map_err(|source| ViewError::Start { program, source })?;
         let (leash, said) = (holder.stdin.take(), holder.stdout.take());
         // From here on a failure drops the view, which ends the holder.
         let view = Self { holder, leash, _files: files };
@@ -84,7 +84,7 @@ impl Drop for View {
             let _ = self.holder.kill();
             ends_within(&mut self.holder, CLOSING);
         }
-        process::forget_helper(self.holder.id());
+        process::forget_spared(self.holder.id());
     }
 }
 
