@@ -151,12 +151,15 @@ struct WorkedOn {
     stored: StoredRun,
 }
 
+/// A target, and the branches with commits that it does not have.
+type Known = Option<(Target, BTreeMap<String, Oid>)>;
+
 /// Every run's branch with commits that the user's branch does not have, newest run first.
 pub fn waiting(project: &Project) -> Result<Vec<Waiting>, LandError> {
     let git = Git::open(&project.root)?;
     let mut found: Vec<Waiting> = Vec::new();
     // Most runs have the same target.
-    let mut targets: HashMap<Option<String>, Option<(Target, BTreeMap<String, Oid>)>> = HashMap::new();
+    let mut targets: HashMap<Option<String>, Known> = HashMap::new();
     for WorkedOn { branch, target, .. } in run_branches(project)? {
         let known = match targets.entry(target) {
             Entry::Occupied(known) => known.into_mut(),

@@ -14,7 +14,7 @@ pub fn select(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         reporter.report(Update::Notice {
             text: "the plan was edited: its new text is used from here on, with the checks from the start",
         });
-        for story in site.plan.ticked_by_others().iter() {
+        for story in site.plan.ticked_by_others() {
             reporter.report(Update::Notice { text: &format!("{story} was ticked without evidence: claimed, not verified") });
         }
     }

@@ -340,12 +340,12 @@ impl Workspaces {
     pub fn copy_again(&mut self, copies: &[PathBuf]) {
         let Some(agent) = self.open.as_ref().and_then(|open| open.agent.as_ref()) else { return };
         let top = &self.project.git_top;
-        let copied = copies.iter().filter_map(|file| Some((file, file.strip_prefix(top).ok()?))).try_for_each(|(file, below)| {
+        let done = copies.iter().filter_map(|file| Some((file, file.strip_prefix(top).ok()?))).try_for_each(|(file, below)| {
             let bytes = fs::read(file)?;
             let known = read_regular(&agent.tree.join(below), LARGEST_COMPARED).is_ok_and(|known| known == bytes);
             if known { Ok(()) } else { agent_space::write_beside_links(&agent.tree, below, &bytes) }
         });
-        if copied.is_err() {
+        if done.is_err() {
             self.replace_agent_next();
         }
     }
@@ -642,7 +642,7 @@ impl Workspaces {
         while let Some(path) = left.pop() {
             match fs::symlink_metadata(&path) {
                 Ok(meta) if meta.is_dir() => {
-                    left.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()))
+                    left.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
                 }
                 Ok(meta) if meta.is_file() => found.push(path),
                 Ok(_) | Err(_) => {}

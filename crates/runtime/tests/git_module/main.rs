@@ -13,6 +13,7 @@ mod histories;
 mod landing;
 mod opening;
 mod private_repository;
+mod prune;
 mod reapply;
 mod repo;
 mod story_commit;

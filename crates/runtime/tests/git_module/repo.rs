@@ -170,7 +170,8 @@ pub(crate) fn files_and_folders(top: &Path) -> (WorkTree, BTreeSet<OsString>) {
             let meta = fs::symlink_metadata(&path).unwrap();
             if name == ".git" {
                 continue;
-            } else if meta.is_symlink() {
+            }
+            if meta.is_symlink() {
                 found.0.insert(name, (0o120_000, fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()));
             } else if meta.is_dir() {
                 found.1.insert(name);

@@ -67,7 +67,7 @@ impl Failure {
         Self { step, path: None, errno: error.raw_os_error().unwrap_or(0) }
     }
 
-    /// Parses what [`Failure::write`] wrote. Nothing if nothing was written.
+    /// Parses what `Failure::write` wrote. Nothing if nothing was written.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text.trim()).ok()
     }
