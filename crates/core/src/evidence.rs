@@ -149,7 +149,7 @@ impl Evidence {
         let same_checks = self.after.len() == first.after.len() && self.after.iter().zip(&first.after).all(same_check);
         let (tree, base, after) = (self.tree.clone(), self.base.clone(), self.after.clone());
         let previous = if base == first.base { first.previous.clone() } else { self.previous.clone() };
-        let moved = Self { tree, base, previous, after, ..first.clone().without_amends() };
+        let moved = Self { tree, base, after, previous, ..first.clone().without_amends() };
         (same_checks && moved == self.clone().without_amends()).then_some(first)
     }
 
