@@ -110,18 +110,18 @@ fn shell(args: &WorkspaceShellArgs, context: &Context) -> Outcome {
     for text in spaces.seal().missing {
         say(&printable(&format!("note: {text}\n")));
     }
-    let argv: Vec<OsString> = if args.command.is_empty() {
+    let command: Vec<OsString> = if args.command.is_empty() {
         vec![std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())]
     } else {
         args.command.clone()
     };
     let code = if args.checks {
         let place = spaces.checks_on(&git, &git.tree_of(&head)?, &head)?;
-        exit_code(run_attached(&argv, &place.cwd, place.inside.as_ref(), &place.env))
+        exit_code(run_attached(&command, &place.cwd, place.inside.as_ref(), &place.env))
     } else {
         spaces.reset_agent(&git, &head, "verdone/shell", &[])?;
         let place = spaces.agent()?;
-        exit_code(run_attached(&argv, &place.cwd, place.inside.as_ref(), &place.env))
+        exit_code(run_attached(&command, &place.cwd, place.inside.as_ref(), &place.env))
     };
     for text in spaces.take_notes() {
         say(&printable(&format!("note: {text}\n")));

@@ -35,18 +35,17 @@ impl From<RunError> for CliError {
         match error {
             RunError::Refused(finding) => finding.into(),
             RunError::Find(error) => error.into(),
-            RunError::Plan(error) => error.into(),
-            RunError::Git(error) => error.into(),
+            RunError::Plan(error) | RunError::RunPlan(RunPlanError::Plan(error)) => error.into(),
+            RunError::Git(error) | RunError::RunPlan(RunPlanError::Git(error)) => error.into(),
             RunError::Lock(error) => error.into(),
             RunError::Journal(error) => error.into(),
             RunError::Approval(error) => error.into(),
             RunError::Recover(error) => error.into(),
             RunError::Workspace(error) => error.into(),
-            RunError::RunPlan(RunPlanError::Git(error)) => error.into(),
-            RunError::RunPlan(RunPlanError::Plan(error)) => error.into(),
-            RunError::RunPlan(RunPlanError::Copy { ref source, .. }) => Self::error(error.to_string()).advice(source),
             RunError::Settings(error) => error.into(),
-            RunError::Io { ref source, .. } => Self::error(error.to_string()).advice(source),
+            RunError::RunPlan(RunPlanError::Copy { ref source, .. }) | RunError::Io { ref source, .. } => {
+                Self::error(error.to_string()).advice(source)
+            }
         }
     }
 }
@@ -127,14 +126,16 @@ impl From<LandError> for CliError {
         let hints = error.hints();
         let kind = match error {
             LandError::Git(error) | LandError::Commit(CommitError::Git(error)) => return error.into(),
-            LandError::Commit(CommitError::Refused { .. }) => Kind::Human,
             LandError::Journal(error) => return error.into(),
             LandError::Lock(error) => return error.into(),
             LandError::Workspace(error) => return error.into(),
             LandError::Step(error) => return error.into(),
             LandError::Recover(error) => return error.into(),
             LandError::Nothing | LandError::Unknown { .. } | LandError::Several { .. } => Kind::Usage,
-            LandError::Refused { .. } | LandError::Conflict { .. } | LandError::Red { .. } => Kind::Human,
+            LandError::Commit(CommitError::Refused { .. })
+            | LandError::Refused { .. }
+            | LandError::Conflict { .. }
+            | LandError::Red { .. } => Kind::Human,
         };
         hints.into_iter().fold(Self::new(kind, error.to_string()), Self::hint)
     }

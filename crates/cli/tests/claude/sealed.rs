@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use verdone_testkit::model_server::{Script, Turn};
+use verdone_testkit::model_server::{Request, Script, Turn};
 
 use crate::guarded::{done, not_done, of, remote_of, results, steps, tree, user_settings};
 use crate::world::{ONE, PATIENCE, World};
@@ -173,7 +173,7 @@ fn secrets_of_the_user_cannot_be_read_and_other_files_can() {
     done(&world);
     let told = &results(&world, 3)[0].text;
     assert!(told.contains("anybody may read this") && told.contains("ended"), "{told}");
-    let leaked = |request: &verdone_testkit::model_server::Request| {
+    let leaked = |request: &Request| {
         request.tool_results().iter().any(|result| result.text.contains("TOP-SECRET") || result.text.contains("AGENT-SOCKET"))
     };
     assert!(!world.model.requests().iter().any(leaked), "{told}");
@@ -219,7 +219,7 @@ fn a_client_that_the_client_starts_without_permissions_is_in_the_same_workspace(
     let before = users_files(&world);
     not_done(&world, 4);
     assert!(results(&world, 2)[0].text.contains("unguarded-agent"), "{:?}", results(&world, 2));
-    let told: Vec<_> = world.model.requests().iter().flat_map(|request| request.tool_results()).collect();
+    let told: Vec<_> = world.model.requests().iter().flat_map(Request::tool_results).collect();
     assert!(told.iter().any(|result| result.text.contains("ruined")), "the nested client never got to its work: {told:#?}");
     assert_same(&before, &users_files(&world));
 }

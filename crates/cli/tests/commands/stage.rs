@@ -112,7 +112,8 @@ pub(crate) fn slow_project() -> (Sandbox, PathBuf) {
 pub(crate) fn slow_config(sandbox: &Sandbox, agent: &str, limits: &str) -> String {
     let shared = sandbox.root().join("tmp");
     format!(
-        "[run]\nland = \"auto\"\n[workspace]\nwritable = [{shared:?}]\n[agent.command]\nrun = \"{agent}\"\n[limits]\n{limits}\n"
+        "[run]\nland = \"auto\"\n[workspace]\nwritable = [\"{}\"]\n[agent.command]\nrun = \"{agent}\"\n[limits]\n{limits}\n",
+        shared.display()
     )
 }
 

@@ -17,7 +17,7 @@ fn shell(sandbox: &Sandbox, arguments: &[&str], script: &str) -> verdone_testkit
 /// A shell that stays until it is killed, or until `tmp/go` is there.
 fn waiting_shell(sandbox: &Sandbox) -> Running {
     let shared = sandbox.root().join("tmp");
-    sandbox.write(".verdone/config.toml", format!("[workspace]\nwritable = [{shared:?}]\n"));
+    sandbox.write(".verdone/config.toml", format!("[workspace]\nwritable = [\"{}\"]\n", shared.display()));
     let script = "echo inside; while [ ! -e ../tmp/go ]; do sleep 0.02; done";
     let running = start(sandbox, &["workspace", "shell", "--", "sh", "-c", script]);
     running.wait_for("inside", PATIENCE);

@@ -141,7 +141,9 @@ pub(crate) fn kill_all(world: &World) {
         if all.is_empty() {
             return;
         }
-        all.iter().for_each(|found| kill(found.pid));
+        for found in all {
+            kill(found.pid);
+        }
     }
 }
 

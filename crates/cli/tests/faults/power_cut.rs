@@ -36,7 +36,7 @@ impl Disk {
         fs::create_dir(&place).map_err(|error| error.to_string())?;
         File::create(&image).and_then(|file| file.set_len(IMAGE_BYTES)).map_err(|error| error.to_string())?;
         command("mkfs.ext4", &["-q", "-J", "size=4"].map(Path::new).into_iter().chain([&*image]).collect::<Vec<_>>())?;
-        disk.mount(&image, &place)?;
+        Self::mount(&image, &place)?;
         let moved = command("cp", &[Path::new("-a"), &disk.root.join("."), &place])
             .and_then(|()| command("mount", &[Path::new("--bind"), &place, &disk.root]))
             .and_then(|()| command("sync", &[Path::new("--file-system"), &disk.root]));
@@ -50,7 +50,7 @@ impl Disk {
     }
 
     /// Nothing is written to the disk before it is asked for, as far as that can be told to a file system.
-    fn mount(&self, image: &Path, place: &Path) -> Result<(), String> {
+    fn mount(image: &Path, place: &Path) -> Result<(), String> {
         command("mount", &[Path::new("-o"), Path::new("loop,commit=900"), image, place])
     }
 
@@ -61,7 +61,7 @@ impl Disk {
         let after = self.image();
         command("cp", &[Path::new("--sparse=always"), &before, &after]).unwrap();
         self.unmount();
-        self.mount(&after, &self.root).unwrap();
+        Self::mount(&after, &self.root).unwrap();
         fs::remove_file(before).unwrap();
     }
 

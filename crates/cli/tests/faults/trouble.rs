@@ -168,7 +168,7 @@ fn the_state_folder_may_be_on_another_file_system_than_the_project() {
             ),
         );
         output.assert_code(0);
-        assert!(output.stdout.ends_with("\n") && !output.stdout.contains(".lock"), "{}", output.transcript());
+        assert!(output.stdout.ends_with('\n') && !output.stdout.contains(".lock"), "{}", output.transcript());
         assert_recovers(&world, &output);
     });
 }

@@ -370,7 +370,7 @@ impl World {
                 let kept = ["verdone.lock", "verdone-notes.lock", "verdone-last-run"].contains(&&*name);
                 let ours =
                     name.starts_with(".verdone-") || (path.parent().unwrap().ends_with(".git") && name.starts_with("verdone"));
-                if (ours && !kept) || (name.ends_with(".lock") && !kept) {
+                if (ours || name.ends_with(".lock")) && !kept {
                     found.push(path.display().to_string());
                 } else if entry.file_type().unwrap().is_dir() && !path.ends_with(".git/objects") {
                     open.push(path);

@@ -39,8 +39,11 @@ impl Settings<'_> {
     /// `shared` is a folder that agents and checks may write to, beside the workspace: tests talk to them through it.
     fn text(&self, shared: &Path) -> String {
         format!(
-            "{}\n[workspace]\nwritable = [{shared:?}]\n[run]\nland = \"auto\"\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
-            self.top, self.limits, self.tables
+            "{}\n[workspace]\nwritable = [\"{}\"]\n[run]\nland = \"auto\"\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
+            self.top,
+            shared.display(),
+            self.limits,
+            self.tables
         )
     }
 }

@@ -96,32 +96,32 @@ impl<'w> Run<'w> {
         listed(&spaces.agent().unwrap().tree)
     }
 
-    #[track_caller]
-    fn agent_does(&self, place: &Place, script: &str) {
-        let redactor = Redactor::default();
-        let spawn = Spawn {
-            inside: place.inside.clone(),
-            argv: ["sh", "-c", script].map(Into::into).to_vec(),
-            cwd: place.cwd.clone(),
-            env: EnvPlan::default(),
-            stdin: Stdin::Null,
-            wall: Some(std::time::Duration::from_mins(1)),
-            idle: None,
-            grace: std::time::Duration::from_secs(10),
-            cap: 1 << 20,
-            keep: None,
-            redactor: &redactor,
-        };
-        let ended = process::run(&spawn, &Signals::none(), &mut |_| {}).unwrap();
-        assert_eq!(ended.exit, Exit::Code(0), "{script}\n{}", ended.output.text);
-    }
-
     /// The commit's tree is what is read back from an agent that does nothing.
     #[track_caller]
     fn assert_reads_back(&mut self, commit: &Oid) {
         let read = self.spaces.read_attempt(&self.git, &PathSet::default(), 0).unwrap();
         assert_eq!((read.tree, read.obstacle), (self.git.tree_of(commit).unwrap(), None));
     }
+}
+
+#[track_caller]
+fn agent_does(place: &Place, script: &str) {
+    let redactor = Redactor::default();
+    let spawn = Spawn {
+        inside: place.inside.clone(),
+        argv: ["sh", "-c", script].map(Into::into).to_vec(),
+        cwd: place.cwd.clone(),
+        env: EnvPlan::default(),
+        stdin: Stdin::Null,
+        wall: Some(std::time::Duration::from_mins(1)),
+        idle: None,
+        grace: std::time::Duration::from_secs(10),
+        cap: 1 << 20,
+        keep: None,
+        redactor: &redactor,
+    };
+    let ended = process::run(&spawn, &Signals::none(), &mut |_| {}).unwrap();
+    assert_eq!(ended.exit, Exit::Code(0), "{script}\n{}", ended.output.text);
 }
 
 fn open(world: &World, git: &Git, name: &str) -> Workspaces {
@@ -258,14 +258,14 @@ fn a_workspace_is_the_same_whatever_the_last_attempt_left() {
             for (_, (from, to, expected)) in ways.into_iter().enumerate().filter(|(way, _)| number < 2 || number % 3 == *way) {
                 let place = run.reset(from);
                 let before = inode(&place);
-                run.agent_does(&place, &script.replace("@MARK@", &mark.to_string_lossy()));
+                agent_does(&place, &script.replace("@MARK@", &mark.to_string_lossy()));
                 run.spaces.drop_agent();
                 let place = run.reset(to);
                 let found = listed(&place.tree);
                 assert_eq!(differences(&found, expected), BTreeSet::new(), "{what}");
                 let used_again = inode(&place) == before;
                 assert_eq!(used_again, again.unwrap_or(used_again), "{what}: whether the folder was used again");
-                run.agent_does(&place, "test -z \"$(git status --porcelain)\"; test \"$(cat cache/object)\" = built");
+                agent_does(&place, "test -z \"$(git status --porcelain)\"; test \"$(cat cache/object)\" = built");
                 run.assert_reads_back(to);
                 run.spaces.drop_agent();
             }
@@ -301,7 +301,7 @@ fn a_folder_that_the_agent_only_worked_in_is_used_again_after_a_commit() {
         let [first, second] = run.commits.clone();
         let place = run.reset(&first);
         let before = inode(&place);
-        run.agent_does(&place, "echo more >> README; echo x > src/new");
+        agent_does(&place, "echo more >> README; echo x > src/new");
         run.spaces.read_attempt(&run.git, &PathSet::default(), 0).unwrap();
         // Its index is the agent's to spoil: filters run where it can be written.
         let spoiled = world.path("state").join("run");
@@ -328,7 +328,7 @@ fn attributes_that_say_how_files_are_written_count_for_all_of_them() {
         let third = Oid(run_git(&top, &["rev-parse", "HEAD"]));
         for (from, to, ends) in [(&second, &third, "same\r\n"), (&third, &first, "same\n"), (&third, &third, "same\r\n")] {
             let place = run.reset(from);
-            run.agent_does(&place, "rm .gitattributes src/a.rs; printf '*.rs -text\\n' > src/.gitattributes");
+            agent_does(&place, "rm .gitattributes src/a.rs; printf '*.rs -text\\n' > src/.gitattributes");
             run.spaces.drop_agent();
             let place = run.reset(to);
             assert_eq!(fs::read_to_string(place.tree.join("src/a.rs")).unwrap(), ends);

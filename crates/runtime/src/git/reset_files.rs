@@ -178,7 +178,7 @@ fn move_away(job: &ResetFiles<'_>) -> Result<Vec<Vec<u8>>, GitError> {
         let until = Instant::now() + job.patience;
         let kept = vec![false; entries.len()];
         let mut sweep = Sweep { bytes: &index.bytes, entries: &entries, kept, trash, like, opened, until, moved: 0, seen: 0 };
-        sweep.folder(folder, 0..entries.len(), 0)?;
+        sweep.folder(folder.as_fd(), 0..entries.len(), 0)?;
         let missing = entries.iter().zip(&sweep.kept).filter(|(_, kept)| !**kept);
         Ok(missing.map(|(entry, _)| entry.path.to_vec()).collect())
     };
@@ -239,11 +239,11 @@ struct Sweep<'e> {
 
 impl<'e> Sweep<'e> {
     /// `range` are the entries of the index below this folder, and `skip` is how long its path is with the slash.
-    fn folder(&mut self, folder: OwnedFd, range: Range<usize>, skip: usize) -> io::Result<()> {
+    fn folder(&mut self, folder: BorrowedFd<'_>, range: Range<usize>, skip: usize) -> io::Result<()> {
         let known = self.known(range, skip);
         // A reader of its own, which the moves do not disturb: names are collected first.
         let mut names = Vec::new();
-        for entry in Dir::read_from(&folder)? {
+        for entry in Dir::read_from(folder)? {
             let name = entry?.file_name().to_owned();
             if !matches!(name.to_bytes(), b"." | b"..") {
                 names.push(name);
@@ -252,12 +252,12 @@ impl<'e> Sweep<'e> {
         }
         for name in names {
             match known.get(name.to_bytes()) {
-                Some(Known::File(number)) if self.is_untouched(folder.as_fd(), &name, *number)? => self.kept[*number] = true,
-                Some(Known::Folder(range)) => match self.enter(folder.as_fd(), &name)? {
-                    Some(below) => self.folder(below, range.clone(), skip + name.to_bytes().len() + 1)?,
-                    None => self.discard(folder.as_fd(), &name)?,
+                Some(Known::File(number)) if self.is_untouched(folder, &name, *number)? => self.kept[*number] = true,
+                Some(Known::Folder(range)) => match self.enter(folder, &name)? {
+                    Some(below) => self.folder(below.as_fd(), range.clone(), skip + name.to_bytes().len() + 1)?,
+                    None => self.discard(folder, &name)?,
                 },
-                Some(Known::File(_)) | None => self.discard(folder.as_fd(), &name)?,
+                Some(Known::File(_)) | None => self.discard(folder, &name)?,
             }
         }
         Ok(())

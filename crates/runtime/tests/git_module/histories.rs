@@ -311,7 +311,9 @@ proptest! {
             spaces.lay_out(&format!("new-{number}"));
             spaces.update("new-0");
             let opened = spaces.moment();
-            agent.iter().for_each(|op| spaces.disturb("used", op));
+            for op in agent {
+                spaces.disturb("used", op);
+            }
             spaces.reset("used", opened);
         }
         // Back over all stories at once.

@@ -60,8 +60,8 @@ fn start(claude: &Claude, verdone: Option<&Path>) -> Result<f64, String> {
     let began = said.lines().next().and_then(|line| line.parse::<u64>().ok()).map(Duration::from_nanos);
     let turns = model.turns();
     let asked = turns.first().and_then(|request| request.at.duration_since(UNIX_EPOCH).ok());
-    match (output.status.success(), began, asked) {
-        (true, Some(began), Some(asked)) if asked > began => Ok((asked - began).as_secs_f64() * 1000.0),
+    match asked.zip(began).and_then(|(asked, began)| asked.checked_sub(began)) {
+        Some(took) if output.status.success() => Ok(took.as_secs_f64() * 1000.0),
         _ => Err(format!("the client asked nothing: {}\n{said}\n{}", output.status, String::from_utf8_lossy(&output.stderr))),
     }
 }
