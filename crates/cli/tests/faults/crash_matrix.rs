@@ -10,14 +10,12 @@ use crate::world::{THREADS, World, in_parallel};
 pub(crate) const ELSEWHERE: &[&str] =
     &["chain-append", "chain-appended", "index-write", "index-locked", "index-installed", "uncommit"];
 
-/// A point that was reached, for the n-th time, and around what.
+/// A point that was reached, for the n-th time, and in which effect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
     pub(crate) point: String,
     pub(crate) nth: usize,
     pub(crate) effect: String,
-    before: String,
-    after: String,
 }
 
 /// Every moment of a trace.
@@ -32,33 +30,18 @@ pub(crate) fn moments(trace: &str) -> Vec<Moment> {
         }
         let nth = counts.entry(line).or_default();
         *nth += 1;
-        let before = moments.last().map_or(String::new(), |last| last.point.clone());
-        if let Some(last) = moments.last_mut() {
-            line.clone_into(&mut last.after);
-        }
-        moments.push(Moment { point: line.to_owned(), nth: *nth, effect: effect.clone(), before, after: String::new() });
+        moments.push(Moment { point: line.to_owned(), nth: *nth, effect: effect.clone() });
     }
     moments
 }
 
-/// The moments to try: one of each point, and some of the others that differ in what comes before and after. All of them with
-/// `VERDONE_FAULTS=all`, which takes many minutes.
-fn selected(all: &[Moment]) -> Vec<Moment> {
-    if std::env::var_os("VERDONE_FAULTS").is_some_and(|value| value == "all") {
-        return all.to_vec();
-    }
-    let (mut points, mut kinds) = (BTreeSet::new(), BTreeSet::new());
-    let mut others = 0;
-    let mut chosen = Vec::new();
-    for moment in all {
-        let new_kind = kinds.insert((&moment.effect, &moment.before, &moment.point, &moment.after));
-        let new_point = points.insert(&moment.point);
-        others += usize::from(new_kind && !new_point);
-        if new_point || (new_kind && others.is_multiple_of(5)) {
-            chosen.push(moment.clone());
-        }
-    }
-    chosen
+fn all_wanted() -> bool {
+    std::env::var_os("VERDONE_FAULTS").is_some_and(|value| value == "all")
+}
+
+/// The moments to try: the first of each point, or all of them with `VERDONE_FAULTS=all`, which takes many minutes.
+fn selected(all: Vec<Moment>, points: &mut BTreeSet<String>) -> Vec<Moment> {
+    all.into_iter().filter(|moment| points.insert(moment.point.clone()) || all_wanted()).collect()
 }
 
 pub(crate) fn traced(world: &World) -> Vec<Moment> {
@@ -68,7 +51,7 @@ pub(crate) fn traced(world: &World) -> Vec<Moment> {
 
 #[test]
 fn killed_at_any_point_the_next_run_ends_as_an_undisturbed_one() {
-    in_parallel(&selected(&traced(&World::new())), THREADS, |moment| {
+    in_parallel(&selected(traced(&World::new()), &mut BTreeSet::new()), THREADS, |moment| {
         let world = World::new();
         world.run_with_fault(&format!("kill@{}:{}", moment.point, moment.nth)).assert_code(-9);
         world.assert_ends_as_undisturbed();
@@ -82,14 +65,14 @@ fn killed_again_at_any_point_of_the_recovery_the_next_run_ends_as_an_undisturbed
     // The branch has the commit, and the journal does not say so yet.
     let committed = all.iter().rfind(|moment| moment.effect == "Commit" && moment.point == "ref-was-set").unwrap();
     let committed = format!("ref-was-set:{}", committed.nth);
-    let mut cases = Vec::new();
+    let (mut cases, mut points) = (Vec::new(), BTreeSet::new());
     for first in [World::end_of_first_turn(), &committed, "land-files-moved:1"] {
         let world = World::new();
         world.run_with_fault(&format!("kill@{first}")).assert_code(-9);
         // Up to where the new run begins.
         let recovery: Vec<Moment> = traced(&world).into_iter().take_while(|moment| moment.point != "run-dir").collect();
         reached.extend(recovery.iter().map(|moment| moment.point.clone()));
-        cases.extend(selected(&recovery).into_iter().map(|again| (first, again)));
+        cases.extend(selected(recovery, &mut points).into_iter().map(|again| (first, again)));
     }
     let never = |name: &&str| !reached.contains(*name) && !ELSEWHERE.contains(name);
     let never: Vec<&str> = Point::ALL.iter().map(|point| point.name()).filter(never).collect();

@@ -8,10 +8,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, kill_process};
 use verdone_testkit::{Output, Running, Signal};
 
+use crate::git_calls::GitCalls;
 use crate::world::{Kind, PATIENCE, Random, THREADS, World, first_seed, in_parallel, wanted};
 
 /// What Verdone starts ends with it, as soon as its watchdog has noticed.
 const END_OF_THE_REST: Duration = Duration::from_secs(20);
+
+/// Git at work for a moment, then killed with its wrapper.
+const KILL_GIT: &str = "exec 3<&0; $real \"$@\" <&3 & sleep @LIVES@; kill -9 $!; kill -9 $$";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
@@ -67,12 +71,11 @@ impl Measured {
         static MEASURED: [OnceLock<Measured>; 4] = [const { OnceLock::new() }; 4];
         *MEASURED[kind.number()].get_or_init(|| {
             let world = World::of(kind);
-            wrap_git(&world);
             let measure = |command: &str| {
-                world.sandbox.write("../home/shared/kill-at", "0 0\n");
+                let calls = GitCalls::new(&world, 0, true, ":");
                 let output = world.verdone(&[command]);
                 assert!(output.code == 0 || (command == "land" && kind.lands_itself), "{}", output.transcript());
-                (output.duration, calm_git(&world))
+                (output.duration, calls.end())
             };
             Self { run: measure("run"), land: measure("land") }
         })
@@ -115,11 +118,10 @@ fn disturb(world: &World, case: Case, moment: u64) -> (Output, bool) {
         if case.in_landing { ("land", measured.land) } else { ("run", measured.run) }
     };
     if case.victim == Victim::Git {
-        wrap_git(world);
         let at = 1 + moment * calls / 1000;
-        world.sandbox.write("../home/shared/kill-at", format!("{at} {}\n", case.git_lives));
+        let calls = GitCalls::new(world, at, true, &KILL_GIT.replace("@LIVES@", case.git_lives));
         let output = world.verdone(&[command]);
-        return (output, calm_git(world) >= at);
+        return (output, calls.end() >= at);
     }
     let run = world.start(command);
     // The instant is the point of this test, so there is no event to wait for.
@@ -170,27 +172,4 @@ fn kill(pid: u32) {
         // It may be gone by now.
         let _ = kill_process(pid, Signal::KILL);
     }
-}
-
-/// Puts a git on the PATH that counts its calls and kills one of them: `kill-at` says which, and how long it lives before that.
-fn wrap_git(world: &World) {
-    let (git, shared) = (world.sandbox.root().join("bin/git"), world.sandbox.home().join("shared"));
-    let Ok(real) = std::fs::read_link(&git) else { return };
-    std::fs::remove_file(&git).unwrap();
-    let (real, shared) = (real.display(), shared.display());
-    let script = format!(
-        "#!/bin/sh\nif [ -f {shared}/kill-at ]; then\n  printf x >> {shared}/calls\n  read at wait < {shared}/kill-at\n\
-         if [ \"$(wc -c < {shared}/calls)\" -eq \"$at\" ]; then\n    exec 3<&0\n    {real} \"$@\" <&3 &\n    sleep $wait\n    \
-         kill -9 $!\n    kill -9 $$\n  fi\nfi\nexec {real} \"$@\"\n"
-    );
-    world.sandbox.add_script("git", &script);
-}
-
-/// No more kills of git; how many calls there were.
-fn calm_git(world: &World) -> u64 {
-    let shared = world.sandbox.home().join("shared");
-    let calls = std::fs::metadata(shared.join("calls")).map_or(0, |meta| meta.len());
-    let _ = std::fs::remove_file(shared.join("kill-at"));
-    let _ = std::fs::remove_file(shared.join("calls"));
-    calls
 }

@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "seeds and numbers, for who wants them again")]
 
 mod crash_matrix;
+mod git_calls;
 mod kills;
 mod power_cut;
 mod soak;

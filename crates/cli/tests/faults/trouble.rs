@@ -2,13 +2,14 @@
 //! over the next run ends as an undisturbed one.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use verdone_runtime::fault::Point;
 use verdone_testkit::Output;
 
 use crate::crash_matrix::{ELSEWHERE, moments};
+use crate::git_calls::{GitCalls, replace_git};
 use crate::world::{Kind, SCRIPT, THREADS, VERDONE, World, in_parallel};
 
 /// Nothing of the user's is touched, and the next run goes on.
@@ -249,33 +250,20 @@ fn a_lock_that_another_git_process_left_is_named_and_only_landing_waits_for_it()
     assert_recovers(&world, &output);
 }
 
-/// Puts a script in git's place; gives the real one.
-fn replace_git(world: &World, script: impl Fn(&Path) -> String) -> PathBuf {
-    let git = world.sandbox.root().join("bin/git");
-    let real = fs::read_link(&git).unwrap();
-    fs::remove_file(&git).unwrap();
-    world.sandbox.add_script("git", &script(&real));
-    real
-}
-
 #[test]
 fn git_that_disappears_in_the_middle_is_reported_and_nothing_is_lost() {
     let calls = [5, 30, 60, 90];
     in_parallel(&calls, THREADS, |calls| {
         let world = World::new();
-        let (bin, shared) = (world.sandbox.root().join("bin"), world.sandbox.home().join("shared"));
-        let (bin, shared) = (bin.display(), shared.display());
-        replace_git(&world, |real| {
-            format!(
-                "#!/bin/sh\nprintf x >> {shared}/calls\n\
-                 [ \"$(wc -c < {shared}/calls)\" -ne {calls} ] || mv {bin}/git {bin}/hidden\nexec {} \"$@\"\n",
-                real.display()
-            )
-        });
+        let bin = world.sandbox.root().join("bin");
+        // A view cannot write there, so the first call outside of one takes git away.
+        let happens = format!("mv {0}/git {0}/hidden 2>/dev/null", bin.display());
+        let git_calls = GitCalls::new(&world, *calls, false, &happens);
         let output = world.run();
         assert!([1, 2].contains(&output.code), "{}", output.transcript());
         assert!(all_of(&output).contains("git was not found on PATH"), "{}", output.transcript());
-        fs::rename(world.sandbox.root().join("bin/hidden"), world.sandbox.root().join("bin/git")).unwrap();
+        fs::rename(bin.join("hidden"), bin.join("git")).unwrap();
+        git_calls.end();
         assert_recovers(&world, &output);
     });
 }
