@@ -270,7 +270,7 @@ mod tests {
         let failure = Feedback::plain(format!("{}the end", "x".repeat(500)));
         let text = building(&story, Some(&failure)).render("built-in", BUILDING).unwrap();
         assert!(text.contains("bytes cut]\nxxx") && text.contains("xthe end"), "{text}");
-        assert!(text.contains("An earlier attempt was rolled back"), "{text}");
+        assert!(text.contains("An earlier attempt was not accepted"), "{text}");
     }
 
     #[test]

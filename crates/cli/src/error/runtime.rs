@@ -162,6 +162,7 @@ impl From<GitError> for CliError {
             | GitError::Unexpected { .. }
             | GitError::Locked { .. }
             | GitError::BranchMoved { .. }
+            | GitError::LandedHalf { .. }
             | GitError::NotACheckpoint { .. }
             | GitError::NewerCheckpoint { .. }
             | GitError::Io { .. } => Kind::Error,

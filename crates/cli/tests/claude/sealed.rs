@@ -96,15 +96,13 @@ fn whatever_the_client_deletes_is_still_there_for_the_user() {
         ("up", "rm -rf .. ; rm -rf ../*".to_owned()),
         (
             "python3",
-            "python3 -c 'import os, shutil\nfor n in os.listdir(): (shutil.rmtree if os.path.isdir(n) else os.remove)(n)'"
+            "python3 -c 'import os, shutil\nfor n in os.listdir(): shutil.rmtree(n, True) if os.path.isdir(n) else os.remove(n)'"
                 .to_owned(),
         ),
         ("perl", "perl -MFile::Path -e 'File::Path::remove_tree(glob(\".* *\"))'".to_owned()),
         ("rsync", "mkdir /tmp/empty && rsync -a --delete /tmp/empty/ ./".to_owned()),
     ];
     // An attempt each, which starts with all files again.
-    let there = |tool: &str| Path::new("/usr/bin").join(tool).exists();
-    let ruin: Vec<_> = ruin.iter().filter(|(tool, _)| !["python3", "perl", "rsync"].contains(tool) || there(tool)).collect();
     let seen = "test -f README.md && echo readme is there; ls -d .git/config .git/base-objects/* src/deep/file $HOME/notes";
     let attempt = |command: &str| {
         let script = format!("{seen}\necho --- now\n{command}\necho --- after\n{seen}\n");
@@ -114,10 +112,8 @@ fn whatever_the_client_deletes_is_still_there_for_the_user() {
     let config = format!("{AGENT}[limits]\nattempts = {}\nturns = 1\nno_changes = 0\nconsecutive_failures = 0\n", ruin.len());
     let files = [(".verdone/config.toml", config.as_str()), ("PLAN.md", ONE), ("src/deep/file", "mine\n")];
     let Some(world) = World::with(&files, script) else { return };
-    for (tool, _) in ruin.iter().filter(|(tool, _)| there(tool)) {
-        if ["python3", "perl", "rsync"].contains(tool) {
-            world.sandbox.add_program(tool, &Path::new("/usr/bin").join(tool));
-        }
+    for tool in ["python3", "perl", "rsync"] {
+        world.sandbox.add_program(tool, &Path::new("/usr/bin").join(tool));
     }
     fs::write(world.sandbox.home().join("notes"), "mine\n").unwrap();
     world.sandbox.write("untracked", "not committed\n");

@@ -77,7 +77,9 @@ fn json_of(sandbox: &Sandbox, arguments: &[&str]) -> Value {
 
 #[test]
 fn a_session_is_shown_with_its_tools_denials_files_tests_and_cost() {
-    let sandbox = repository();
+    let mut sandbox = repository();
+    // Room for a path however long the one of temporary files is.
+    sandbox.set("COLUMNS", "120");
     fs::create_dir(sandbox.path(".verdone")).unwrap();
     session(&sandbox, "../../s\u{1b}[31m 1");
     // A line that a killed hook left half written.

@@ -220,7 +220,7 @@ fn assert_survives(kind: Kind, when: &When) {
     match when {
         When::At(point, nth) => drop(world.world.run_with_fault(&format!("kill@{point}:{nth}"))),
         When::After(delay) => {
-            let run = world.world.sandbox.spawn(VERDONE, ["run"]);
+            let run = world.world.sandbox.spawn(&*VERDONE, ["run"]);
             // The instant is the point of this test, so there is no event to wait for.
             std::thread::sleep(*delay);
             kill_all(&world.world);

@@ -145,18 +145,18 @@ impl World {
 
     fn run_undisturbed(&self) -> i32 {
         // So that a soak of few iterations ends soon.
-        self.sandbox.verdone(VERDONE, ["run", "--max-iterations", "3"]).code
+        self.sandbox.verdone(&*VERDONE, ["run", "--max-iterations", "3"]).code
     }
 
     fn run_disturbed(&mut self, tally: &Tally) -> i32 {
         if self.random.below(3) == 0 {
             let point = Point::ALL[self.random.below(Point::ALL.len() as u64) as usize];
             let fault = format!("VERDONE_FAULT=kill@{}:{}", point.name(), 1 + self.random.below(20));
-            let code = self.sandbox.run("env", [&fault, VERDONE, "run"]).code;
+            let code = self.sandbox.run("env", [&fault, VERDONE.as_str(), "run"]).code;
             tally.killed.fetch_add(usize::from(code == -9), Ordering::Relaxed);
             return code;
         }
-        let run = self.sandbox.spawn(VERDONE, ["run"]);
+        let run = self.sandbox.spawn(&*VERDONE, ["run"]);
         let until = Instant::now() + Duration::from_millis(200 + self.random.below(6000));
         while Instant::now() < until && !run.has_ended() {
             // The instant is what is random here.
@@ -189,7 +189,7 @@ impl World {
         if let Err(panic) = std::panic::catch_unwind(told) {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            let log = self.sandbox.verdone(VERDONE, ["log"]).stdout;
+            let log = self.sandbox.verdone(&*VERDONE, ["log"]).stdout;
             panic!("{}\nthe last run:\n{log}", text.unwrap_or_default());
         }
     }

@@ -116,6 +116,7 @@ fn in_namespace(world: &World, script: &str) -> Output {
 
 #[test]
 fn a_full_disk_at_any_time_is_reported_and_loses_nothing() {
+    let verdone = &*VERDONE;
     let free_kilobytes = [0, 8, 24, 48, 80, 120, 200, 320];
     in_parallel(&free_kilobytes, THREADS, |free| {
         let world = World::new();
@@ -125,7 +126,7 @@ fn a_full_disk_at_any_time_is_reported_and_loses_nothing() {
                 "mkdir ../small; mount -t tmpfs -o size=8m none ../small; cp -a . ../small/work; cd ../small/work
              size=$((8192 - {free})); used=$(stat -f -c '%b %f' . | {{ read all left; echo $(( (all - left) * 4 )); }})
              dd if=/dev/zero of=../filler bs=1024 count=$((size - used)) 2>/dev/null
-             code=0; VERDONE_FAULT=any-room {VERDONE} run || code=$?
+             code=0; VERDONE_FAULT=any-room {verdone} run || code=$?
              rm ../filler; rm -rf ../../work/* ../../work/.[a-z]*; cp -a . ../../work; exit $code"
             ),
         );
@@ -141,6 +142,7 @@ fn a_full_disk_at_any_time_is_reported_and_loses_nothing() {
 
 #[test]
 fn a_state_folder_on_a_full_disk_is_reported_with_what_to_do() {
+    let verdone = &*VERDONE;
     let kilobytes = [4, 64, 160, 300];
     in_parallel(&kilobytes, THREADS, |size| {
         let world = World::new();
@@ -148,7 +150,7 @@ fn a_state_folder_on_a_full_disk_is_reported_with_what_to_do() {
             &world,
             &format!(
                 "mkdir -p ~/.local/state; mount -t tmpfs -o size={size}k none ~/.local/state
-                 VERDONE_FAULT=any-room exec {VERDONE} run"
+                 VERDONE_FAULT=any-room exec {verdone} run"
             ),
         );
         output.assert_code(1);
@@ -160,12 +162,13 @@ fn a_state_folder_on_a_full_disk_is_reported_with_what_to_do() {
 
 #[test]
 fn the_state_folder_may_be_on_another_file_system_than_the_project() {
+    let verdone = &*VERDONE;
     in_parallel(&Kind::ALL, THREADS, |kind| {
         let world = World::of(*kind);
         let output = in_namespace(
             &world,
             &format!(
-                "mkdir -p ~/.local/state; mount -t tmpfs none ~/.local/state; {VERDONE} run; ls ~/.local/state/verdone/workspaces"
+                "mkdir -p ~/.local/state; mount -t tmpfs none ~/.local/state; {verdone} run; ls ~/.local/state/verdone/workspaces"
             ),
         );
         output.assert_code(0);
@@ -176,6 +179,7 @@ fn the_state_folder_may_be_on_another_file_system_than_the_project() {
 
 #[test]
 fn what_is_mounted_below_home_is_there_for_agents_and_keeps_its_content() {
+    let verdone = &*VERDONE;
     let world = World::new();
     let looks = "cat ~/data/mine ~/deep/er/too > ~/shared/seen; echo spoilt > ~/data/mine || true";
     world.sandbox.write(
@@ -187,7 +191,7 @@ fn what_is_mounted_below_home_is_there_for_agents_and_keeps_its_content() {
         &format!(
             "mkdir ~/data ~/deep ~/deep/er; mount -t tmpfs none ~/data; echo mine > ~/data/mine
              mount -t tmpfs none ~/deep/er; echo too > ~/deep/er/too
-             code=0; {VERDONE} run || code=$?; cat ~/data/mine; exit $code"
+             code=0; {verdone} run || code=$?; cat ~/data/mine; exit $code"
         ),
     );
     output.assert_code(0);
@@ -197,12 +201,13 @@ fn what_is_mounted_below_home_is_there_for_agents_and_keeps_its_content() {
 
 #[test]
 fn what_is_mounted_read_only_is_named_and_nothing_is_touched() {
+    let verdone = &*VERDONE;
     let cases = [(".verdone", ".verdone"), (".", "work"), (".git", ".git"), ("../home", "state")];
     in_parallel(&cases, THREADS, |(dir, named)| {
         let world = World::new();
         let output = in_namespace(
             &world,
-            &format!("mount --bind {dir} {dir}; mount -o remount,ro,bind {dir}; cd \"$PWD\"; exec {VERDONE} run"),
+            &format!("mount --bind {dir} {dir}; mount -o remount,ro,bind {dir}; cd \"$PWD\"; exec {verdone} run"),
         );
         assert!([1, 2].contains(&output.code), "{}", output.transcript());
         let said = all_of(&output).to_lowercase();
@@ -213,8 +218,9 @@ fn what_is_mounted_read_only_is_named_and_nothing_is_touched() {
 
 #[test]
 fn a_file_size_limit_is_trouble_like_any_other() {
+    let verdone = &*VERDONE;
     let world = World::new();
-    let output = world.sandbox.run("sh", ["-c", &format!("trap '' XFSZ; ulimit -f 4; exec {VERDONE} run")]);
+    let output = world.sandbox.run("sh", ["-c", &format!("trap '' XFSZ; ulimit -f 4; exec {verdone} run")]);
     output.assert_code(1);
     assert!(all_of(&output).contains("File too large"), "{}", output.transcript());
     assert_recovers(&world, &output);

@@ -12,13 +12,18 @@ use std::time::Duration;
 use serde_json::Value;
 use verdone_testkit::{Output, Running, Sandbox};
 
-pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
 /// Longer than anything here takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 /// More than cores: much of the time a run waits.
 pub(crate) const THREADS: usize = 3;
 /// After a kill the next run ends the plan, or the one after it.
 const MOST_RUNS: usize = 4;
+
+/// The program under test: the release binary where `scripts/test` names it, which is faster.
+pub(crate) static VERDONE: LazyLock<String> = LazyLock::new(|| {
+    let named = std::env::var("VERDONE_RELEASE").ok().filter(|path| !path.is_empty());
+    named.unwrap_or_else(|| env!("CARGO_BIN_EXE_verdone").to_owned())
+});
 
 pub(crate) const HOME: &str = ".ralph/PRD-1";
 pub(crate) const PLAN: &str = "# Implementation Plan\n\n## Tasks\n\n\
@@ -179,16 +184,16 @@ impl World {
     }
 
     pub(crate) fn verdone(&self, arguments: &[&str]) -> Output {
-        self.sandbox.verdone(VERDONE, arguments)
+        self.sandbox.verdone(&*VERDONE, arguments)
     }
 
     pub(crate) fn start(&self, command: &str) -> Running {
-        self.sandbox.spawn(VERDONE, [command])
+        self.sandbox.spawn(&*VERDONE, [command])
     }
 
     /// A run with this fault.
     pub(crate) fn run_with_fault(&self, fault: &str) -> Output {
-        self.sandbox.run("env", [&format!("VERDONE_FAULT={fault}"), VERDONE, "run"])
+        self.sandbox.run("env", [&format!("VERDONE_FAULT={fault}"), VERDONE.as_str(), "run"])
     }
 
     /// What an undisturbed run leaves.

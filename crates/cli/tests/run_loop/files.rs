@@ -218,3 +218,11 @@ fn scripts_that_an_agent_plants_for_the_next_run_do_not_reach_the_user() {
     assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), ".fresher/notes.md\nPLAN.md\na");
     world.assert_clean();
 }
+
+#[test]
+fn the_agents_own_git_finds_its_workspace_clean_when_a_turn_begins() {
+    let script = always("{ run = 'git status --porcelain --untracked-files=all > ../tmp/status' }, { create = \"a\" }");
+    let world = World::with(ONE, &script, &Settings::default());
+    world.run(0);
+    assert_eq!(world.sandbox.read("../tmp/status"), "");
+}

@@ -58,7 +58,7 @@ fn a_failing_test_run_ends_the_attempt_which_is_kept_and_told_in_the_next() {
     assert_eq!(world.git(&["show", &format!("{}:a", world.kept())]), "the work");
     assert_eq!(world.git(&["show", "HEAD:a"]), "better");
     let prompt = world.prompt(2);
-    assert!(prompt.contains("An earlier attempt was rolled back") && prompt.contains("- subtracts"), "{prompt}");
+    assert!(prompt.contains("An earlier attempt was not accepted") && prompt.contains("- subtracts"), "{prompt}");
     assert!(prompt.contains("the agent's test run failed."), "{prompt}");
     let sessions = world.run_dir().join("sessions/fails/events.jsonl");
     assert!(std::fs::read_to_string(sessions).unwrap().contains("\"record\":\"ends_turn\""));

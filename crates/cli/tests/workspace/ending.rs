@@ -87,7 +87,8 @@ fn a_program_behind_a_shell_has_its_time_to_end() {
         let script = format!("sh -c \"{inner}\"; true");
         let wall = Some(Duration::from_millis(500));
         let ended = world.run(view.inside(), &["sh", "-c", &script], |spawn| spawn.wall = wall).unwrap();
-        assert!(ended.output.text.ends_with("up\ndone\n") && ended.exit == Exit::Wall, "the shell ended at once: {ended:?}");
+        // In between, a shell may say that its `sleep` was terminated.
+        assert!(ended.output.text.ends_with("done\n") && ended.exit == Exit::Wall, "the shell ended at once: {ended:?}");
     });
 }
 

@@ -78,7 +78,7 @@ pub enum SessionMode {
     Hybrid,
     /// As hybrid, but every attempt begins a fresh one.
     Fresh,
-    /// Always, whatever the context holds; only a rollback starts a fresh one.
+    /// Always, whatever the context holds; only a rejected attempt starts a fresh one.
     Single,
 }
 

@@ -62,7 +62,7 @@ pub(super) fn after(
         records.push(Record::Tests { outcome });
     }
     match (&response.answer, parsed) {
-        // What is about to be rolled back needs no formatter.
+        // An attempt that is about to end needs no formatter.
         (Answer::EndTurn { reason }, _) => records.push(Record::EndsTurn { reason: cut(reason) }),
         (_, Some(parsed)) if !failed => response.commands = due(situation.after_tool, parsed, situation.context),
         (_, Some(_) | None) => {}

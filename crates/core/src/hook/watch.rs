@@ -242,7 +242,7 @@ fn join(answer: Answer, event: &str, said: String, blocks: bool) -> Answer {
     let (before, blocked) = match answer {
         Answer::Context { text, .. } => (text, false),
         Answer::Block { reason } => (reason, true),
-        // The turn is over, and what it did is rolled back: there is nobody to tell.
+        // The turn is over, and so is the attempt: there is nobody to tell.
         Answer::EndTurn { .. } => return answer,
         Answer::Silent | Answer::ToolUse(_) | Answer::PermissionRequest(_) | Answer::Refuse { .. } | Answer::Tell { .. } => {
             (String::new(), false)

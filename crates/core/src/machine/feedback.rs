@@ -13,7 +13,7 @@ pub struct Feedback {
     pub tests: Vec<String>,
     /// Tamper alarms that are more than worth knowing, a line each.
     pub alarms: Vec<String>,
-    /// The story was done, and later work broke it: nothing was rolled back.
+    /// The story was done, and later work broke it: nothing was thrown away.
     pub regressed: bool,
 }
 

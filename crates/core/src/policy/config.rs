@@ -55,7 +55,7 @@ pub enum OnFailure {
 pub struct TestsConfig {
     /// What happens in a run when tests fail that the agent runs itself; in your own sessions it is always `feedback`.
     pub on_failure: OnTestFailure,
-    /// Failing test runs in a row, within one attempt, after which it is rolled back; 0 leaves it to `on_failure`.
+    /// Failing test runs in a row, within one attempt, after which it ends; 0 leaves it to `on_failure`.
     pub rollback_after: u32,
 }
 
@@ -66,7 +66,7 @@ pub enum OnTestFailure {
     /// The agent is told which tests failed, and works on.
     #[default]
     Feedback,
-    /// The turn ends at once; the attempt is kept under a ref and rolled back.
+    /// The turn ends at once; the attempt is kept under a ref, and the next one starts from a clean workspace.
     Rollback,
 }
 

@@ -41,7 +41,7 @@ pub struct Claude {
     way: Option<Hooks>,
     context: Option<ContextUse>,
     /// The session believes in edits that are gone.
-    rolled_back: bool,
+    rejected: bool,
     /// The session itself is the trouble.
     spent: bool,
     /// What the agent said last in the session that was used last, redacted. Nothing before the first turn.
@@ -86,8 +86,8 @@ impl Claude {
     }
 
     /// The last attempt was given up.
-    pub fn rolled_back(&mut self) {
-        self.rolled_back = true;
+    pub fn rejected(&mut self) {
+        self.rejected = true;
     }
 
     /// Ends the process, where there is one.
@@ -105,7 +105,7 @@ impl Claude {
             context: left.map_or(self.context, |left| left.context),
             no_session: left.is_none() && self.client.as_ref().is_none_or(Client::is_gone),
             lost: self.said.is_some(),
-            rolled_back: self.rolled_back,
+            rejected: self.rejected,
             spent: self.spent,
             new_attempt,
         };
@@ -118,7 +118,7 @@ impl Claude {
     /// What a fresh session has to be told of an earlier one: why it is not the same, and what was said in that one last. Nothing where
     /// there was none, and nothing where none of its work is left: the failure itself is in every prompt.
     pub(crate) fn handed_over(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<(String, &str)> {
-        let said = self.said.as_deref().filter(|_| !self.rolled_back)?;
+        let said = self.said.as_deref().filter(|_| !self.rejected)?;
         let own = new_attempt && config.sessions == SessionMode::Fresh;
         self.fresh_because(config, new_attempt).filter(|_| !own).map(|why| (why, said))
     }
@@ -243,7 +243,7 @@ impl Claude {
         } else if let Some(client) = &self.client {
             hold(&mut self.lock, &self.locks, client.session.id());
         }
-        (self.rolled_back, self.spent, self.context) = (false, false, None);
+        (self.rejected, self.spent, self.context) = (false, false, None);
         Ok(Some(why))
     }
 

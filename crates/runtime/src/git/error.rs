@@ -35,6 +35,8 @@ pub enum GitError {
     NewerCheckpoint { id: String, found: u32, known: u32 },
     #[error("branch {name} is at {}, not at {}", shown_tip(found.as_ref()), shown_tip(expected.as_ref()))]
     BranchMoved { name: String, expected: Option<Oid>, found: Option<Oid> },
+    #[error("git stopped in the middle of landing: {said}")]
+    LandedHalf { said: String },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -50,6 +52,7 @@ impl GitError {
             Self::NoIdentity { .. } => Some("run `git config user.name NAME` and `git config user.email MAIL`"),
             Self::NotACheckpoint { .. } | Self::NewerCheckpoint { .. } => Some("start the loop again: `verdone loop start`"),
             Self::Locked { .. } => Some("wait for the other git process; if there is none, remove the lock file"),
+            Self::LandedHalf { .. } => Some("remove the cause, then `verdone land` writes the rest"),
             Self::Failed { .. }
             | Self::TimedOut { .. }
             | Self::Unexpected { .. }

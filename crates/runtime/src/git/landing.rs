@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -245,7 +246,7 @@ impl Git {
         self.plumbing("update-index").args(["-q", "--refresh"]).answer()?;
         let mut said = String::new();
         if occupied.is_empty() {
-            said = self.checkout_step(before, new)?;
+            said = self.checkout_step(before, new, &steps)?;
         }
         if !occupied.is_empty() || !said.is_empty() {
             let judged = self.judge(&steps, resumes)?;
@@ -258,7 +259,7 @@ impl Git {
             let index = IndexFile::read(&self.index_path())?;
             self.enter(&steps, &judged.done, None)?;
             self.write_again(&judged.torn)?;
-            let said = self.checkout_step(before, new)?;
+            let said = self.checkout_step(before, new, &steps)?;
             if !said.is_empty() {
                 self.install_index(index.as_ref())?;
                 return Ok(Some(LandingRefusal::Git(said)));
@@ -272,8 +273,10 @@ impl Git {
         Ok(None)
     }
 
-    /// What git said if it refused; it looks at everything before it changes anything.
-    fn checkout_step(&self, before: &str, new: &Oid) -> Result<String, GitError> {
+    /// What git said if it refused, which it decides before it changes anything. Where it failed later, say on a full disk, the files
+    /// are half there: an error, which leaves the mark for the next landing.
+    fn checkout_step(&self, before: &str, new: &Oid, steps: &[Step]) -> Result<String, GitError> {
+        let untouched = self.changed_at(steps)?;
         let call = self.durable("read-tree").args(["-m", "-u", "--no-recurse-submodules", before, new.as_str()]);
         let answer = call.answer()?;
         if answer.status.success() {
@@ -281,7 +284,17 @@ impl Git {
         }
         let plain = |line: &str| line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim().to_owned();
         let said: Vec<String> = answer.stderr.lines().map(plain).filter(|line| !line.is_empty()).collect();
-        Ok(if said.is_empty() { answer.status.to_string() } else { said.join("; ") })
+        let said = if said.is_empty() { answer.status.to_string() } else { said.join("; ") };
+        if self.changed_at(steps)? == untouched { Ok(said) } else { Err(GitError::LandedHalf { said }) }
+    }
+
+    /// When each file was last changed in any way.
+    fn changed_at(&self, steps: &[Step]) -> Result<Vec<Option<(i64, i64)>>, GitError> {
+        let changed_at = |step: &Step| {
+            let meta = files::stat(&self.top, &step.path).map_err(GitError::io(step.path.as_path()))?;
+            Ok(meta.map(|meta| (meta.ctime(), meta.ctime_nsec())))
+        };
+        steps.iter().map(changed_at).collect()
     }
 
     /// Writes files that a landing left missing or with only their beginning. The index has them as they are to become.

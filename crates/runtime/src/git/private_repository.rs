@@ -80,6 +80,7 @@ impl Git {
         if self.git_dir != self.common_dir {
             copy_files(&self.git_dir.join("info"), &at.join("info"), |_| true)?;
         }
+        hide_runs(&at.join("info/exclude"))?;
         copy_files(&self.common_dir.join("hooks"), &at.join("hooks"), |name| !name.as_bytes().ends_with(b".sample"))?;
         if let Some(shallow) = read_if_there(&self.common_dir.join("shallow"), LARGEST_LIST)? {
             write(&at.join("shallow"), &shallow)?;
@@ -346,6 +347,13 @@ fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, GitError> {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(source) => Err(GitError::Io { path: path.to_owned(), source }),
     }
+}
+
+/// Prompts and other files that a run gives the agent to read are not listed as untracked.
+fn hide_runs(exclude: &Path) -> Result<(), GitError> {
+    let mut rules = read_if_there(exclude, LARGEST_FILE)?.unwrap_or_default();
+    rules.extend(b"\n**/.verdone/runs/\n");
+    write(exclude, &rules)
 }
 
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), GitError> {

@@ -1,7 +1,7 @@
 //! What the hooks of an attempt leave for its driver, in the run's `sessions/`: how many test runs failed in a row (the length of a
 //! file, so that counting takes the same time however many there were), and what they showed.
 //!
-//! An agent can write here, too. What it can reach by that is that its own attempt is rolled back, or that a prompt says something
+//! An agent can write here, too. What it can reach by that is that its own attempt is given up, or that a prompt says something
 //! else: never that something passes.
 
 use std::cmp::Reverse;

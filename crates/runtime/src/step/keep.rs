@@ -14,7 +14,7 @@ pub fn keep(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let message = format!("{} attempt {}, rejected\n\nVerdone-Run: {}\n", place.story, place.attempt, site.run);
     let kept =
         site.git.keep_attempt_commit(&site.run, &place.story, place.attempt, &candidate.tree, Some(&site.tip), &message)?;
-    site.claude.rolled_back();
+    site.claude.rejected();
     site.claude.end(site.config.limits.grace.duration(), &site.signals);
     site.spaces.drop_agent();
     Ok(Input::Kept { kept, files: site.changed_by_agent(&candidate).len() as u32 })

@@ -55,6 +55,26 @@ fn in_the_way(changed: &[&str], untracked: &[&str]) -> LandingRefusal {
 }
 
 #[test]
+fn a_landing_in_which_git_fails_halfway_is_finished_by_the_next_one() {
+    let repo = Repo::new();
+    let new = ahead(&repo);
+    let well = repo.home().join("well");
+    // Git writes a.txt before it comes to the file of which its filter fails.
+    fs::write(repo.git.git_dir().join("info/attributes"), "new/c.txt filter=broken\n").unwrap();
+    repo.git(&["config", "filter.broken.required", "true"]);
+    repo.git(&["config", "filter.broken.clean", "cat"]);
+    repo.git(&["config", "filter.broken.smudge", &format!("test -e '{}' && cat", well.display())]);
+    let before = repo.head();
+    let error = repo.git.land_files(Some("main"), &new).unwrap_err();
+    assert!(error.to_string().starts_with("git stopped in the middle of landing: "), "{error}");
+    assert_eq!((repo.head(), repo.read("a.txt")), (before, "landed\n".to_owned()));
+    fs::write(well, "").unwrap();
+    assert_landed(&repo, &new);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(leftovers(&repo), [""; 0]);
+}
+
+#[test]
 fn a_clean_checkout_moves_forward_without_hooks_and_the_reflog_names_verdone() {
     let repo = Repo::new();
     let new = ahead(&repo);

@@ -53,8 +53,8 @@ pub struct Standing {
     pub no_session: bool,
     /// Of these there was one before.
     pub lost: bool,
-    /// The last attempt was rolled back: the session believes in edits that are gone.
-    pub rolled_back: bool,
+    /// The last attempt was not committed: the session believes in edits that are gone.
+    pub rejected: bool,
     /// The session itself is the trouble: its context does not fit any more, or cannot be resumed.
     pub spent: bool,
     /// This is the first turn of an attempt.
@@ -74,8 +74,8 @@ pub enum NextSession {
 /// Decides it.
 pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standing) -> NextSession {
     let fresh = |why: &str| NextSession::Fresh { why: why.to_owned() };
-    if standing.rolled_back {
-        return fresh("the last attempt was rolled back");
+    if standing.rejected {
+        return fresh("the last attempt was not committed");
     }
     if standing.no_session {
         return fresh(if standing.lost { "the last session is gone" } else { "there is no session yet" });
@@ -134,10 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn a_rollback_starts_a_fresh_session_in_every_mode() {
+    fn a_rejected_attempt_starts_a_fresh_session_in_every_mode() {
         for mode in [SessionMode::Hybrid, SessionMode::Fresh, SessionMode::Single] {
             for trouble in [
-                Standing { rolled_back: true, ..standing(1, None) },
+                Standing { rejected: true, ..standing(1, None) },
                 Standing { spent: true, ..standing(1, None) },
                 Standing { no_session: true, ..standing(1, None) },
             ] {
@@ -153,7 +153,7 @@ mod tests {
         for (standing, told) in [
             (none, "there is no session yet"),
             (Standing { lost: true, ..none }, "the last session is gone"),
-            (Standing { lost: true, rolled_back: true, ..none }, "the last attempt was rolled back"),
+            (Standing { lost: true, rejected: true, ..none }, "the last attempt was not committed"),
         ] {
             let fresh = NextSession::Fresh { why: told.to_owned() };
             assert_eq!(next_session(SessionMode::Hybrid, LIMITS, &standing), fresh, "{standing:?}");

@@ -1,11 +1,11 @@
-//! What throws work away or moves branches: the loop's own checkpoints and commits stand on both.
+//! What throws work away or moves branches: runs in your own session depend on both.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 use crate::policy::arguments::{Arguments, COMMIT_VALUED};
 use crate::shell::Word;
 
-const KEEP: &str = "edit the files back by hand; a failed attempt is rolled back as a whole";
+const KEEP: &str = "edit the files back by hand; the next attempt starts from a clean workspace anyway";
 const BRANCH: &str = "stay on the branch that the run was started on";
 
 pub(super) fn rules() -> Vec<Rule> {
@@ -126,7 +126,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-prune",
                 matcher: Matcher::Git { commands: &["gc", "prune"], when: prunes },
-                reason: "this destroys commits and files that git and rollbacks still keep",
+                reason: "this destroys commits and files that git still keeps",
                 alternative: "leave them; `git gc` without `--prune` keeps what is young",
                 matches: &["git gc --prune=now", "git prune", "git gc --aggressive --prune=all", "git prune --expire now"],
                 not_matches: &["git gc", "git gc --auto", "git prune -n", "git gc --prune=never", "npm prune"],
@@ -145,7 +145,7 @@ pub(super) fn rules() -> Vec<Rule> {
                     commands: &["worktree"],
                     when: |_, rest| !matches!(Arguments::new(rest).first(), Some("list") | None),
                 },
-                reason: "the run works in one tree; others are not checked and not rolled back",
+                reason: "the run works in one worktree; Verdone verifies no other",
                 alternative: "work in the tree that the run was started in",
                 matches: &["git worktree add ../x", "git worktree remove ../x --force", "git worktree prune"],
                 not_matches: &["git worktree list", "git worktree", "echo git worktree add"],

@@ -10,7 +10,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "agent-worktree",
                 matcher: Matcher::Input { field: "isolation", value: "worktree" },
-                reason: "an agent in a work tree of its own is not checked and not rolled back",
+                reason: "Verdone neither guards nor verifies an agent in another worktree",
                 alternative: "start it without isolation",
                 matches: &[
                     "Agent: {\"isolation\": \"worktree\", \"prompt\": \"x\"}",
