@@ -29,8 +29,8 @@ pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveA
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
 ///
-/// Verdone takes a plan of stories, drives a coding agent over them one by one in a private workspace, runs the checks itself,
-/// commits what passes on a branch of its own, keeps the rest aside, and never touches your checkout.
+/// Verdone runs a coding agent on each story of a plan, in a private workspace. It runs the checks itself, commits what passes on
+/// a separate branch, keeps the rest aside, and never touches your checkout.
 #[derive(Debug, Parser)]
 #[command(
     name = "verdone",
@@ -140,9 +140,9 @@ pub(crate) struct InitArgs {
 /// Run the plan, story by story.
 ///
 /// For each story: a private workspace, the story's own checks (they should fail), a turn of the agent, and all checks again, on
-/// exactly the files that would be committed. What passes is committed on the run's branch; what does not is fed back to the agent,
-/// and finally kept aside as a commit of its own. Nothing that the agent says makes a story done; only the checks do. Your checkout
-/// is not touched: `verdone land` brings the commits to your branch.
+/// exactly the files that would be committed. What passes is committed on the run's branch. Failures go back to the agent; an
+/// attempt that never passes is kept aside as a separate commit. Nothing that the agent says makes a story done; only the checks
+/// do. Your checkout is not touched: `verdone land` brings the commits to your branch.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -284,8 +284,8 @@ pub(crate) struct LogArgs {
 
 /// Show one story: its attempts, evidence, refs and cost; or what hooks recorded of a session.
 ///
-/// Shows what each check printed, which commit it became, and under which ref a rejected attempt is kept. For a session: which tools
-/// ran how often and how long, what was denied by which rule, the files, the tests and the cost, as far as hooks saw them.
+/// Shows what each check printed, the story's commit, and the ref that keeps a rejected attempt. For a session: how often and how
+/// long each tool ran, which rule denied what, the files, the tests and the cost, as far as hooks saw them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -329,12 +329,12 @@ pub(crate) struct CheckpointsArgs {
     pub rest: Vec<std::ffi::OsString>,
 }
 
-/// Delete what old runs kept: prompts, outputs and rejected attempts; and what hooks recorded of old sessions.
+/// Delete what old runs and sessions left: prompts, outputs, rejected attempts, landed branches and hook records.
 ///
-/// The newest runs, and one that did not end, stay as they are. Journals always stay, and with them the evidence of every story. The
-/// newest of your own sessions stay too, and every session of the last day. Also deleted: clean trees that killed processes left (not
-/// those in use, and not those kept for their setup), loops of this project whose session was silent for two weeks, and loops of
-/// projects that no longer exist.
+/// Keeps the newest runs, unfinished runs and all journals, and with the journals the evidence of every story. Keeps the newest
+/// of your own sessions too, and every session of the last day. Also deletes clean trees that killed processes left (but none that
+/// are in use or kept for their setup), loops of this project whose session was silent for two weeks, and loops of projects that no
+/// longer exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -99,7 +99,7 @@ fn the_page_of_lifecycle_scripts_is_fresh() {
     }
     let finishes: Vec<_> = Finish::ALL.iter().map(|finish| format!("`{}`", finish.name())).collect();
     let _ = writeln!(out, "\n`FINISH_TYPE` is one of {}: see [exit codes](exit-codes.md).", finishes.join(", "));
-    out.push_str("\n## Exit codes\n\nWhere the run does not end, it goes on.\n\n| a script | ");
+    out.push_str("\n## Exit codes\n\nUnless the table says that the run ends, it continues.\n\n| a script | ");
     out.push_str(&Script::ALL.map(|script| format!("`{}`", script.name())).join(" | "));
     out.push_str(" |\n|---|---|---|---|---|\n");
     let exits = [
@@ -139,7 +139,7 @@ started. A run that died and is put in order by the next one runs no scripts.
   it, and can change nothing in the copy.
 - Put temporary files into `$TMPDIR`, which is deleted when the script ends, and files to keep into `$VERDONE_LOG_DIR` or outside of
   the project.
-- On systems without private views ([`verdone doctor`](cli.md) tells) it runs in your checkout.
+- On systems without private views (see [`verdone doctor`](cli.md)), it runs in your checkout.
 - With Verdone's environment and the variables above, without input and without a terminal.
 - At most `hooks.timeout` (30 s). Then it is ended with everything that it started. What it leaves running is ended when it ends.
 - Its output is shown with its name before it, and kept in the run's folder under `scripts/`; secrets are redacted in both.

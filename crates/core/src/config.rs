@@ -160,7 +160,7 @@ pub struct Limits {
     pub grace: Span,
     /// Bytes of one output that are kept; the beginning and the end survive.
     pub output_bytes: u64,
-    /// The largest file that is taken into a commit.
+    /// The largest file, in bytes, that is committed; 0 means no limit.
     pub snapshot_file_bytes: u64,
 }
 

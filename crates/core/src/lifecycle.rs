@@ -117,8 +117,8 @@ impl Meaning {
     pub fn words(self) -> &'static str {
         match self {
             Self::GoOn => "nothing",
-            Self::Warning => "a warning is told",
-            Self::Error => "an error is told",
+            Self::Warning => "a warning is shown",
+            Self::Error => "an error is shown",
             Self::Skip => "the iteration is skipped; 20 in a row end the run as `stalled`",
             Self::Abort => "the run ends as `hook_abort`",
         }

@@ -82,7 +82,7 @@ pub use commit_hooks::{HookRun, Hooked};
 pub use compare::{Compared, Comparison};
 pub use earlier::Earlier;
 pub use error::{CommitError, GitError};
-pub use filter::RequiredFilter;
+pub use filter::{Filters, RequiredFilter};
 pub use head::reflog_mark;
 pub(crate) use ignored::Ignored;
 pub use ignored_entries::IgnoredEntry;

@@ -35,7 +35,8 @@ pub(crate) struct ResumeArgs {}
 
 /// Make no further attempt at a story.
 ///
-/// A turn that works on it is finished. If its checks pass then, it is committed all the same; else the attempt is kept aside.
+/// If a turn is working on it, that turn finishes first. If the checks then pass, the story is committed anyway; otherwise the
+/// attempt is kept aside.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

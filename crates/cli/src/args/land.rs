@@ -4,17 +4,17 @@ use clap::Args;
 
 /// Bring a run's commits to your branch.
 ///
-/// Fast-forwards the branch that the run began on, exactly where `git merge --ff-only` would, or says why not and changes nothing; if
-/// you are on another branch now, your files stay as they are. If your branch has moved on, the commits are first re-applied on top of it and every check runs again. Files that you are
-/// editing are never overwritten.
+/// Fast-forwards the branch that you were on when the run started, exactly where `git merge --ff-only` would. If that branch has
+/// moved on, the commits are first re-applied on top of it and verified again. If landing is not possible, it says why and changes
+/// nothing. Uncommitted changes are never overwritten; if you are on another branch now, no files change.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  verdone land                      the last run
+  verdone land                      the only run with commits to land
   verdone land verdone/20260101-120000-0a1b
   verdone land --dry-run            say what would land")]
 pub(crate) struct LandArgs {
-    /// The run's branch; else that of the last run with commits to land.
+    /// The run's branch. Needed only if several runs have commits to land.
     #[arg(value_name = "BRANCH")]
     pub branch: Option<String>,
     /// Say what would be landed; change nothing.

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-/// Look at the private workspaces of runs.
+/// List and remove private workspaces, or start a shell in one.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -29,10 +29,11 @@ pub(crate) struct WorkspaceListArgs {
     pub json: bool,
 }
 
-/// Start a shell, or run a command, in a workspace made for it.
+/// Start a shell, or run a command, in a temporary workspace.
 ///
-/// It has the files of the last commit on your branch, and shows what an agent would see: the same files, hidden credentials and
-/// network. Nothing that is written there is kept. With --checks it shows what checks would see. The exit code is that of the command.
+/// The workspace has the files of your last commit, and shows what an agent would see: the same files and network, with
+/// credentials hidden. Nothing written there is kept. With --checks, it shows what a check would see. The exit code is that
+/// of the command.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +51,8 @@ pub(crate) struct WorkspaceShellArgs {
 
 /// Remove a workspace that no process uses.
 ///
-/// A run removes its own workspace, and the next run those of killed ones; this frees the disk space at once.
+/// A run removes its own workspace when it ends, and the next run removes those of killed runs. Use this to free the disk
+/// space now.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -24,8 +24,8 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
         print(&format!("{done} {}.\n", plural(pruned.attempts, "kept attempt", "kept attempts")))?;
     }
     if !pruned.branches.is_empty() {
-        let branches = plural(pruned.branches.len(), "branch", "branches");
-        print(&format!("{done} {branches} whose commits are all on yours: {}.\n", pruned.branches.join(", ")))?;
+        let branches = plural(pruned.branches.len(), "landed branch", "landed branches");
+        print(&format!("{done} {branches}: {}.\n", pruned.branches.join(", ")))?;
     }
     if pruned.clean_trees > 0 {
         let trees = plural(pruned.clean_trees, "clean tree", "clean trees");

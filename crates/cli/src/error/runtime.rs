@@ -96,7 +96,8 @@ impl From<VerifyError> for CliError {
             }
             VerifyError::NoStage { known, .. } => Self::usage(words).hint(format!("stages with gates: {}", known.join(", "))),
             VerifyError::Unsettled => {
-                Self::error(words).hint("let the gate only report: a formatter with --check, say, or a build outside of the tree")
+                let hint = "use gates that change no files: a formatter with --check, for example, or a build folder elsewhere";
+                Self::error(words).hint(hint)
             }
             VerifyError::Nothing => Self::new(Kind::Human, words)
                 .hint("add a [[gate]] to .verdone/config.toml (verdone init proposes some), or name a story with checks"),
@@ -114,7 +115,7 @@ impl From<WorkspaceError> for CliError {
         let hints = error.hints();
         let made = match error {
             WorkspaceError::Git(error) => error.into(),
-            WorkspaceError::Required { .. } => Self::usage(error.to_string()),
+            WorkspaceError::Required { .. } | WorkspaceError::Filter { .. } => Self::usage(error.to_string()),
             other => Self::error(other.to_string()),
         };
         hints.into_iter().fold(made, Self::hint)

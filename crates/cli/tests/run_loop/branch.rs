@@ -98,7 +98,7 @@ fn a_branch_that_cannot_be_used_is_refused() {
     world.git(&["worktree", "add", "--quiet", "-b", "side", "../side"]);
     assert_refused(&world, &["--branch", "side"], &["branch side is checked out in", "/side"]);
     world.git(&["branch", "verdone"]);
-    assert_refused(&world, &[], &["a branch named verdone leaves no room", "git branch -m verdone NAME"]);
+    assert_refused(&world, &[], &["the branch \"verdone\" blocks the names of run branches", "git branch -m verdone NAME"]);
     run_on(&world, &["--branch", "free"]);
 }
 
@@ -153,7 +153,7 @@ fn commits_of_the_users_change_nothing_for_the_attempt_in_progress() {
     let run = at_work(&world);
     world.by_user(|| commit(&world, "mine", ""));
     let said = finish(&world, run, 0);
-    assert!(said.contains("Not landed: cannot land: the branch has other commits"), "{said}");
+    assert!(said.contains("Not landed: cannot land: the branch has moved on to"), "{said}");
     let branch = branch_of(&world);
     assert_eq!(world.git(&["rev-parse", &format!("{branch}^")]), base);
     assert_eq!(world.subjects(), ["mine", "initial"]);

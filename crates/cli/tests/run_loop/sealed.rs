@@ -252,6 +252,66 @@ fn a_nested_repository_with_traps_is_refused_and_nothing_of_it_runs_outside() {
     attack.rejected("sub is a git repository inside this one");
 }
 
+/// A project with a filter of the user's that starts a file of the repository, and an agent that edits that file.
+fn with_filter() -> (World, PathBuf) {
+    let steps = "[[turn]]\nsteps = [{ run = \"sh ../tmp/attack.sh\" }]\n";
+    let world = World::folder(steps, &Settings { limits: "attempts = 2\nturns = 1", ..Settings::default() });
+    let sandbox = &world.sandbox;
+    sandbox.write("PLAN.md", "# Plan\n\n### US-001: Write\n\n- [ ] Write\n  - Verification: `cat zz/data; false`\n");
+    sandbox.write("tools/pass.sh", "cat\n");
+    sandbox.write(".gitattributes", "zz/* filter=gen\n");
+    sandbox.write("zz/data", "one\n");
+    sandbox.repo();
+    for kind in ["clean", "smudge"] {
+        sandbox.git(["config", &format!("filter.gen.{kind}"), "sh tools/pass.sh"]);
+    }
+    sandbox.write("../home/.ssh/id_test", SECRET);
+    let canary = sandbox.root().join("canary");
+    let script = "touch @CANARY@ 2>/dev/null; echo passed; cat ~/.ssh/id_test 2>/dev/null; env | grep GITHUB_TOKEN; cat";
+    let script = script.replace("@CANARY@", &canary.display().to_string());
+    sandbox.write("../tmp/attack.sh", format!("cat > tools/pass.sh <<'END'\n{script}\nEND\necho two > zz/data\n"));
+    (world, canary)
+}
+
+#[test]
+fn a_filter_runs_the_agents_version_of_a_file_inside_only_and_without_secrets() {
+    let (mut world, canary) = with_filter();
+    world.sandbox.set("GITHUB_TOKEN", "the token of the user");
+    world.run(4);
+    assert!(!canary.exists(), "the agent's filter ran outside");
+    let kept: Vec<String> =
+        world.everything_kept().iter().map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect();
+    assert!(kept.iter().any(|text| text.contains("passed\npassed\ntwo")), "both filters ran: {kept:#?}");
+    assert!(!kept.iter().any(|text| text.contains(SECRET) || text.contains("the token")), "{kept:#?}");
+}
+
+#[test]
+fn without_views_filters_are_refused_where_files_need_them_and_switched_off_elsewhere() {
+    let (mut world, canary) = with_filter();
+    world.sandbox.set("VERDONE_LAUNCH_FAIL", "unshare");
+    let output = world.run(2);
+    assert!(output.stderr.contains("files here need the git filter \"gen\""), "{}", output.transcript());
+
+    let (mut world, other) = with_filter();
+    world.sandbox.set("VERDONE_LAUNCH_FAIL", "unshare");
+    world.sandbox.git(["rm", "-q", ".gitattributes"]);
+    world.sandbox.git(["commit", "-qm", "no attributes"]);
+    let attack = world.sandbox.read("../tmp/attack.sh");
+    world.sandbox.write("../tmp/attack.sh", format!("{attack}echo 'zz/* filter=gen' > .gitattributes\n"));
+    world.run(4);
+    assert!(!canary.exists() && !other.exists(), "the agent's filter ran");
+}
+
+#[test]
+fn commit_hooks_see_no_token_of_the_user() {
+    let mut attack = Attack::new(":");
+    attack.world.sandbox.set("GITHUB_TOKEN", "the token of the user");
+    attack.world.sandbox.write_script(".git/hooks/pre-commit", "#!/bin/sh\nenv > ../tmp/seen-by-hook\n");
+    attack.committed("M\tPLAN.md\nA\ta");
+    let seen = attack.world.sandbox.read("../tmp/seen-by-hook");
+    assert!(seen.contains("VERDONE_PORT_BASE=") && !seen.contains("GITHUB_TOKEN"), "{seen}");
+}
+
 /// The same traps outside of any workspace: they do run where git looks at them.
 #[track_caller]
 fn assert_springs(attack: &Attack, repository: &str) {

@@ -53,7 +53,7 @@ fn fault(gate: &Gate, twice: bool) -> Option<Fault> {
         return Some((vec![key("setup"), Step::Index(number)], "a command of the setup is empty".to_owned(), None));
     }
     if let Some(name) = gate.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
-        return Some((vec![key("env")], format!("{name:?} is no name of a variable"), None));
+        return Some((vec![key("env")], format!("{name:?} is not a variable name"), None));
     }
     clean_fault(gate).or_else(|| path_fault(gate))
 }
@@ -70,7 +70,7 @@ fn stage_fault(n: usize, stage: &Stage) -> Option<Fault> {
     }
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.is_empty() || name.len() > LONGEST_STAGE || !name.chars().all(is_word) {
-        let message = format!("{name:?} is no name of a stage: letters, digits, \"-\" and \"_\", at most {LONGEST_STAGE}");
+        let message = format!("{name:?} is not a stage name: letters, digits, \"-\" and \"_\", at most {LONGEST_STAGE}");
         return at(message, None);
     }
     None
@@ -89,7 +89,7 @@ fn path_fault(gate: &Gate) -> Option<Fault> {
     let outside = |path: &String| {
         let escaped = pattern::escape(path);
         let named = scope::list([escaped.as_str()].into_iter());
-        named.paths.is_empty().then(|| (format!("{path:?} is no path below the project"), None))
+        named.paths.is_empty().then(|| (format!("{path:?} is not a path inside the project"), None))
     };
     let unusable = |path: &String| outside(path).or_else(|| unreadable(path));
     let listed = |keys: &[&str], paths: &[String], fault: &dyn Fn(&String) -> Option<Said>| {
@@ -126,8 +126,8 @@ mod tests {
                 "stage = \"corectness\"",
                 "c.toml:4:9: `gate[0].stage` cannot be \"corectness\": that is too near to \"correctness\"",
             ),
-            ("stage = \"a b\"", "c.toml:4:9: \"a b\" is no name of a stage"),
-            ("stage = \"\"", "c.toml:4:9: \"\" is no name of a stage"),
+            ("stage = \"a b\"", "c.toml:4:9: \"a b\" is not a stage name"),
+            ("stage = \"\"", "c.toml:4:9: \"\" is not a stage name"),
             ("blocking = \"no\"", "c.toml:4:12: `gate[0].blocking` has to be true or false, not a string"),
             (
                 "when = \"allways\"",
@@ -136,22 +136,22 @@ mod tests {
             ("when = 3", "c.toml:4:8: `gate[0].when` has to be \"always\", or a table"),
             ("when = { path = [\"src\"] }", "c.toml:4:10: unknown key `path` in `gate[0].when`"),
             ("when = { paths = \"src\" }", "c.toml:4:18: `gate[0].when.paths` has to be a list"),
-            ("when = { paths = [\"a\", \"../b\"] }", "c.toml:4:24: \"../b\" is no path below the project"),
+            ("when = { paths = [\"a\", \"../b\"] }", "c.toml:4:24: \"../b\" is not a path inside the project"),
             ("when = { complexity_at_least = 11 }", "c.toml:4:32: a complexity is a number from 1 to 10"),
             ("where = \"cleen\"", "c.toml:4:9: `gate[0].where` cannot be \"cleen\""),
             ("setup = [\"npm ci\"]", "c.toml:4:9: `setup` is for a gate that runs in a clean tree"),
             ("where = \"clean\"\nsetup = [\"\"]", "c.toml:5:10: a command of the setup is empty"),
             ("share = [\"node_modules\"]", "c.toml:4:9: `share` is for a gate that runs in a clean tree"),
-            ("where = \"clean\"\nshare = [\"/etc\"]", "c.toml:5:10: \"/etc\" is no path below the project"),
+            ("where = \"clean\"\nshare = [\"/etc\"]", "c.toml:5:10: \"/etc\" is not a path inside the project"),
             ("where = \"clean\"\nshare = [\".\"]", "c.toml:5:10: sharing the whole project"),
             ("when = { paths = [\"a\", \"src/[ab\"] }", "c.toml:4:24: \"src/[ab\" is not a valid pattern: `[` is not closed"),
             ("inputs = [\"a.{x,y\"]", "c.toml:4:11: \"a.{x,y\" is not a valid pattern: `{` is not closed"),
             ("junit = \"a}.xml\"", "c.toml:4:9: \"a}.xml\" is not a valid pattern: `}` without a `{`"),
             ("inputs = [\" \"]", "c.toml:4:11: an empty pattern"),
-            ("env = { \"A=B\" = \"1\" }", "c.toml:4:7: \"A=B\" is no name of a variable"),
+            ("env = { \"A=B\" = \"1\" }", "c.toml:4:7: \"A=B\" is not a variable name"),
             ("retries = 11", "c.toml:4:11: a gate can be tried again at most 10 times"),
             ("zero_tests = \"okay\"", "c.toml:4:14: `gate[0].zero_tests` cannot be \"okay\""),
-            ("junit = \"../x.xml\"", "c.toml:4:9: \"../x.xml\" is no path below the project"),
+            ("junit = \"../x.xml\"", "c.toml:4:9: \"../x.xml\" is not a path inside the project"),
             ("retrys = 1", "c.toml:4:1: unknown key `retrys` in `gate[0]`"),
         ] {
             let problem = alone("c.toml", &format!("{HEAD}{line}\n")).expect_err(line).to_string();

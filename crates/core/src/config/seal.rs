@@ -13,7 +13,7 @@ use super::{Config, WorkspaceSettings};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SealSettings {
-    /// Refuse to run where a part of the seal is not possible on this machine. Without it the run says what is missing.
+    /// Refuse to run if this machine cannot enforce the whole seal. If false, the run starts and reports what is missing.
     pub required: bool,
     /// Whether the agent reaches the network. Its own service needs it.
     pub agent_network: NetworkAccess,
@@ -21,11 +21,11 @@ pub struct SealSettings {
     pub check_network: NetworkAccess,
     /// Further files and folders to hide: absolute, below `~/`, or relative to the project.
     pub hide: Vec<String>,
-    /// What is hidden by default and should not be: `~/.npmrc`, say, or a folder around it.
+    /// Paths to show although they are hidden by default: for example `~/.npmrc`, or a folder that contains it.
     pub show: Vec<String>,
-    /// Files and folders below /tmp that have to be seen; the /tmp of a workspace is its own. They cannot be written.
+    /// Files and folders below /tmp to show, read-only; otherwise a workspace sees only its own /tmp.
     pub read: Vec<String>,
-    /// Variables to keep that are dropped by default, such as `GITHUB_TOKEN`. A `*` at the end stands for any ending.
+    /// Variables to keep that are dropped by default, such as `GITHUB_TOKEN`. A `*` at the end matches any suffix.
     pub environment: Vec<String>,
 }
 
@@ -33,10 +33,10 @@ pub struct SealSettings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkAccess {
-    /// As outside.
+    /// The same network as outside.
     #[default]
     Open,
-    /// Only a loopback of its own: services on this machine are out of reach too.
+    /// Only a private loopback: even services on this machine cannot be reached.
     Off,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn unusable(seal: &SealSettings) -> Option<Finding> {
                 return Some(fault(name, n, format!("`{path}` {why}"), None));
             }
             if is_everything(path) {
-                return Some(fault(name, n, format!("`{path}` as a whole is too much: name what is meant"), None));
+                return Some(fault(name, n, format!("`{path}` is too broad: list single files or folders"), None));
             }
         }
     }
@@ -100,7 +100,7 @@ pub(super) fn unusable(seal: &SealSettings) -> Option<Finding> {
         let plain = name.strip_suffix('*').unwrap_or(name);
         if plain.is_empty() || plain.contains(['=', '\0', '*']) {
             let hint = (name == "*").then(|| "name the variables that are needed".to_owned());
-            return Some(fault("environment", n, format!("{name:?} is no name of a variable"), hint));
+            return Some(fault("environment", n, format!("{name:?} is not a variable name"), hint));
         }
     }
     None
@@ -144,14 +144,14 @@ mod tests {
     #[test]
     fn settings_that_cannot_work_are_faults_of_their_line() {
         for (keys, said) in [
-            ("show = [\".npmrc\"]", "c.toml:2:9: `.npmrc` has to be absolute, or to begin with `~/`"),
-            ("show = [\"~\"]", "c.toml:2:9: `~` as a whole is too much"),
+            ("show = [\".npmrc\"]", "c.toml:2:9: `.npmrc` must be absolute or start with `~/`"),
+            ("show = [\"~\"]", "c.toml:2:9: `~` is too broad"),
             ("read = [\"/tmp/../etc\"]", "c.toml:2:9: `/tmp/../etc` cannot have `..` in it"),
             ("hide = [\"a\", \"../b\"]", "c.toml:2:14: `../b` cannot be hidden"),
             ("hide = [\"/\"]", "c.toml:2:9: `/` cannot be hidden"),
             ("hide = [\"~other/x\"]", "c.toml:2:9: `~other/x` cannot be hidden"),
-            ("environment = [\"*\"]", "c.toml:2:16: \"*\" is no name of a variable"),
-            ("environment = [\"A=B\"]", "c.toml:2:16: \"A=B\" is no name of a variable"),
+            ("environment = [\"*\"]", "c.toml:2:16: \"*\" is not a variable name"),
+            ("environment = [\"A=B\"]", "c.toml:2:16: \"A=B\" is not a variable name"),
             ("agent_network = \"closed\"", "c.toml:2:17: `seal.agent_network` cannot be \"closed\""),
             ("requird = true", "c.toml:2:1: unknown key `requird` in `seal`"),
         ] {

@@ -12,21 +12,22 @@ use super::diagnose::{Finding, Step};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkspaceSettings {
-    /// How folders that git ignores are shown, by their path relative to the project: `node_modules = "copy"`. It holds for what is below
-    /// them too. Every ignored folder that is not named here is shown as "overlay".
+    /// How folders that git ignores are shown, by their path relative to the project: `node_modules = "copy"`. A mode also
+    /// applies to everything below the folder. Every ignored folder that is not named here is shown as "overlay".
     pub folders: BTreeMap<String, FolderMode>,
     /// The largest ignored file, in bytes, that is copied in. Folders are not copied, unless their mode says so.
     pub copy_file_bytes: u64,
-    /// Bytes of all ignored files together that are copied in.
+    /// The most that is copied in of all ignored files together, in bytes.
     pub copy_total_bytes: u64,
     /// Where agents and checks see the project.
     pub path: WorkspacePath,
-    /// The folder for workspaces, outside of the project; `$XDG_STATE_HOME/verdone` or `~/.local/state/verdone` where it is not set.
+    /// The folder for workspaces, outside of the project. Default: `$XDG_STATE_HOME/verdone`, or `~/.local/state/verdone`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// What an agent and a check can do with your home folder. The agent's own transcripts are kept in both cases.
     pub home: HomeMode,
-    /// Files and folders outside of the project that are written for real, a shared cache say: absolute, or below `~/`.
+    /// Files and folders outside of the project that agents and checks can really write, for example a shared cache: absolute
+    /// paths, or below `~/`.
     pub writable: Vec<String>,
 }
 
@@ -64,11 +65,11 @@ pub enum FolderMode {
     /// Copy-on-write: what is written stays in the workspace. The folder itself cannot be removed or renamed inside.
     #[default]
     Overlay,
-    /// A copy: slower to begin with, but an ordinary folder that your own changes do not reach.
+    /// A copy: slower to start, but an ordinary folder, unaffected by your own changes.
     Copy,
-    /// As it is, without the right to write.
+    /// Your folder, read-only.
     ReadOnly,
-    /// Not at all.
+    /// Not shown.
     None,
 }
 
@@ -79,7 +80,7 @@ pub enum WorkspacePath {
     /// At the path of your checkout, so that absolute paths in caches and virtual environments keep working.
     #[default]
     Same,
-    /// At a path of its own below the state folder. Needed where a daemon outside, a container engine say, has to find the files.
+    /// At a separate path below the state folder. Needed if a program outside, such as a container engine, has to find the files.
     Own,
 }
 
@@ -87,7 +88,7 @@ pub enum WorkspacePath {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HomeMode {
-    /// They can write, and it stays in the workspace.
+    /// Writes work, but stay in the workspace.
     #[default]
     CopyOnWrite,
     /// They can only read.
@@ -115,11 +116,11 @@ pub(super) fn unusable(settings: &WorkspaceSettings) -> Option<Finding> {
         let at = vec![key("writable"), Step::Index(n)];
         if let Some(why) = not_a_place(path) {
             let hint = "what is written inside the project always stays in the workspace";
-            return fault(at, false, format!("a path that is written for real {why}"), Some(hint));
+            return fault(at, false, format!("a writable path {why}"), Some(hint));
         }
         if is_everything(path) {
-            let hint = "name the folders that are meant, a cache say";
-            return fault(at, false, format!("`{path}` as a whole cannot be written for real"), Some(hint));
+            let hint = "list single folders, for example a cache";
+            return fault(at, false, format!("`{path}` is too broad to be writable"), Some(hint));
         }
     }
     None
@@ -134,11 +135,11 @@ fn not_below_the_project(name: &str) -> Option<&'static str> {
     match parts.next() {
         None => return Some("is the project itself"),
         Some(Component::Normal(first)) if [".git", ".verdone"].iter().any(|ours| first == *ours) => {
-            return Some("is not yours to choose: Verdone takes care of it");
+            return Some("cannot be configured: Verdone manages it");
         }
         Some(Component::Normal(_)) if parts.all(|part| matches!(part, Component::Normal(_))) => return None,
         Some(Component::Normal(_) | Component::ParentDir | Component::CurDir) => {}
-        Some(Component::RootDir | Component::Prefix(_)) => return Some("has to be relative to the project"),
+        Some(Component::RootDir | Component::Prefix(_)) => return Some("must be relative to the project"),
     }
     Some("leads out of the project")
 }
@@ -147,7 +148,7 @@ fn not_below_the_project(name: &str) -> Option<&'static str> {
 pub(super) fn not_a_place(text: &str) -> Option<&'static str> {
     let absolute = text.starts_with('/') || text == "~" || text.starts_with("~/");
     if !absolute || text.contains('\0') {
-        return Some("has to be absolute, or to begin with `~/`");
+        return Some("must be absolute or start with `~/`");
     }
     let detour = Path::new(text).components().any(|part| part == Component::ParentDir);
     detour.then_some("cannot have `..` in it")
@@ -204,19 +205,15 @@ mod tests {
         for (keys, said, hint) in [
             ("[workspace.folders]\n\"../x\" = \"copy\"", "c.toml:2:1: `../x` leads out of the project", ""),
             ("[workspace.folders]\n\"a/../../x\" = \"copy\"", "c.toml:2:1: `a/../../x` leads out of the project", ""),
-            ("[workspace.folders]\n\"/x\" = \"copy\"", "c.toml:2:1: `/x` has to be relative to the project", ""),
+            ("[workspace.folders]\n\"/x\" = \"copy\"", "c.toml:2:1: `/x` must be relative to the project", ""),
             ("[workspace.folders]\n\".\" = \"copy\"", "c.toml:2:1: `.` is the project itself", ""),
-            ("[workspace.folders]\n\".git\" = \"copy\"", "c.toml:2:1: `.git` is not yours to choose", ""),
+            ("[workspace.folders]\n\".git\" = \"copy\"", "c.toml:2:1: `.git` cannot be configured", ""),
             ("[workspace.folders]\ntarget = \"overlai\"", "c.toml:2:10: `workspace.folders.target` cannot be", "overlay"),
-            ("[workspace]\nstate = \"state\"", "c.toml:2:9: the folder for workspaces has to be absolute", ""),
+            ("[workspace]\nstate = \"state\"", "c.toml:2:9: the folder for workspaces must be absolute", ""),
             ("[workspace]\nstate = \"/a/../b\"", "c.toml:2:9: the folder for workspaces cannot have `..`", ""),
-            (
-                "[workspace]\nwritable = [\"~/x\", \"dist\"]",
-                "c.toml:2:20: a path that is written for real has to be absolute",
-                "stays",
-            ),
-            ("[workspace]\nwritable = [\"~/\"]", "c.toml:2:13: `~/` as a whole cannot be written for real", "name the folders"),
-            ("[workspace]\nwritable = [\"/\"]", "c.toml:2:13: `/` as a whole cannot be written for real", "name the folders"),
+            ("[workspace]\nwritable = [\"~/x\", \"dist\"]", "c.toml:2:20: a writable path must be absolute", "stays"),
+            ("[workspace]\nwritable = [\"~/\"]", "c.toml:2:13: `~/` is too broad to be writable", "single folders"),
+            ("[workspace]\nwritable = [\"/\"]", "c.toml:2:13: `/` is too broad to be writable", "single folders"),
             ("[workspace]\npaht = \"own\"", "c.toml:2:1: unknown key `paht` in `workspace`", "`path`"),
         ] {
             let problem = alone("c.toml", &format!("{keys}\n")).unwrap_err();

@@ -28,7 +28,7 @@ const LONGEST_OUTPUT: usize = 2_000;
 pub struct AfterTool {
     /// What runs: a string for `sh -c`, or a list of words. The file is in `$VERDONE_FILE`; in a list, `{file}` stands for it.
     pub run: CommandSpec,
-    /// Tools that it is for, by name or pattern; those that change files where none is named.
+    /// Tools that it applies to, by name or pattern; by default, all tools that change files.
     #[serde(default)]
     pub tools: Vec<String>,
     /// Patterns of the file that the tool was about, written like `write` of a policy rule; every file where none is given.

@@ -120,7 +120,7 @@ pub struct RuleConfig {
     /// What to do instead; shown to the agent.
     #[serde(default)]
     pub alternative: String,
-    /// Tools that it is for, by name or pattern.
+    /// Tools that the rule applies to, by name or pattern.
     #[serde(default)]
     pub tools: Vec<String>,
     /// Programs of a Bash command, without their directory.

@@ -18,6 +18,7 @@ use super::Git;
 use super::command::Call;
 use super::error::GitError;
 use super::files;
+use super::filter::Filters;
 use super::index::IndexFile;
 use super::index_entries::{self, IndexEntry};
 use super::index_stat::{IndexStat, replace_index};
@@ -25,7 +26,6 @@ use super::path::{PathSet, RepoPath};
 use super::private_repository::joined;
 use super::touched::touched;
 use crate::regular::open_regular;
-use crate::workspace::Inside;
 
 /// A submodule's type bits in an index.
 const GITLINK: u32 = 0o160_000;
@@ -63,8 +63,8 @@ pub struct ReadBack<'a> {
     pub objects: &'a Path,
     /// The real objects, as processes inside see them.
     pub known_objects: &'a [PathBuf],
-    /// The throw-away view. None only for a tree that no agent has written.
-    pub inside: Option<&'a Inside>,
+    /// The throw-away view, where the system has views.
+    pub filters: &'a Filters,
     /// Never part of the tree beyond what the base has of them: `.verdone/runs`, progress files.
     pub excluded: &'a PathSet,
     /// Ignored in the user's checkout: not added even if the attempt changed the ignore rules. A secret may be among them.
@@ -139,10 +139,7 @@ impl Git {
             .env("GIT_INDEX_FILE", job.index)
             .env("GIT_OBJECT_DIRECTORY", job.objects)
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", joined(job.known_objects));
-        match job.inside {
-            Some(inside) => call.inside(inside),
-            None => Ok(call),
-        }
+        job.filters.apply(call)
     }
 }
 

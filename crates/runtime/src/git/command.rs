@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::error::GitError;
 use crate::clock::Stopwatch;
 use crate::fault;
+use crate::process::EnvPlan;
 use crate::workspace::launcher::{Failure, Step};
 use crate::workspace::{Inside, LaunchReport};
 
@@ -135,6 +136,26 @@ impl Call {
         self.command = command;
         self.launch = Some(report);
         Ok(self)
+    }
+
+    /// Replaces the environment as the plan of a view says.
+    pub(super) fn with_plan(mut self, plan: &EnvPlan) -> Self {
+        for name in &plan.unset {
+            self.command.env_remove(name);
+        }
+        self.command.envs(plan.set.iter().map(|(name, value)| (name, value)));
+        self
+    }
+
+    /// Settings whose names may hold any character.
+    pub(super) fn settings(mut self, settings: impl Iterator<Item = (String, String)>) -> Self {
+        let mut count = 0;
+        for (name, value) in settings {
+            self.command.env(format!("GIT_CONFIG_KEY_{count}"), name).env(format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        self.command.env("GIT_CONFIG_COUNT", count.to_string());
+        self
     }
 
     pub(super) fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(mut self, args: I) -> Self {

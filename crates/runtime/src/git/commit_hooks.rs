@@ -13,6 +13,7 @@ use super::command::{Call, Outcome, tail_of};
 use super::error::GitError;
 use super::path::RepoPath;
 use super::private_repository::{copy_files, write};
+use crate::process::EnvPlan;
 use crate::workspace::Inside;
 
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
@@ -33,6 +34,8 @@ pub struct HookRun<'a> {
     pub base: Option<&'a Oid>,
     pub message: &'a str,
     pub inside: Option<&'a Inside>,
+    /// The environment inside.
+    pub env: &'a EnvPlan,
     pub deadline: Duration,
 }
 
@@ -173,6 +176,7 @@ impl Git {
 }
 
 fn entered(call: Call, job: &HookRun<'_>) -> Result<Call, GitError> {
+    let call = call.with_plan(job.env);
     match job.inside {
         Some(inside) => call.inside(inside),
         None => Ok(call),

@@ -52,7 +52,7 @@ impl GitError {
             Self::NoIdentity { .. } => Some("run `git config user.name NAME` and `git config user.email MAIL`"),
             Self::NotACheckpoint { .. } | Self::NewerCheckpoint { .. } => Some("start the loop again: `verdone loop start`"),
             Self::Locked { .. } => Some("wait for the other git process; if there is none, remove the lock file"),
-            Self::LandedHalf { .. } => Some("remove the cause, then `verdone land` writes the rest"),
+            Self::LandedHalf { .. } => Some("fix the cause, then run `verdone land` again to finish the landing"),
             Self::Failed { .. }
             | Self::TimedOut { .. }
             | Self::Unexpected { .. }

@@ -1,9 +1,25 @@
-//! Filters that the user's settings call required: without their program, git can neither read nor write the files they are for.
+//! Filters of the user's settings: programs through which git reads and writes files. A filter may start a file of the tree, so git
+//! runs them on an agent's files only inside a view.
 
 use std::collections::BTreeMap;
 
 use super::Git;
+use super::command::Call;
 use super::error::GitError;
+use crate::process::EnvPlan;
+use crate::workspace::Inside;
+
+/// What happens to filters when git reads or writes files that an agent made.
+#[derive(Debug, Clone, Default)]
+pub enum Filters {
+    /// The settings have none.
+    #[default]
+    None,
+    /// Git runs in this view, and they with it.
+    Inside { inside: Inside, env: EnvPlan },
+    /// There are no views, so these are switched off. Repositories that need them are refused.
+    Off(Vec<String>),
+}
 
 /// A required filter and the commands that it consists of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +31,17 @@ pub struct RequiredFilter {
 impl Git {
     /// The filters that are required by the settings, whether files use them or not.
     pub fn required_filters(&self) -> Result<Vec<RequiredFilter>, GitError> {
+        let required = self.all_filters()?.into_iter().filter(|(_, (required, _))| *required);
+        Ok(required.map(|(name, (_, commands))| RequiredFilter { name, commands }).collect())
+    }
+
+    /// The names of all filters that start a program, whether files use them or not.
+    pub fn filters(&self) -> Result<Vec<String>, GitError> {
+        let working = self.all_filters()?.into_iter().filter(|(_, (_, commands))| !commands.is_empty());
+        Ok(working.map(|(name, _)| name).collect())
+    }
+
+    fn all_filters(&self) -> Result<BTreeMap<String, (bool, Vec<String>)>, GitError> {
         let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
         // Exit code 1: no such setting.
         let answer = self.plumbing("config").args(["-z", "--get-regexp", pattern]).answer()?;
@@ -34,8 +61,7 @@ impl Git {
                 _ => commands.push(value.to_owned()),
             }
         }
-        let required = filters.into_iter().filter(|(_, (required, _))| *required);
-        Ok(required.map(|(name, (_, commands))| RequiredFilter { name, commands }).collect())
+        Ok(filters)
     }
 
     /// Whether any tracked file goes through this filter.
@@ -46,5 +72,18 @@ impl Git {
         }
         let spec = format!(":(top,attr:filter={name})");
         Ok(!self.plumbing("ls-files").args(["-z", "--", &spec]).run()?.is_empty())
+    }
+}
+
+impl Filters {
+    pub(super) fn apply(&self, call: Call) -> Result<Call, GitError> {
+        match self {
+            Self::None => Ok(call),
+            Self::Inside { inside, env } => Ok(call.inside(inside)?.with_plan(env)),
+            Self::Off(names) => Ok(call.settings(names.iter().flat_map(|name| {
+                let set = |what: &str, value: &str| (format!("filter.{name}.{what}"), value.to_owned());
+                [set("clean", ""), set("smudge", ""), set("process", ""), set("required", "false")]
+            }))),
+        }
     }
 }

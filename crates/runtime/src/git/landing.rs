@@ -67,7 +67,8 @@ impl LandingRefusal {
             Self::Operation(operation) => Some(format!("finish or abort it first: `git {operation} --abort`")),
             Self::OtherWorkTree(path) => Some(format!("land from there: `cd {}`", path.display())),
             Self::InTheWay { .. } => Some("commit, stash or move these files, then land again".to_owned()),
-            Self::Diverged { .. } | Self::Git(_) => None,
+            Self::Diverged { .. } => Some("it moved just now: run the command again".to_owned()),
+            Self::Git(_) => None,
         }
     }
 }
@@ -82,7 +83,7 @@ impl fmt::Display for LandingRefusal {
                 write!(f, "{article} {operation} is in progress")
             }
             Self::OtherWorkTree(path) => write!(f, "the branch is checked out in {}", path.display()),
-            Self::Diverged { tip } => write!(f, "the branch has other commits: it is at {}", tip.short()),
+            Self::Diverged { tip } => write!(f, "the branch has moved on to {}", tip.short()),
             Self::InTheWay { changed, untracked } if untracked.is_empty() => {
                 write!(f, "uncommitted changes would be overwritten: {}", names(changed))
             }

@@ -1,20 +1,35 @@
 //! Files that Git LFS keeps beside the objects: what a filter wrote for a workspace's tree is brought to the real repository.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use verdone_core::id::hex;
 
 use super::Git;
 use super::error::GitError;
+use crate::regular::open_regular;
 
 /// Where Git LFS keeps content, by its digest, below a git folder.
 const STORE: &str = "lfs/objects";
 
 impl Git {
-    /// Copies what the real repository does not have. The names are digests, so nothing is ever replaced.
+    /// Copies what the real repository does not have. A file whose content is not what its name says is left out: the filter that
+    /// wrote it may have run code of the agent's.
     pub(crate) fn import_large_files(&self, git_dir: &Path) -> Result<(), GitError> {
         let (from, to) = (git_dir.join(STORE), self.common_dir.join(STORE));
+        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+        if !from.ancestors().take(3).all(is_folder) {
+            return Ok(());
+        }
         copy_missing(&from, &to).map_err(GitError::io(&from))
+    }
+
+    /// The folder in which Git LFS keeps what it needs, where there is one.
+    pub(crate) fn large_file_store(&self) -> Option<PathBuf> {
+        let folder = self.common_dir.join("lfs");
+        fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_dir()).then_some(folder)
     }
 }
 
@@ -32,16 +47,39 @@ fn copy_missing(from: &Path, to: &Path) -> io::Result<()> {
             if kind.is_dir() {
                 left.push(path);
             } else if kind.is_file() && fs::symlink_metadata(to.join(&path)).is_err() {
-                let folder = to.join(&below);
-                fs::create_dir_all(&folder)?;
-                let mut draft = tempfile::NamedTempFile::new_in(&folder)?;
-                io::copy(&mut fs::File::open(entry.path())?, &mut draft)?;
-                draft.as_file().sync_all()?;
-                draft.persist(to.join(&path)).map_err(|error| error.error)?;
+                copy_verified(&entry.path(), &to.join(&path))?;
             }
         }
     }
     Ok(())
+}
+
+/// Copies a file if its name is the digest of its content, in the folders that Git LFS has for it.
+fn copy_verified(from: &Path, to: &Path) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (to.parent(), to.file_name().and_then(|name| name.to_str())) else { return Ok(()) };
+    if name.len() != 64
+        || !folder.ends_with(Path::new(name.get(..2).unwrap_or_default()).join(name.get(2..4).unwrap_or_default()))
+    {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+    let mut hash = Sha256::new();
+    let mut file = open_regular(from, fs::OpenOptions::new().read(true))?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let length = file.read(&mut buffer)?;
+        if length == 0 {
+            break;
+        }
+        hash.update(&buffer[..length]);
+        draft.write_all(&buffer[..length])?;
+    }
+    if hex(&hash.finalize()) != name {
+        return Ok(());
+    }
+    draft.as_file().sync_all()?;
+    draft.persist(to).map(drop).map_err(|error| error.error)
 }
 
 #[cfg(test)]
@@ -49,19 +87,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_files_are_copied_and_known_ones_stay() {
+    fn missing_files_are_copied_if_they_are_what_their_names_say_and_known_ones_stay() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
         copy_missing(&from, &to).unwrap();
         assert!(!to.exists(), "nothing to copy");
-        for (folder, name, text) in [(&from, "ab/cd/new", "one"), (&from, "ab/cd/known", "two"), (&to, "ab/cd/known", "old")] {
+        let place = |text: &str| {
+            let name = verdone_core::id::digest(text.as_bytes());
+            format!("{}/{}/{name}", &name[..2], &name[2..4])
+        };
+        let (new, known, forged) = (place("one"), place("two"), place("three"));
+        for (folder, name, text) in [
+            (&from, &new, "one"),
+            (&from, &known, "two"),
+            (&to, &known, "old"),
+            (&from, &forged, "evil"),
+            (&from, &"ab/cd/x".into(), "x"),
+        ] {
             let path = folder.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
         copy_missing(&from, &to).unwrap();
-        assert_eq!(fs::read_to_string(to.join("ab/cd/new")).unwrap(), "one");
-        assert_eq!(fs::read_to_string(to.join("ab/cd/known")).unwrap(), "old");
-        assert_eq!(fs::read_dir(to.join("ab/cd")).unwrap().count(), 2);
+        assert_eq!(fs::read_to_string(to.join(&new)).unwrap(), "one");
+        assert_eq!(fs::read_to_string(to.join(&known)).unwrap(), "old");
+        assert!(!to.join(&forged).exists() && !to.join("ab/cd/x").exists());
     }
 }

@@ -20,6 +20,7 @@ use verdone_core::id::Oid;
 use super::Git;
 use super::command::Call;
 use super::error::GitError;
+use super::filter::Filters;
 use super::index::IndexFile;
 use super::index_entries::{self, IndexEntry};
 use super::index_stat::IndexStat;
@@ -50,6 +51,7 @@ pub struct ResetFiles<'a> {
     pub to: &'a Oid,
     /// Looking through the folder may take this long.
     pub patience: Duration,
+    pub filters: &'a Filters,
 }
 
 impl Git {
@@ -69,7 +71,8 @@ impl Git {
             self.on_files(job, "update-index").args(options).stdin(index_info(&differing, job.to.as_str().len())).run()?;
         }
         if !list.is_empty() {
-            self.on_files(job, "checkout-index").args(["-f", "-u", "-z", "--stdin"]).stdin(list).run()?;
+            let call = self.on_files(job, "checkout-index").args(["-f", "-u", "-z", "--stdin"]).stdin(list);
+            job.filters.apply(call)?.run()?;
         }
         // Best effort: a build may take longer without it.
         let _ = self.copy_times_since(job.folder, job.index, since.checked_sub(TICK).unwrap_or(UNIX_EPOCH));

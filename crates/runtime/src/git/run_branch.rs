@@ -85,6 +85,10 @@ impl Git {
         if !is_object_id(commit) {
             return Err(GitError::Unexpected { what: "read-tree", detail: format!("{commit} is not an object id") });
         }
+        // Filters could write beside it.
+        if !std::fs::symlink_metadata(index).is_ok_and(|meta| meta.is_file()) {
+            return Err(GitError::Unexpected { what: "read-tree", detail: "the index is not a file any more".to_owned() });
+        }
         let call = self.plumbing("read-tree").env("GIT_INDEX_FILE", index);
         call.args(["-i", "-m", commit.as_str()]).run().map(drop)
     }

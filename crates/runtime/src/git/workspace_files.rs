@@ -1,7 +1,7 @@
 //! The files of a workspace: one tree, written into a folder elsewhere, with an index of its own.
 //!
-//! The real repository's settings, filters, attributes and sparse checkout apply. Git may run here only while nobody but Verdone
-//! has written into the folder.
+//! The real repository's settings, attributes and sparse checkout apply, and its filters where the caller says. Git may run here only
+//! while nobody but Verdone has written into the folder.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use verdone_core::id::Oid;
 
 use super::command::Call;
 use super::error::GitError;
+use super::filter::Filters;
 use super::{Git, is_object_id};
 
 /// An index that [`super::index_entries`] can read, whatever the user prefers.
@@ -16,28 +17,27 @@ pub(super) const PLAIN_INDEX: [&str; 6] = ["-c", "index.version=2", "-c", "featu
 
 impl Git {
     /// Writes exactly this tree into an empty folder. `index` is a new file outside of the folder; its entries know the files.
-    pub fn lay_out_files(&self, tree: &Oid, folder: &Path, index: &Path) -> Result<(), GitError> {
-        self.read_into(tree, folder, index, "-m")
+    pub fn lay_out_files(&self, tree: &Oid, folder: &Path, index: &Path, filters: &Filters) -> Result<(), GitError> {
+        self.read_into(tree, folder, index, filters, "-m")
     }
 
     /// Turns a folder that was laid out before, and that nobody else has written into since, into another tree.
-    pub fn update_files(&self, tree: &Oid, folder: &Path, index: &Path) -> Result<(), GitError> {
-        self.read_into(tree, folder, index, "--reset")
+    pub fn update_files(&self, tree: &Oid, folder: &Path, index: &Path, filters: &Filters) -> Result<(), GitError> {
+        self.read_into(tree, folder, index, filters, "--reset")
     }
 
-    fn read_into(&self, tree: &Oid, folder: &Path, index: &Path, how: &str) -> Result<(), GitError> {
+    fn read_into(&self, tree: &Oid, folder: &Path, index: &Path, filters: &Filters, how: &str) -> Result<(), GitError> {
         if !is_object_id(tree) {
             return Err(GitError::Unexpected { what: "read-tree", detail: format!("{tree} is not an object id") });
         }
         // Measured: as fast as `read-tree` with `checkout-index`, in one process.
-        let laid_out = Call::plumbing_with(folder, &PLAIN_INDEX, "read-tree", self.deadline)
+        let call = Call::plumbing_with(folder, &PLAIN_INDEX, "read-tree", self.deadline)
             .envs(&self.environment)
             .env("GIT_DIR", self.git_dir.clone())
             .env("GIT_WORK_TREE", folder)
             .env("GIT_INDEX_FILE", index)
-            .args([how, "-u", "--no-recurse-submodules", tree.as_str()])
-            .run();
-        match laid_out {
+            .args([how, "-u", "--no-recurse-submodules", tree.as_str()]);
+        match filters.apply(call)?.run() {
             Ok(_) => Ok(()),
             // Git names the files, and not the reason.
             Err(GitError::Failed { .. }) if is_full(folder) => {

@@ -57,7 +57,7 @@ impl RunBranch {
         let Some(name) = name else {
             // Git keeps a branch as a file: `verdone` leaves no room for `verdone/<run>`.
             if git.branch_tip("verdone")?.is_some() {
-                let message = "a branch named verdone leaves no room for the branches of runs, which are named verdone/RUN";
+                let message = "the branch \"verdone\" blocks the names of run branches (verdone/RUN)";
                 return Err(refused(message, &["rename it: git branch -m verdone NAME", "or choose one with --branch NAME"]));
             }
             return Ok(new(None));

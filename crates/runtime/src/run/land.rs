@@ -63,7 +63,7 @@ impl LandError {
             Self::Unknown { .. } => vec!["verdone land --dry-run lists what can be landed".to_owned()],
             Self::Several { branches } => branches.iter().take(3).map(|branch| format!("verdone land {branch}")).collect(),
             Self::Refused { hint, .. } => hint.iter().cloned().collect(),
-            Self::Conflict { commit, .. } => vec![format!("git cherry-pick {} resolves it by hand", commit.short())],
+            Self::Conflict { commit, .. } => vec![format!("resolve it by hand: git cherry-pick {}", commit.short())],
             Self::Red { .. } => vec!["verdone run --fresh lets the agent redo the story on top of your branch".to_owned()],
             Self::Commit(_)
             | Self::Git(_)

@@ -12,7 +12,7 @@ use crate::site::Site;
 pub fn select(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     if site.plan.refresh()? == Refreshed::Edited {
         reporter.report(Update::Notice {
-            text: "the plan was edited: its new text is used from here on, with the checks from the start",
+            text: "the plan was edited: the new text is used from now on, but checks stay as they were at the start",
         });
         for story in site.plan.ticked_by_others() {
             reporter.report(Update::Notice { text: &format!("{story} was ticked without evidence: claimed, not verified") });

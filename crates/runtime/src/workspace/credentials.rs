@@ -55,7 +55,9 @@ impl Login {
         let own = credentials.own.display();
         match copy_back(&credentials, SystemTime::now()) {
             Ok(CopyBack::Unchanged | CopyBack::Copied) => None,
-            Ok(CopyBack::Refused { why }) => Some(format!("{own} stays as it is: the agent changed its copy, but {why}")),
+            Ok(CopyBack::Refused { why }) => {
+                Some(format!("{own} was not updated: the agent's client changed its copy, but {why}"))
+            }
             Err(error) => Some(format!("{own}: a renewed login of the agent's client could not be saved: {error}")),
         }
     }

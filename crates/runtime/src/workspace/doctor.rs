@@ -16,20 +16,23 @@ pub fn examine(project: &Project, config: &Config) -> Vec<Finding> {
     let ability = probe(state.path());
     let place = state.path().display();
     let mut findings = vec![match ability.level() {
-        Level::View => Finding::good("workspace", format!("sealed: a private view of the file system, in {place}")),
-        Level::ViewWithoutOwnProc => {
-            Finding::warning("workspace", format!("sealed, but processes outside are listed, in {place}"))
-        }
+        Level::View => Finding::good("workspace", format!("sealed: private view of the file system; workspaces are in {place}")),
+        Level::ViewWithoutOwnProc => Finding::warning(
+            "workspace",
+            format!("sealed, but outside processes are visible in /proc; workspaces are in {place}"),
+        ),
         Level::CloneWithLandlock => Finding::warning(
             "workspace",
-            format!("a clone in {place}; Landlock refuses writes elsewhere, credentials can be read"),
+            format!("partly sealed: a clone in {place}. Landlock refuses writes elsewhere, but credentials can be read"),
         ),
-        Level::UnsealedClone => {
-            Finding::warning("workspace", format!("unsealed: a clone in {place}, and nothing enforces its limits"))
-        }
+        Level::UnsealedClone => Finding::warning(
+            "workspace",
+            format!("not sealed: a clone in {place}; nothing stops an agent from reading and writing elsewhere"),
+        ),
     }];
     if config.seal.required && !missing_seal(&ability, &config.seal).is_empty() {
-        findings[0] = Finding::bad("workspace", findings[0].message.clone(), ["[seal] required = true refuses a run here"]);
+        let hint = "runs are refused because of `[seal] required = true`; set it to false to allow weaker confinement";
+        findings[0] = Finding::bad("workspace", findings[0].message.clone(), [hint]);
     }
     let parts = [
         ("private view", &ability.view),
@@ -44,7 +47,8 @@ pub fn examine(project: &Project, config: &Config) -> Vec<Finding> {
         }
     }
     if let Some(sign) = &ability.container {
-        findings.push(Finding::good("container", format!("this is a container ({sign}); the evidence says so")));
+        let message = format!("running in a container ({sign}); this is recorded in the evidence");
+        findings.push(Finding::good("container", message));
     }
     findings
 }

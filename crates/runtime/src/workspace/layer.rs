@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use verdone_core::id::Oid;
 
 use super::spaces::{OWN_BRANCH, WorkspaceError};
-use crate::git::{Alternates, Git, PrivateRepository};
+use crate::git::{Alternates, Filters, Git, PrivateRepository};
 
 #[derive(Debug)]
 pub(super) struct Layer {
@@ -16,22 +16,29 @@ pub(super) struct Layer {
 
 impl Layer {
     /// A layer with the files of a tree: the one from before, where there is one.
-    pub(super) fn hold(before: Option<Self>, git: &Git, tree: &Oid, folder: &Path) -> Result<Self, WorkspaceError> {
+    pub(super) fn hold(
+        before: Option<Self>,
+        git: &Git,
+        tree: &Oid,
+        folder: &Path,
+        filters: &Filters,
+    ) -> Result<Self, WorkspaceError> {
         if let Some(layer) = before {
             if layer.holds == *tree {
                 return Ok(layer);
             }
-            if git.update_files(tree, &layer.tree(), &layer.index()).is_ok() {
+            if git.update_files(tree, &layer.tree(), &layer.index(), filters).is_ok() {
                 return Ok(Self { holds: tree.clone(), ..layer });
             }
         }
         // Made anew: what is there cannot be brought to the tree.
-        if folder.exists() {
-            super::remove::remove_tree(folder).map_err(WorkspaceError::io(folder))?;
-        }
         let layer = Self { folder: folder.to_owned(), holds: tree.clone() };
+        if layer.tree().exists() {
+            super::remove::remove_tree(&layer.tree()).map_err(WorkspaceError::io(folder))?;
+            let _ = fs::remove_file(layer.index());
+        }
         fs::create_dir_all(layer.tree()).map_err(WorkspaceError::io(folder))?;
-        git.lay_out_files(tree, &layer.tree(), &layer.index())?;
+        git.lay_out_files(tree, &layer.tree(), &layer.index(), filters)?;
         // Best effort: a build may take longer without it.
         let _ = git.copy_times(&layer.tree(), &layer.index());
         Ok(layer)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use verdone_core::id::Oid;
 
 use super::agent_space::AgentSpace;
-use crate::git::{Git, ResetFiles, file_clock_after};
+use crate::git::{Filters, Git, ResetFiles, file_clock_after};
 use crate::process;
 
 /// Laying out all files anew is faster than looking through this many leftovers.
@@ -16,9 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Makes `tree` hold the files of a commit and nothing else, with `index` as its index, out of an earlier workspace. Where that is
 /// not possible, neither of the two exists. Whatever else was in the earlier workspace is deleted in the background.
-pub(super) fn reuse(mut earlier: AgentSpace, git: &Git, commit: &Oid, tree: &Path, index: &Path) -> bool {
-    // Whatever runs in it ends. A process that is still dying could write once more.
-    (earlier.view, earlier.place) = (None, None);
+pub(super) fn reuse(earlier: &AgentSpace, git: &Git, commit: &Oid, tree: &Path, index: &Path, filters: &Filters) -> bool {
+    // A process that is still dying could write once more.
     if process::has_descendants() {
         return false;
     }
@@ -34,6 +33,7 @@ pub(super) fn reuse(mut earlier: AgentSpace, git: &Git, commit: &Oid, tree: &Pat
         from: &earlier.laid_out_from,
         to: commit,
         patience: PATIENCE,
+        filters,
     };
     if git.reset_files(&job).is_err() {
         return false;

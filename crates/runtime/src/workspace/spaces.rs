@@ -20,11 +20,11 @@ use super::remove::remove_tree;
 use super::reset;
 use super::state::{Held, Owner, StateError, StateFolder};
 use super::view::{View, ViewError};
-use super::visible::{Abilities, AgentInUse, PrepareError, System, Tree, ViewKind, ViewRequest, build};
-use super::{Inside, Mount, Network, ViewPlan};
+use super::visible::{Abilities, AgentInUse, PrepareError, System, Tree, ViewKind, ViewRequest, Visible, build};
+use super::{Inside, Mount, Network};
 use crate::git::{
-    Alternates, AttemptTree, Git, GitError, HookRun, Hooked, IgnoredEntry, PathSet, PrivateRepository, ReadBack, RepoPath,
-    copy_index_file, file_clock, file_clock_after,
+    Alternates, AttemptTree, Filters, Git, GitError, HookRun, Hooked, IgnoredEntry, PathSet, PrivateRepository, ReadBack,
+    RepoPath, copy_index_file, file_clock, file_clock_after,
 };
 use crate::process::{EnvPlan, check_program, own_program};
 use crate::project::{HOME, Project};
@@ -51,6 +51,8 @@ pub enum WorkspaceError {
     Prepare(#[from] PrepareError),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error("files here need the git filter {name:?}, which may run only in a private view; this machine has none: {reason}")]
+    Filter { name: String, reason: String, remedy: Option<String> },
     #[error("cannot write the workspace: {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("internal error: the workspaces are not open")]
@@ -65,6 +67,9 @@ impl WorkspaceError {
     /// What to do next.
     pub fn hints(&self) -> Vec<String> {
         match self {
+            Self::Filter { remedy, .. } => {
+                remedy.iter().cloned().chain(["verdone doctor shows what is missing".to_owned()]).collect()
+            }
             Self::Required { remedy, .. } => {
                 let allow = "or allow weaker confinement: [seal] required = false".to_owned();
                 remedy.iter().cloned().chain([allow, "verdone doctor shows what is missing".to_owned()]).collect()
@@ -117,6 +122,8 @@ struct Open {
     script_layer: Option<Layer>,
     ability: Ability,
     ignored: Vec<IgnoredEntry>,
+    /// Filters of the user's git settings.
+    filters: Vec<String>,
     system: System,
     number: u32,
     held: Held,
@@ -228,6 +235,15 @@ impl Workspaces {
             let (reason, remedy) = refusal(&ability);
             return Err(WorkspaceError::Required { reason, remedy });
         }
+        let filters = git.filters()?;
+        if !ability.view.works() {
+            for name in &filters {
+                if git.uses_filter(name)? {
+                    let (reason, remedy) = refusal(&ability);
+                    return Err(WorkspaceError::Filter { name: name.clone(), reason, remedy });
+                }
+            }
+        }
         let mut ignored = git.ignored_entries()?;
         let submodules = self.submodules(git)?;
         if !submodules.is_empty() {
@@ -244,6 +260,7 @@ impl Workspaces {
             script_layer: None,
             ability,
             ignored,
+            filters,
             system: System::read(),
             number: 0,
             held,
@@ -298,17 +315,23 @@ impl Workspaces {
         files.extend(self.agent_program.iter().filter(|path| path.starts_with(&top)).cloned());
         let program = self.agent_program.as_ref().and_then(|path| git.repo_path(path));
         let project = self.below_top();
-        let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
-        open.number += 1;
-        let folder = Disposable::make(open.held.path().join(format!("agent-{}", open.number)))?;
+        let folder = self.new_folder("agent")?;
         let (tree, laid_out) = (folder.path().join("tree"), folder.path().join("index"));
+        let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
         let earlier = open.spare.take().filter(|_| open.ability.view.works());
-        if !earlier.is_some_and(|earlier| reset::reuse(earlier, git, commit, &tree, &laid_out)) {
+        let mut reused = false;
+        if let Some(earlier) = earlier {
+            let room = self.filter_room(git, earlier.folder.path())?;
+            reused = reset::reuse(&earlier, git, commit, &tree, &laid_out, &room.filters);
+        }
+        if !reused {
             fs::create_dir(&tree).map_err(WorkspaceError::io(&tree))?;
-            git.lay_out_files(commit, &tree, &laid_out)?;
+            let room = self.filter_room(git, folder.path())?;
+            git.lay_out_files(commit, &tree, &laid_out, &room.filters)?;
             // Best effort: a build may take longer without it.
             let _ = git.copy_times(&tree, &laid_out);
         }
+        let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
         let reader = open.held.path().join("read");
         fs::create_dir_all(&reader).map_err(WorkspaceError::io(&reader))?;
         let index = reader.join(format!("index-{}", open.number));
@@ -394,7 +417,8 @@ impl Workspaces {
 
     /// The tree of the agent's files, computed where nothing that it planted can run outside. `excluded` keeps its version of the base.
     pub fn read_attempt(&mut self, git: &Git, excluded: &PathSet, largest: u64) -> Result<ReadAttempt, WorkspaceError> {
-        let at = self.seen_at();
+        let at = self.project.git_top.clone();
+        let scratch = self.new_folder("read")?;
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let agent = open.agent.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let reader = open.held.path().join("read");
@@ -406,15 +430,17 @@ impl Workspaces {
         }
         fs::create_dir_all(&objects).map_err(WorkspaceError::io(&objects))?;
         let sealed = open.ability.view.works();
-        let (known, view) = if sealed {
+        let (known, room) = if sealed {
             let known: Vec<PathBuf> = (0..self.objects.len()).map(|number| reader.join(format!("base-{number}"))).collect();
-            let mut plan = read_plan(&agent.tree, &at, &reader, self.objects.iter().zip(&known))?;
-            plan.network = possible(plan.network, &open.ability);
-            (known, Some(View::open(&plan, open.held.path())?))
+            let mut mounts = vec![Mount::Bind { from: reader.clone(), at: reader.clone(), write: true }];
+            for (from, at) in self.objects.iter().zip(&known) {
+                fs::create_dir_all(at).map_err(WorkspaceError::io(at))?;
+                mounts.push(Mount::Bind { from: from.clone(), at: at.clone(), write: false });
+            }
+            (known, self.git_room(Tree::ReadOnly(agent.tree.clone()), &at, scratch, mounts, Network::Off)?)
         } else {
-            (self.objects.clone(), None)
+            (self.objects.clone(), FilterRoom::without_view(open.filters.clone()))
         };
-        let inside = view.as_ref().map(View::inside);
         let ignored: PathSet =
             open.ignored.iter().map(|entry| RepoPath::new(entry.path.as_os_str().as_encoded_bytes())).collect();
         let mut excluded = excluded.clone();
@@ -428,14 +454,14 @@ impl Workspaces {
             index: &agent.index,
             objects: &objects,
             known_objects: &known,
-            inside: inside.as_ref(),
+            filters: &room.filters,
             excluded: &excluded,
             ignored: &ignored,
             largest_file: if largest == 0 { u64::MAX } else { largest },
             opened: agent.opened.unwrap_or(agent.ready),
         };
         let AttemptTree { tree, obstacles } = git.read_tree_of(&job)?;
-        drop(view);
+        drop(room);
         git.import_objects(&objects, &tree, Some(&agent.at))?;
         git.import_large_files(&git_dir)?;
         Ok(ReadAttempt { tree, obstacle: obstacles.first().map(ToString::to_string), restored: Vec::new() })
@@ -481,13 +507,14 @@ impl Workspaces {
         let objects = self.alternates()?;
         let files = self.files_to_copy(&[]);
         let top = self.project.git_top.clone();
-        let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
-        open.number += 1;
-        let folder = Disposable::make(open.held.path().join(format!("check-{}", open.number)))?;
+        let folder = self.new_folder("check")?;
+        let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let overlay = open.ability.view.works() && open.ability.overlay.works();
         let shown = if overlay {
-            let layer = open.layer.take();
-            let layer = Layer::hold(layer, git, tree, &open.held.path().join("layer"))?;
+            let place = open.held.path().join("layer");
+            let room = self.filter_room(git, &place)?;
+            let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
+            let layer = Layer::hold(open.layer.take(), git, tree, &place, &room.filters)?;
             let lower = layer.tree();
             layer.show(git, head, objects)?;
             copy_files(&top, &lower, &files)?;
@@ -497,7 +524,8 @@ impl Workspaces {
             let path = folder.path().join("tree");
             fs::create_dir(&path).map_err(WorkspaceError::io(&path))?;
             let index = folder.path().join("index");
-            git.lay_out_files(tree, &path, &index)?;
+            let room = self.filter_room(git, folder.path())?;
+            git.lay_out_files(tree, &path, &index, &room.filters)?;
             let _ = git.copy_times(&path, &index);
             copy_files(&top, &path, &files)?;
             let repository =
@@ -533,12 +561,12 @@ impl Workspaces {
         called_off: &dyn Fn() -> bool,
     ) -> Result<HookOutcome, WorkspaceError> {
         let objects = self.alternates()?;
-        let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
-        open.number += 1;
-        let folder = Disposable::make(open.held.path().join(format!("hook-{}", open.number)))?;
+        let folder = self.new_folder("hook")?;
         let (files, index) = (folder.path().join("tree"), folder.path().join("index"));
         fs::create_dir(&files).map_err(WorkspaceError::io(&files))?;
-        git.lay_out_files(tree, &files, &index)?;
+        let room = self.filter_room(git, folder.path())?;
+        git.lay_out_files(tree, &files, &index, &room.filters)?;
+        drop(room);
         let git_dir_here = files.join(".git");
         let repository =
             PrivateRepository { at: &git_dir_here, branch: OWN_BRANCH, head: Some(base), objects, index: Some(&index) };
@@ -552,6 +580,7 @@ impl Workspaces {
             base: Some(base),
             message,
             inside: made.inside.as_ref(),
+            env: &made.env,
             deadline,
         };
         let said = |output: String, why: &str| if output.trim().is_empty() { why.to_owned() } else { output };
@@ -571,33 +600,64 @@ impl Workspaces {
         })
     }
 
+    /// A new folder of the workspaces, for this purpose.
+    fn new_folder(&mut self, purpose: &str) -> Result<Disposable, WorkspaceError> {
+        let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
+        open.number += 1;
+        Disposable::make(open.held.path().join(format!("{purpose}-{}", open.number)))
+    }
+
+    /// Where git may write files into a folder of the workspaces: a filter could be, or start, a program that an agent wrote.
+    fn filter_room(&mut self, git: &Git, folder: &Path) -> Result<FilterRoom, WorkspaceError> {
+        let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
+        if open.filters.is_empty() || !open.ability.view.works() {
+            return Ok(FilterRoom::without_view(open.filters.clone()));
+        }
+        let overlay = open.ability.overlay.works();
+        let scratch = self.new_folder("filter")?;
+        fs::create_dir_all(folder).map_err(WorkspaceError::io(folder))?;
+        let mut mounts = vec![Mount::Bind { from: folder.to_owned(), at: folder.to_owned(), write: true }];
+        // Git LFS fetches what is missing into its store. That is dropped, so that nothing planted stays there.
+        if let Some(store) = git.large_file_store().filter(|_| overlay) {
+            let (upper, work) = (scratch.path().join("lfs"), scratch.path().join("lfs-work"));
+            for path in [&upper, &work] {
+                fs::create_dir(path).map_err(WorkspaceError::io(path))?;
+            }
+            mounts.push(Mount::Overlay { lower: vec![store.clone()], upper, work, at: store });
+        }
+        let network = match self.seal.check_network {
+            NetworkAccess::Open => Network::Open,
+            NetworkAccess::Off => Network::Off,
+        };
+        self.git_room(Tree::Writable(folder.to_owned()), folder, scratch, mounts, network)
+    }
+
+    /// A view for git alone: the tree, these mounts, and everything else as it is, but for what is hidden from agents too.
+    fn git_room(
+        &self,
+        tree: Tree,
+        at: &Path,
+        folder: Disposable,
+        mounts: Vec<Mount>,
+        network: Network,
+    ) -> Result<FilterRoom, WorkspaceError> {
+        let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
+        let mut visible = self.visible(ViewKind::Read, tree, at, folder.path())?;
+        visible.plan.mounts.extend(mounts);
+        visible.plan.network = possible(network, &open.ability);
+        visible.preparation.carry_out()?;
+        let view = View::open(&visible.plan, folder.path())?;
+        let filters = Filters::Inside { inside: view.inside(), env: visible.env };
+        Ok(FilterRoom { filters, _view: Some(view), _folder: Some(folder) })
+    }
+
     fn view(&self, kind: ViewKind, tree: Tree, folder: &Path) -> Result<Made, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
-        let scratch = folder.join("scratch");
-        fs::create_dir_all(&scratch).map_err(WorkspaceError::io(&scratch))?;
         let at = match (open.ability.view.works(), self.workspace.path) {
             (true, WorkspacePath::Same) => self.project.git_top.clone(),
             (true, WorkspacePath::Own) | (false, _) => tree.files().to_owned(),
         };
-        let request = ViewRequest {
-            kind,
-            name: open.held.name(),
-            port_base: open.held.port_base(),
-            checkout: &self.project.git_top,
-            root: &self.project.root,
-            at: &at,
-            tree,
-            objects: &self.objects,
-            ignored: &open.ignored,
-            scratch: &scratch,
-            state: open.held.state().path(),
-            agent: Some(&self.agent).filter(|_| kind == ViewKind::Agent),
-            run_dir: Some(&self.run_dir),
-            workspace: &self.workspace,
-            seal: &self.seal,
-            abilities: Abilities { mounts: open.ability.view.works(), overlay: open.ability.overlay.works() },
-        };
-        let mut visible = build(&request, &open.system);
+        let mut visible = self.visible(kind, tree, &at, folder)?;
         visible.plan.network = possible(visible.plan.network, &open.ability);
         let mut notes = visible.notes;
         notes.extend(visible.preparation.carry_out()?);
@@ -619,9 +679,30 @@ impl Workspaces {
         Ok(Made { at, cwd, inside, env: visible.env, view, login, notes })
     }
 
-    /// Where the project's top is seen inside a view.
-    fn seen_at(&self) -> PathBuf {
-        self.project.git_top.clone()
+    /// What a view shows.
+    fn visible(&self, kind: ViewKind, tree: Tree, at: &Path, folder: &Path) -> Result<Visible, WorkspaceError> {
+        let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
+        let scratch = folder.join("scratch");
+        fs::create_dir_all(&scratch).map_err(WorkspaceError::io(&scratch))?;
+        let request = ViewRequest {
+            kind,
+            name: open.held.name(),
+            port_base: open.held.port_base(),
+            checkout: &self.project.git_top,
+            root: &self.project.root,
+            at,
+            tree,
+            objects: if kind == ViewKind::Read { &[] } else { &self.objects },
+            ignored: &open.ignored,
+            scratch: &scratch,
+            state: open.held.state().path(),
+            agent: Some(&self.agent).filter(|_| kind == ViewKind::Agent),
+            run_dir: Some(&self.run_dir),
+            workspace: &self.workspace,
+            seal: &self.seal,
+            abilities: Abilities { mounts: open.ability.view.works(), overlay: open.ability.overlay.works() },
+        };
+        Ok(build(&request, &open.system))
     }
 
     fn below_top(&self) -> PathBuf {
@@ -664,24 +745,19 @@ struct Made {
     notes: Vec<String>,
 }
 
-/// Git's own view of an agent's tree: nothing but a scratch folder can be written, and there is no network.
-fn read_plan<'a>(
-    tree: &Path,
-    at: &Path,
-    reader: &Path,
-    objects: impl Iterator<Item = (&'a PathBuf, &'a PathBuf)>,
-) -> Result<ViewPlan, WorkspaceError> {
-    let mut mounts = vec![
-        // For libraries that the user preloads into every program.
-        Mount::Scratch { at: "/dev/shm".into() },
-        Mount::Bind { from: reader.to_owned(), at: reader.to_owned(), write: true },
-        Mount::Bind { from: tree.to_owned(), at: at.to_owned(), write: false },
-    ];
-    for (from, at) in objects {
-        fs::create_dir_all(at).map_err(WorkspaceError::io(at))?;
-        mounts.push(Mount::Bind { from: from.clone(), at: at.clone(), write: false });
+/// Where git reads or writes files of an agent's.
+struct FilterRoom {
+    filters: Filters,
+    // Before the folder: whatever runs in it ends first.
+    _view: Option<View>,
+    _folder: Option<Disposable>,
+}
+
+impl FilterRoom {
+    fn without_view(filters: Vec<String>) -> Self {
+        let filters = if filters.is_empty() { Filters::None } else { Filters::Off(filters) };
+        Self { filters, _view: None, _folder: None }
     }
-    Ok(ViewPlan { mounts, network: Network::Off })
 }
 
 /// Copies files of the checkout into a tree that nobody else has written. The checkout's version counts, committed or not.

@@ -194,9 +194,10 @@ fn sealed(draft: &mut Draft<'_>) {
     if !late {
         agent_state::show(draft);
     }
-    let in_state = request.at.starts_with(request.state);
+    // Git that reads files has its own folders there.
+    let in_state = request.at.starts_with(request.state) || request.kind == ViewKind::Read;
     if in_state {
-        // The tree's own path is below the state folder: the rest of that is empty, and the tree is mounted into it.
+        // What is shown of the state folder is mounted into an empty one.
         draft.mounts.push(Mount::Scratch { at: request.state.to_owned() });
     }
     if request.at != request.checkout {

@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use verdone_core::id::Oid;
 use verdone_runtime::git::{HookRun, Hooked};
+use verdone_runtime::process::EnvPlan;
 
 use crate::repo::Repo;
 use crate::workspace::Workspace;
@@ -27,6 +28,7 @@ fn run(repo: &Repo, workspace: &Workspace, deadline: Duration, called_off: &dyn 
         base: Some(&base),
         message: "feat: title\n",
         inside: None,
+        env: &EnvPlan::default(),
         deadline,
     };
     repo.git.run_commit_hooks(&job, called_off).unwrap()

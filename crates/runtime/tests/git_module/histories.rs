@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 use verdone_core::id::Oid;
-use verdone_runtime::git::{Landing, ResetFiles};
+use verdone_runtime::git::{Filters, Landing, ResetFiles};
 
 use crate::landing::leftovers;
 use crate::repo::{Repo, WorkTree, environment, files_and_folders};
@@ -352,13 +352,13 @@ impl<'a> Spaces<'a> {
     fn lay_out(&self, name: &str) {
         let (folder, index) = self.at(name);
         fs::create_dir(&folder).unwrap();
-        self.world.repo.git.lay_out_files(&self.tree(), &folder, &index).unwrap();
+        self.world.repo.git.lay_out_files(&self.tree(), &folder, &index, &Filters::None).unwrap();
         self.assert_exact(name);
     }
 
     fn update(&self, name: &str) {
         let (folder, index) = self.at(name);
-        self.world.repo.git.update_files(&self.tree(), &folder, &index).unwrap();
+        self.world.repo.git.update_files(&self.tree(), &folder, &index, &Filters::None).unwrap();
         self.assert_exact(name);
     }
 
@@ -369,7 +369,16 @@ impl<'a> Spaces<'a> {
         fs::create_dir(&trash).unwrap();
         let (to, patience) = (self.tree(), Duration::from_mins(1));
         let from = Oid(fs::read_to_string(index.with_extension("tree")).unwrap());
-        let job = ResetFiles { folder: &folder, index: &index, trash: &trash, opened, from: &from, to: &to, patience };
+        let job = ResetFiles {
+            folder: &folder,
+            index: &index,
+            trash: &trash,
+            opened,
+            from: &from,
+            to: &to,
+            patience,
+            filters: &Filters::None,
+        };
         self.world.repo.git.reset_files(&job).unwrap();
         self.assert_exact(name);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::id::Oid;
 use verdone_runtime::git::{
-    Alternates, AttemptTree, Git, GitError, PathSet, PrivateRepository, ReadBack, file_clock, file_clock_after,
+    Alternates, AttemptTree, Filters, Git, GitError, PathSet, PrivateRepository, ReadBack, file_clock, file_clock_after,
 };
 
 use crate::repo::{Repo, environment, run_git};
@@ -34,7 +34,7 @@ impl Workspace {
         let mut new = Self { dir, home: home.to_owned(), excluded, largest_file: 1_000_000, opened: file_clock() };
         fs::create_dir(new.tree()).unwrap();
         fs::create_dir(new.objects()).unwrap();
-        git.lay_out_files(tree, &new.tree(), &new.index()).unwrap();
+        git.lay_out_files(tree, &new.tree(), &new.index(), &Filters::None).unwrap();
         git.copy_times(&new.tree(), &new.index()).unwrap();
         for at in [new.tree().join(".git"), new.own()] {
             let index = new.index();
@@ -86,7 +86,7 @@ impl Workspace {
             index: &index,
             objects: &objects,
             known_objects: &known,
-            inside: None,
+            filters: &Filters::None,
             excluded: &self.excluded,
             ignored: &PathSet::default(),
             largest_file: self.largest_file,

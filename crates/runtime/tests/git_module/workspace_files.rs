@@ -3,6 +3,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::{Duration, SystemTime};
 
 use verdone_core::id::Oid;
+use verdone_runtime::git::Filters;
 
 use crate::repo::{Repo, odd_names};
 use crate::workspace::Workspace;
@@ -47,7 +48,7 @@ fn files_are_updated_to_another_tree() {
     repo.write("new/deep.txt", "new\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "second"]);
-    repo.git.update_files(&tree_of(&repo), &workspace.tree(), &workspace.index()).unwrap();
+    repo.git.update_files(&tree_of(&repo), &workspace.tree(), &workspace.index(), &Filters::None).unwrap();
     assert_eq!(fs::read(workspace.path("a.txt")).unwrap(), b"changed\n");
     assert!(!workspace.path("dir").exists() && workspace.path("new/deep.txt").exists());
     assert_eq!(workspace.imported(&repo), tree_of(&repo));

@@ -26,10 +26,10 @@ pub(super) fn explain(error: &ViewError, container: Option<&str>) -> Refusal {
 /// The first process of a view continues without a `/proc` of its own where the kernel refuses one with exactly this error.
 pub(super) fn no_own_proc(container: Option<&str>) -> Refusal {
     let failure = Failure { step: Step::Proc, path: Some("/proc".to_owned()), errno: EPERM };
-    let reason = format!("{failure}, because parts of the present one are covered");
+    let reason = format!("{failure}, because parts of the current /proc are masked");
     let remedy = match container {
-        Some(_) => "start the container with an uncovered /proc (Docker and Podman: --security-opt systempaths=unconfined)",
-        None => "run Verdone outside of other sandboxes, or leave /proc uncovered in them",
+        Some(_) => "start the container with an unmasked /proc (Docker and Podman: --security-opt systempaths=unconfined)",
+        None => "run Verdone outside of other sandboxes, or leave /proc unmasked in them",
     };
     Refusal { failure: Some(failure), reason, remedy: Some(remedy.to_owned()) }
 }
@@ -42,21 +42,21 @@ fn remedy(failure: &Failure, container: Option<&str>, apparmor: bool) -> Option<
              that allows unshare, setns and mount"
                 .to_owned()
         }
-        (Step::Unshare, EPERM | ENOSYS) => "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1 where it exists), and \
-                                            check for a seccomp filter or a chroot around Verdone"
+        (Step::Unshare, EPERM | ENOSYS) => "allow user namespaces (sudo sysctl kernel.unprivileged_userns_clone=1 where it \
+                                            exists), and check for a seccomp filter or a chroot around Verdone"
             .to_owned(),
         (Step::Unshare, ENOSPC) => {
-            "raise the limit of namespaces: sysctl user.max_user_namespaces=10000 user.max_mnt_namespaces=10000 \
+            "raise the namespace limit: sudo sysctl user.max_user_namespaces=10000 user.max_mnt_namespaces=10000 \
              user.max_ipc_namespaces=10000"
                 .to_owned()
         }
-        (Step::Network, ENOSPC) => "raise the limit of namespaces: sysctl user.max_net_namespaces=10000".to_owned(),
-        (Step::IdMap | Step::Mount, EPERM | EACCES) => "Verdone runs inside of another sandbox (Landlock or a security module) that \
-                                                        forbids mounts: run it outside of that, or allow them there"
+        (Step::Network, ENOSPC) => "raise the namespace limit: sudo sysctl user.max_net_namespaces=10000".to_owned(),
+        (Step::IdMap | Step::Mount, EPERM | EACCES) => "Verdone runs inside another sandbox (Landlock or a security module) that \
+                                                        forbids mounts: run Verdone outside of it, or allow mounts there"
             .to_owned(),
-        (Step::Overlay, EINVAL) => "the state folder is on a file system that cannot take copy-on-write layers (overlayfs, as in \
-                                    containers, or a network file system): put it on a volume, on ext4, xfs, btrfs or tmpfs, with \
-                                    XDG_STATE_HOME"
+        (Step::Overlay, EINVAL) => "the state folder's file system does not support copy-on-write layers (overlayfs, as in \
+                                    containers, or a network file system): set XDG_STATE_HOME or `workspace.state` to a folder \
+                                    on ext4, xfs, btrfs or tmpfs; in a container, to one on a volume"
             .to_owned(),
         (Step::Overlay, ENODEV) => "the kernel has no overlayfs: load it with `sudo modprobe overlay`".to_owned(),
         (_, ENOSYS) => "a view needs Linux 5.12 or later, and no seccomp filter that hides its mount calls".to_owned(),

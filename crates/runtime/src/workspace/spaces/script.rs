@@ -27,13 +27,16 @@ impl Workspaces {
     pub fn script_place(&mut self, git: &Git, commit: &Oid, copies: &[PathBuf]) -> Result<Option<ScriptPlace>, WorkspaceError> {
         let objects = self.alternates()?;
         let top = self.project.git_top.clone();
-        let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
+        let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         if !open.ability.view.works() {
             return Ok(None);
         }
-        open.number += 1;
-        let folder = Disposable::make(open.held.path().join(format!("script-{}", open.number)))?;
-        let layer = Layer::hold(open.script_layer.take(), git, &git.tree_of(commit)?, &open.held.path().join("script-layer"))?;
+        let place = open.held.path().join("script-layer");
+        let folder = self.new_folder("script")?;
+        let room = self.filter_room(git, &place)?;
+        let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
+        let layer = Layer::hold(open.script_layer.take(), git, &git.tree_of(commit)?, &place, &room.filters)?;
+        drop(room);
         layer.show(git, commit, objects)?;
         let files = layer.tree();
         copy_files(&top, &files, copies)?;

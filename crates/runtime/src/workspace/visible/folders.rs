@@ -95,15 +95,15 @@ fn degraded(draft: &mut Draft<'_>, path: &Path, source: &Path, mode: FolderMode)
     }
     if draft.request.abilities.overlay {
         if draft.has_mount_below(source) {
-            draft.note(format!("{name} cannot be written in the workspace: something is mounted below it."));
+            draft.note(format!("{name} is read-only in the workspace: something is mounted below it."));
             return FolderMode::ReadOnly;
         }
         return FolderMode::Overlay;
     }
     if is_larger(source, MOST_COPIED) {
         draft.note(format!(
-            "{name} cannot be written in the workspace: copy-on-write is not possible here, and it is too large to be copied \
-             (`workspace.folders` can say \"copy\" all the same)."
+            "{name} is read-only in the workspace: copy-on-write is not possible here, and it is too large to copy by default \
+             (to copy it anyway, set it to \"copy\" in `workspace.folders`)."
         ));
         return FolderMode::ReadOnly;
     }
@@ -142,7 +142,7 @@ fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
         if request.checkout.join(&path).is_dir() {
             all.insert(path, *mode);
         } else if *mode != FolderMode::None && !all.keys().any(|known| known.starts_with(&path)) {
-            draft.note(format!("{name} of `workspace.folders` is no folder of the checkout."));
+            draft.note(format!("{name} in `workspace.folders` is not a folder in your checkout."));
         }
     }
     all
@@ -156,7 +156,7 @@ fn is_ours(path: &Path, above: &Path) -> bool {
 fn can_be_shown(draft: &mut Draft<'_>, path: &Path) -> bool {
     let source = draft.request.checkout.join(path);
     if fs::symlink_metadata(&source).is_ok_and(|meta| meta.is_symlink()) {
-        draft.note(format!("{} is a link in the checkout, so it is no folder of the workspace.", path.display()));
+        draft.note(format!("{} is a link in your checkout, so it is not shown as a folder.", path.display()));
         return false;
     }
     match fs::read_dir(&source) {
@@ -206,7 +206,7 @@ fn copy_files(draft: &mut Draft<'_>) {
             continue;
         }
         if meta.is_symlink() && source.is_dir() {
-            draft.note(format!("{} is a link in the checkout: what it leads to cannot be written.", entry.path.display()));
+            draft.note(format!("{} is a link in your checkout; its target cannot be written.", entry.path.display()));
         }
         left -= size;
         draft.steps.push(Step::CopyFile { from: source, to: to.clone(), path: entry.path.clone() });

@@ -22,7 +22,7 @@ pub(super) fn show(draft: &mut Draft<'_>) {
     }
     let private = request.workspace.home == HomeMode::CopyOnWrite && request.kind != ViewKind::Read;
     if private && !request.abilities.overlay {
-        draft.note("The home folder cannot be written in the workspace: copy-on-write is not possible here.".to_owned());
+        draft.note("The home folder is read-only in the workspace: copy-on-write is not possible here.".to_owned());
     }
     if !private || !request.abilities.overlay {
         // Whatever no mount covers is read-only already.
@@ -53,7 +53,7 @@ fn one_by_one(draft: &mut Draft<'_>, home: &Path) {
                 continue;
             }
             if draft.has_mount_below(&path) {
-                draft.note(format!("{} cannot be written in the workspace: something is mounted below it.", path.display()));
+                draft.note(format!("{} is read-only in the workspace: something is mounted below it.", path.display()));
                 draft.bind(&path, &path, false);
             } else {
                 draft.overlay(&path, &path);
@@ -75,7 +75,7 @@ pub(super) fn write_through(draft: &mut Draft<'_>) {
     for text in &request.workspace.writable {
         let Some(path) = expand(text, draft.system.home.as_deref(), request.root) else { continue };
         let Ok(path) = fs::canonicalize(&path) else {
-            draft.note(format!("{text} of `workspace.writable` does not exist."));
+            draft.note(format!("{text} in `workspace.writable` does not exist."));
             continue;
         };
         let home = draft.system.home.as_deref();
@@ -83,7 +83,7 @@ pub(super) fn write_through(draft: &mut Draft<'_>) {
             [Some(request.checkout), Some(request.state), home].into_iter().flatten().any(|place| place.starts_with(&path));
         if around || path.starts_with(request.state) || path.starts_with(request.checkout) {
             draft.note(format!(
-                "{text} of `workspace.writable` is not written for real: the project or the workspaces are there."
+                "{text} in `workspace.writable` is ignored: it contains the home folder or overlaps the project or workspaces."
             ));
             continue;
         }

@@ -245,16 +245,16 @@ fn by_settings(draft: &mut Draft<'_>) -> Vec<PathBuf> {
             Ok(_) if request.kind == ViewKind::Read => {}
             Ok(below) => {
                 if fs::symlink_metadata(request.tree.files().join(below)).is_ok() {
-                    draft.note(format!("{text} of `seal.hide` is committed, so it can still be read with git."));
+                    draft.note(format!("{text} in `seal.hide` is committed, so it can still be read with git."));
                 }
                 all.push(request.at.join(below));
             }
             Err(_) => match fs::canonicalize(&path) {
                 Ok(real) if request.checkout.starts_with(&real) || request.at.starts_with(&real) => {
-                    draft.note(format!("{text} of `seal.hide` is not hidden: the project is in it."));
+                    draft.note(format!("{text} in `seal.hide` is not hidden: it contains the project."));
                 }
                 Ok(real) => all.push(real),
-                Err(_) => draft.note(format!("{text} of `seal.hide` does not exist.")),
+                Err(_) => draft.note(format!("{text} in `seal.hide` does not exist.")),
             },
         }
     }

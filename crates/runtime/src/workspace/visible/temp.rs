@@ -13,7 +13,10 @@ pub(super) fn private(draft: &mut Draft<'_>) {
     for (n, shared) in draft.system.temp.iter().enumerate() {
         // A project that is the shared folder itself is seen there instead.
         if request.at == shared {
-            draft.note(format!("{} is the project itself, so it is no temporary folder in the workspace.", shared.display()));
+            draft.note(format!(
+                "{} is the project itself, so the workspace has no private temporary folder there.",
+                shared.display()
+            ));
             continue;
         }
         let own = request.scratch.join("temp").join(n.to_string());
@@ -44,7 +47,7 @@ fn needed(draft: &mut Draft<'_>) -> Vec<Needed> {
     for text in &request.seal.read {
         let Some(path) = expand(text, system.home.as_deref(), request.root) else { continue };
         if fs::symlink_metadata(&path).is_err() {
-            draft.note(format!("{text} of `seal.read` does not exist."));
+            draft.note(format!("{text} in `seal.read` does not exist."));
         }
         wanted.push(path);
     }

@@ -239,17 +239,17 @@ fn git_that_reads_a_tree_has_no_network_no_dependencies_and_sees_every_file() {
     let expected = [
         "home/.local/state/verdone/w/temp/0 => tmp",
         "scratch /dev/shm",
+        "scratch home/.local/state/verdone",
         "tree -> home/project",
         "objects -> home/project/.git/base-objects",
         "home -> home/project/.git/base-objects-2",
         "mask home/.ssh",
-        "mask home/.local/state/verdone",
     ];
     assert_eq!(lines, expected);
     assert_eq!(visible.plan.network, Network::Off);
     let hidden = world.build(ViewKind::Agent);
     assert!(world.lines(&hidden).contains(&"mask home/project/secret".to_owned()));
-    assert_eq!(hidden.notes, ["secret of `seal.hide` is committed, so it can still be read with git."]);
+    assert_eq!(hidden.notes, ["secret in `seal.hide` is committed, so it can still be read with git."]);
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn folders_are_shown_in_their_modes_and_two_hundred_of_them_work() {
     }
     assert_eq!(visible.notes.len(), 4, "{:#?}", visible.notes);
     for said in
-        ["absent of `workspace.folders`", "occupied has committed files", "taken is not shown", "link-parent/x is not shown"]
+        ["absent in `workspace.folders`", "occupied has committed files", "taken is not shown", "link-parent/x is not shown"]
     {
         assert!(visible.notes.iter().any(|note| note.starts_with(said)), "{said}: {:#?}", visible.notes);
     }
@@ -339,7 +339,7 @@ fn a_folder_that_cannot_be_overlaid_degrades_with_a_note() {
     let visible = world.build(ViewKind::Agent);
     let lines = world.lines(&visible);
     assert!(lines.contains(&"-> home/project/mounted".to_owned()), "{lines:#?}");
-    for said in ["mounted cannot be written", "gone is missing in the workspace", "linked is a link in the checkout"] {
+    for said in ["mounted is read-only", "gone is missing in the workspace", "linked is a link in your checkout"] {
         assert!(visible.notes.iter().any(|note| note.starts_with(said)), "{said}: {:#?}", visible.notes);
     }
     visible.preparation.carry_out().unwrap();
@@ -477,7 +477,7 @@ fn what_is_hidden_can_be_shown_and_more_can_be_hidden() {
         "mask home/.local/state/verdone",
     ];
     assert_eq!(lines[lines.len() - expected.len()..], expected.map(str::to_owned));
-    for said in ["~/absent of `seal.hide` does not exist", "~/. of `seal.hide` is not hidden"] {
+    for said in ["~/absent in `seal.hide` does not exist", "~/. in `seal.hide` is not hidden"] {
         assert!(visible.notes.iter().any(|note| note.starts_with(said)), "{said}: {:#?}", visible.notes);
     }
 }
