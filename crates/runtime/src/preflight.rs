@@ -203,7 +203,7 @@ pub fn shares(gates: &[Check], root: &Path) -> Vec<Finding> {
         }
     }
     let finding = |(path, gate): (&str, &str)| {
-        let message = format!("gate {gate:?} shares {path}, which does not exist: its clean tree does without");
+        let message = format!("gate {gate:?} shares {path}, which does not exist; its clean tree will not have it");
         let hints = vec![format!("create {path}, or take it out of `share` in .verdone/config.toml")];
         Finding { hints, ..Finding::warning("share", message) }
     };
@@ -225,6 +225,13 @@ pub fn checks<'a>(
         if let Some(program) = missing_program(&gate.command, root) {
             let message = format!("{program} is not installed (needed by gate {:?})", gate.name);
             findings.push(Finding::bad("checks", message, ["install it, or correct the gate in .verdone/config.toml"]));
+        }
+        if !gate.terms.setup.is_empty() {
+            let message = format!(
+                "gate {:?}: `setup` does not run here: in a run, checks see the dependency folders of your checkout copy-on-write",
+                gate.name
+            );
+            findings.push(Finding::warning("checks", message));
         }
     }
     let without: Vec<&str> = open().filter(|story| own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();

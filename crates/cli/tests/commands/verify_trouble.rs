@@ -42,7 +42,7 @@ fn a_shared_path_that_is_not_there_is_told() {
     let sandbox = repository();
     let gate = "[[gate]]\nname = \"g\"\nwhere = \"clean\"\nshare = [\"node_modules\"]\ncommand = \"true\"\n";
     sandbox.write(".verdone/config.toml", gate);
-    let told = "gate \"g\" shares node_modules, which does not exist: its clean tree does without";
+    let told = "gate \"g\" shares node_modules, which does not exist; its clean tree will not have it";
     let output = verdone(&sandbox, &["verify"]);
     output.assert_code(0);
     assert!(output.stderr.contains(told), "{}", output.stderr);
