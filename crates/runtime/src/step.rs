@@ -62,7 +62,7 @@ pub enum StepError {
     #[error(transparent)]
     Prompt(#[from] PromptError),
     #[error("{why}; the commit of {story} is kept: on branch {branch}, `git merge {kept}` adds it")]
-    CommitKept { why: GitError, story: StoryId, branch: String, kept: String },
+    CommitKept { why: Box<GitError>, story: StoryId, branch: String, kept: String },
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
     #[error("internal error: {0} without an attempt")]

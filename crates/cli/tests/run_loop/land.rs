@@ -349,18 +349,24 @@ fn a_re_applied_landing_that_git_left_half_done_is_finished_and_recorded_by_the_
 }
 
 #[test]
-fn a_re_application_that_was_killed_before_the_branch_moved_can_be_landed_and_undone() {
-    let (world, branch) = waiting(ONE);
-    commit(&world, "mine", "");
-    let old = world.git(&["rev-parse", &branch]);
-    let mut command = world.sandbox.command(VERDONE);
-    command.arg("land").env("VERDONE_FAULT", "kill@ref-set:1");
-    assert!(!command.status().unwrap().success());
-    assert_eq!((world.git(&["rev-parse", &branch]), world.all("reapplied").len()), (old, 1));
-    land(&world);
-    world.verdone(&["audit"]).assert_code(0);
-    world.verdone(&["undo"]).assert_code(0);
-    assert_eq!(world.subjects(), ["revert: US-001", "feat(US-001): Write a", "mine", "initial"]);
+fn a_re_application_that_was_killed_around_the_move_of_the_branch_can_be_landed_and_undone() {
+    for (point, next) in [("ref-set", "land"), ("ref-was-set", "land"), ("ref-set", "undo"), ("ref-was-set", "undo")] {
+        let (world, branch) = waiting(ONE);
+        commit(&world, "mine", "");
+        let old = world.git(&["rev-parse", &branch]);
+        let mut command = world.sandbox.command(VERDONE);
+        command.arg("land").env("VERDONE_FAULT", format!("kill@{point}:1"));
+        assert!(!command.status().unwrap().success());
+        assert_eq!(world.git(&["rev-parse", &branch]) == old, point == "ref-set");
+        if next == "land" {
+            land(&world);
+            world.verdone(&["audit"]).assert_code(0);
+        }
+        world.verdone(&["undo"]).assert_code(0);
+        let landed = world.subjects().len() == 4;
+        assert_eq!(landed, next == "land", "{point}, {next}: {:?}", world.subjects());
+        assert_eq!(world.git(&["log", "--format=%s", &branch]).contains("US-001"), landed, "{point}, {next}");
+    }
 }
 
 #[test]

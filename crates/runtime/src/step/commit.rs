@@ -67,7 +67,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         Err(why @ (GitError::CheckedOut { .. } | GitError::BranchMoved { .. })) => {
             let kept = site.git.keep_story_commit(&site.run, &commit)?;
             let (story, branch) = (evidence.story, site.branch.clone());
-            return Err(StepError::CommitKept { why, story, branch, kept });
+            return Err(StepError::CommitKept { why: Box::new(why), story, branch, kept });
         }
         Err(error) => return Err(error.into()),
     }
