@@ -228,6 +228,32 @@ impl Evidence {
     }
 }
 
+/// A message that a git hook edited, with our trailers as we wrote them: a hook may run code of the attempt's.
+pub fn with_own_trailers(edited: &str, written: &str) -> String {
+    let is_ours = |line: &&str| line.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("verdone-"));
+    let is_trailer = |line: &str| {
+        let key = line.split_once(':').map_or("", |(key, _)| key);
+        !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    // Git reads trailers in the last paragraph alone.
+    let last_is_trailers = |text: &str| {
+        let last = text.trim_end().rsplit_once("\n\n");
+        last.is_some_and(|(_, last)| last.lines().all(is_trailer))
+    };
+    let ours = |text: &str| text.lines().filter(is_ours).map(str::to_owned).collect::<Vec<_>>();
+    let last = edited.trim_end().rsplit_once("\n\n").map_or("", |(_, last)| last);
+    if last_is_trailers(edited) && ours(last) == ours(written) && ours(edited) == ours(written) {
+        return edited.to_owned();
+    }
+    let kept = edited.lines().filter(|line| !is_ours(line)).collect::<Vec<_>>().join("\n");
+    let kept = kept.trim_end().replace("\n\n\n", "\n\n");
+    if kept.trim().is_empty() {
+        return written.to_owned();
+    }
+    let between = if last_is_trailers(&kept) { "\n" } else { "\n\n" };
+    format!("{kept}{between}{}\n", ours(written).join("\n"))
+}
+
 /// The digest of a note as trailers and other notes spell it.
 pub fn note_digest(note: &[u8]) -> String {
     format!("sha256:{}", digest(note))
@@ -367,6 +393,28 @@ pub(crate) mod tests {
         let unproven = Evidence { verdict: StoryVerdict::Unproven, ..with(red()) };
         assert_eq!(unproven.overclaim(), None);
         assert_eq!(Evidence::from_note(unproven.to_note().as_bytes()).unwrap(), unproven);
+    }
+
+    #[test]
+    fn what_a_hook_makes_of_a_message_keeps_our_trailers() {
+        let written = "Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n";
+        for (edited, expected) in [
+            (written, written),
+            ("Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\nTicket: 7\n", ""),
+            ("Add login\n\nTicket: 7\n", "Add login\n\nTicket: 7\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
+            ("Add login\n\nverdone-EVIDENCE : sha256:2\n", written),
+            ("Add login\n\nVerdone-Story: A\n\nVerdone-Evidence: sha256:1\n", written),
+            ("[x] Add login\n", "[x] Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
+            (
+                "Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n\nThe end.\n",
+                "Add login\n\nThe end.\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n",
+            ),
+            ("fix: it\n", "fix: it\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
+            ("\n\n", written),
+        ] {
+            let expected = if expected.is_empty() { edited } else { expected };
+            assert_eq!(with_own_trailers(edited, written), expected, "{edited:?}");
+        }
     }
 
     #[test]

@@ -271,6 +271,8 @@ pub enum Input {
         commit: Option<Oid>,
     },
     Finished {
+        /// What became of commits that had not landed yet; none where there was nothing to land.
+        landed: Option<Box<Event>>,
         script: Option<ScriptRun>,
     },
     /// A lifecycle script ran; none where there is none to run.

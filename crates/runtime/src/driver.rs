@@ -111,7 +111,7 @@ impl<'a> Driver<'a> {
             Effect::Script(script) => step::script(site, state, *script, reporter),
             Effect::Prepare => step::prepare(site, reporter),
             Effect::Select => step::select(site, state, reporter),
-            Effect::Reset => step::reset(site, state),
+            Effect::Reset => step::reset(site, state, reporter),
             Effect::RedCheck => step::red_check(site, state, reporter),
             Effect::Turn => step::turn(site, state, reporter),
             Effect::Wait => Ok(step::wait(site, state, reporter)),

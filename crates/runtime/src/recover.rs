@@ -64,9 +64,9 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     workspace::sweep(&project.git_top);
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let Some(stored) = salvage::latest(&store, reporter)? else { return Ok(()) };
+    clear_locks(&git, &stored, &stored.last_state()?, reporter)?;
+    finish_landing(&git, &store, reporter)?;
     let mut state = stored.last_state()?;
-    clear_locks(&git, &stored, &state, reporter)?;
-    finish_landing(&git, reporter)?;
     write_notes_again(&git, &stored, reporter)?;
     if ended(&state) {
         if matches!(state.phase, Phase::Stopped { finish: _, exit_code } if exit_code == Finish::Error.exit_code()) {
@@ -81,6 +81,9 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let mut events = Vec::new();
     if let Some(attempt) = state.open_attempt() {
         events.push(settle(&git, project, &stored, &state, attempt, reporter)?);
+    }
+    if state.phase == Phase::Landing {
+        events.extend(landed(&git, &stored)?);
     }
     progress(&git, project, &stored, &events, reporter);
     fault::pass(Point::RecoverSettled);
@@ -132,15 +135,39 @@ fn clear_locks(git: &Git, stored: &StoredRun, state: &State, reporter: &mut dyn 
     Ok(())
 }
 
-/// A landing that was cut off is finished first: its files may be half there.
-fn finish_landing(git: &Git, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
+/// A landing that was cut off is finished first: its files may be half there. The run whose commits they are records it.
+fn finish_landing(git: &Git, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let Some(InterruptedLanding { branch, to, .. }) = git.interrupted_landing() else { return Ok(()) };
-    let text = match git.land_files(Some(&branch), &to)? {
-        Landing::Landed { .. } => format!("finished the landing of {} on {branch}", to.short()),
-        Landing::Refused(refusal) => format!("an interrupted landing on {branch} cannot be finished: {refusal}"),
+    let (text, event) = match git.land_files(Some(&branch), &to)? {
+        Landing::Landed { from } => {
+            let from = from.unwrap_or_else(|| to.clone());
+            let text = format!("finished the landing of {} on {branch}", to.short());
+            (text, Event::Landed { branch: branch.clone(), from, to: to.clone() })
+        }
+        Landing::Refused(refusal) => {
+            let text = format!("an interrupted landing on {branch} cannot be finished: {refusal}");
+            (text, Event::LandingRefused { reason: refusal.to_string() })
+        }
     };
     reporter.report(Update::Notice { text: &text });
+    let ends_there = git.branches_at(&to)?;
+    let ids = store.ids().map_err(io_error("reading .verdone/runs/"))?;
+    let stored = ids.into_iter().rev().map(|id| store.run(id)).find(|stored| {
+        // A journal that cannot be read names no branch.
+        stored.branches().ok().flatten().is_some_and(|(own, _)| own != branch && ends_there.contains(&own))
+    });
+    if let Some(stored) = stored {
+        Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
+    }
     Ok(())
+}
+
+/// The end of a landing that the run did not get to record.
+fn landed(git: &Git, stored: &StoredRun) -> Result<Option<Event>, RecoverError> {
+    let Some((own, Some(branch))) = stored.branches()? else { return Ok(None) };
+    let (Some(to), Some(tip)) = (git.branch_tip(&own)?, git.branch_tip(&branch)?) else { return Ok(None) };
+    let is_landed = git.is_part_of(&to, &tip)?;
+    Ok(is_landed.then(|| Event::Landed { branch, from: to.clone(), to }))
 }
 
 /// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
@@ -212,8 +239,9 @@ fn branch_of(stored: &StoredRun) -> Result<Option<String>, JournalError> {
     }))
 }
 
-/// What became of the attempt that was in progress: committed, where the branch has a commit on its base; else dropped. A recovery
-/// that was killed may have put progress on top of it.
+/// What became of the attempt that was in progress: committed, where the branch has its commit on the base; else dropped. A recovery
+/// that was killed may have put progress on top of it. Its commit has the verified tree, or, where a git hook rewrote files, a note
+/// that was written before the branch moved: any other commit is the user's.
 fn settle(
     git: &Git,
     project: &Project,
@@ -228,14 +256,16 @@ fn settle(
         && let Some(tip) = git.branch_tip(&branch)?
         && let Some(commit) = git.commits_to_land(&tip, base)?.into_iter().next()
         && git.commit_before_it(&commit)?.as_ref() == Some(base)
+        && let tree = git.tree_of(&commit)?
+        && let is_ours = (|note: &Evidence| note.run == stored.id && note.story == place.story && note.tree == tree)
+        && let note = git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok()).filter(is_ours)
+        && (note.is_some() || tree == *verified)
     {
-        let tree = git.tree_of(&commit)?;
-        let note = git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
         // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
         let again = || Evidence::of(state, attempt, *verdict, &tree, &attempt.proof);
         let (evidence, noted) = match note {
             Some(evidence) => (evidence, true),
-            None => (again(), tree == *verified && git.note(&commit, &again().to_note()).is_ok()),
+            None => (again(), git.note(&commit, &again().to_note()).is_ok()),
         };
         if let Err(error) = record::mark_done(git, project, stored, &evidence, &commit) {
             let text = format!("the plan could not be updated for {}: {error}", place.story);

@@ -356,8 +356,8 @@ impl Ready {
         site.claude.resume(left);
         site.plan = plan;
         let journal = Journal::create(&site.run_dir)?;
-        if !branch.exists {
-            site.git.set_branch(&site.branch, &branch.tip, None)?;
+        if branch.at.as_ref() != Some(&branch.tip) {
+            site.git.set_branch(&site.branch, &branch.tip, branch.at.as_ref())?;
         }
         let name = site.branch.clone();
         let code = Driver::new(site, rules, journal, reporter).run(start)?;

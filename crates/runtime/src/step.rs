@@ -24,6 +24,7 @@ mod wait;
 use std::io;
 use std::time::SystemTime;
 
+use verdone_core::id::StoryId;
 use verdone_core::machine::{Attempt, Input, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
 use verdone_core::prompt::PromptError;
@@ -36,7 +37,7 @@ use crate::site::Site;
 use crate::workspace::WorkspaceError;
 
 pub use commit::{commit, entry};
-pub use finish::{finish, progress_message};
+pub use finish::{finish, is_plan_message, progress_message};
 pub use keep::keep;
 pub use land::land;
 pub use prepare::prepare;
@@ -60,6 +61,8 @@ pub enum StepError {
     Plan(#[from] PlanFileError),
     #[error(transparent)]
     Prompt(#[from] PromptError),
+    #[error("{why}; the commit of {story} is kept: on branch {branch}, `git merge {kept}` adds it")]
+    CommitKept { why: Box<GitError>, story: StoryId, branch: String, kept: String },
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
     #[error("internal error: {0} without an attempt")]
@@ -75,8 +78,9 @@ pub fn clear_locks(site: &Site, reporter: &mut dyn Reporter) {
 }
 
 /// Makes the agent's workspace hold the tip of the run's branch and nothing else.
-pub fn reset(site: &mut Site, state: &State) -> Result<Input, StepError> {
+pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     site.candidate = None;
+    follow_target(site, reporter)?;
     site.attempt_since = SystemTime::now();
     site.claims_from = crate::claims::length(&run_sessions(&site.run_dir));
     record_iteration(site, state)?;
@@ -89,6 +93,31 @@ pub fn reset(site: &mut Site, state: &State) -> Result<Input, StepError> {
     site.plan.give(&site.git);
     site.spaces.reset_agent(&site.git, &site.tip, &site.branch, &loose)?;
     Ok(Input::Ready { base: site.tip.clone() })
+}
+
+/// Where all of the run's commits are on the user's branch and that has moved on, the attempt starts from there. Otherwise commits wait:
+/// `verdone land` re-applies them.
+fn follow_target(site: &mut Site, reporter: &mut dyn Reporter) -> Result<(), StepError> {
+    let Some(name) = site.target.clone() else { return Ok(()) };
+    let Some(tip) = site.git.branch_tip(&name)? else { return Ok(()) };
+    if tip == site.tip || !site.git.is_part_of(&site.tip, &tip)? {
+        return Ok(());
+    }
+    // Another text of the plan counts from the next story on, once it was read.
+    let changed = site.git.changed_paths(Some(&site.tip), &tip)?;
+    if site.plan.is_committed() && changed.iter().any(|change| site.plan.paths().contains(&change.path)) {
+        return Ok(());
+    }
+    match site.git.advance_branch(&site.branch, &tip, &site.tip) {
+        Ok(()) => {}
+        // The attempt's commit will say so.
+        Err(GitError::CheckedOut { .. } | GitError::BranchMoved { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    site.tip = tip;
+    let text = format!("{name} has moved on: continuing from {}", site.tip.short());
+    reporter.report(Update::Notice { text: &text });
+    Ok(())
 }
 
 fn record_iteration(site: &mut Site, state: &State) -> Result<(), StepError> {

@@ -11,7 +11,8 @@ use verdone_core::plan::Status;
 use crate::git::{CommitError, Git, GitError, Merged, RepoPath};
 use crate::plan_file::{PlanFile, PlanFileError, PlanLocation};
 use crate::run::RunPlan;
-use crate::run::land::{LandError, Target, land_tip};
+use crate::run::land::{LandError, Target, cut_off_before_branch_moved, land_tip};
+use crate::step;
 use crate::store::{Journal, JournalError, LockError, RunLock, Store};
 
 /// How long signing a revert may take.
@@ -53,6 +54,7 @@ pub struct Undone {
 
 /// The last story commit of a run that stands.
 struct Last {
+    run: RunId,
     story: StoryId,
     commit: Oid,
     base: Option<Oid>,
@@ -70,24 +72,28 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
         return Err(UndoError::Unfinished { run: stored.id });
     }
     let beginning = stored.beginning()?;
-    let last = stored.find_from_end(|events| last_commit(&beginning, events))?.ok_or(UndoError::Nothing)?;
+    let mut journal = Journal::reopen(&stored.dir)?;
+    if let Some(tip) = stored.branches()?.map(|(branch, _)| git.branch_tip(&branch)).transpose()?.flatten() {
+        journal.append(cut_off_before_branch_moved(git, &stored, &tip)?, Timestamp::now())?;
+    }
+    let last = stored.find_from_end(|events| last_commit(&stored.id, &beginning, events))?.ok_or(UndoError::Nothing)?;
     let target = Target::find(git, last.target.as_deref())?.ok_or(UndoError::Nothing)?;
     let reverted_by = if git.is_part_of(&last.commit, &target.tip)? {
         Some(revert(git, root, &last, &target)?)
     } else {
-        take_off_branch(git, &last)?;
+        take_off_branch(git, root, &last)?;
         None
     };
     open_in_users_plan(git, root, &last)?;
     let what = format!("commit {} of {}", last.commit.short(), last.story);
     let tip = reverted_by.clone().or(last.base);
     let event = Event::Undone { what: what.clone(), story: Some(last.story.clone()), tip };
-    Journal::reopen(&stored.dir)?.append(vec![event], Timestamp::now())?;
+    journal.append(vec![event], Timestamp::now())?;
     Ok(Undone { what, story: last.story, commit: last.commit, reverted_by })
 }
 
 /// Of several undos in a row, each takes one more commit back.
-fn last_commit(beginning: &[Recorded], events: &[Recorded]) -> Option<Last> {
+fn last_commit(run: &RunId, beginning: &[Recorded], events: &[Recorded]) -> Option<Last> {
     let undone = |event: &Event| matches!(event, Event::Undone { story: Some(_), .. });
     let skip = events.iter().filter(|recorded| undone(&recorded.event)).count();
     let (mut branch, mut target, mut plan) = (None, None, String::new());
@@ -108,18 +114,28 @@ fn last_commit(beginning: &[Recorded], events: &[Recorded]) -> Option<Last> {
             _ => {}
         }
     }
-    commits.into_iter().rev().nth(skip).map(|(story, commit, base)| Last { story, commit, base, branch, target, plan })
+    let run = run.clone();
+    commits.into_iter().rev().nth(skip).map(|(story, commit, base)| Last { run, story, commit, base, branch, target, plan })
 }
 
-fn take_off_branch(git: &Git, last: &Last) -> Result<(), UndoError> {
+fn take_off_branch(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError> {
     let branch = last.branch.clone().unwrap_or_default();
     let moved_on = || UndoError::MovedOn { branch: branch.clone(), story: last.story.clone() };
     let (Some(tip), Some(base)) = (git.branch_tip(&branch)?, &last.base) else { return Err(moved_on()) };
-    // A commit that only records progress comes after the last story, and goes with it.
-    if tip != last.commit && git.commit_before_it(&tip)?.as_ref() != Some(&last.commit) {
+    if tip != last.commit && !only_updates_plan(git, root, last, &tip)? {
         return Err(moved_on());
     }
     Ok(git.set_branch(&branch, base, Some(&tip))?)
+}
+
+/// Whether this is the commit that the run itself made after the story's to record progress: it goes with the story.
+fn only_updates_plan(git: &Git, root: &Path, last: &Last, tip: &Oid) -> Result<bool, UndoError> {
+    if git.commit_before_it(tip)?.as_ref() != Some(&last.commit) || !step::is_plan_message(&git.message(tip)?, &last.run) {
+        return Ok(false);
+    }
+    let files = PlanLocation::of(root.join(&last.plan)).files();
+    let paths: Vec<RepoPath> = files.iter().filter_map(|file| git.repo_path(file)).collect();
+    Ok(git.changed_paths(Some(&last.commit), tip)?.iter().all(|change| paths.contains(&change.path)))
 }
 
 /// A commit on the user's branch that takes the story's changes out again.

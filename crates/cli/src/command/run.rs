@@ -149,7 +149,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let mut out = String::new();
     let mut fact = |name: &str, text: &str| out.push_str(&format!("{name:<9}{}\n", printable_line(text)));
     fact("Plan", &plan_name);
-    let how = if branch.exists { "continued at" } else { "new at" };
+    let how = if branch.at.is_some() { "continued at" } else { "new at" };
     fact("Branch", &format!("{} ({how} {})", site.branch, branch.tip.short()));
     fact("Agent", &site.config.agent.name);
     fact("Story", &story.map_or_else(|| "none is open".to_owned(), |story| format!("{}: {}", story.id, story.title)));

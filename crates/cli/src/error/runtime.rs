@@ -158,6 +158,7 @@ impl From<GitError> for CliError {
             | GitError::Bare { .. }
             | GitError::NotAWorkTree { .. }
             | GitError::NoIdentity { .. } => Kind::Usage,
+            GitError::CheckedOut { .. } => Kind::Human,
             GitError::Failed { .. }
             | GitError::TimedOut { .. }
             | GitError::Unexpected { .. }
@@ -321,6 +322,7 @@ impl From<StepError> for CliError {
             StepError::Workspace(error) => error.into(),
             StepError::Plan(error) => error.into(),
             StepError::Prompt(error) => error.into(),
+            StepError::CommitKept { .. } => Self::new(Kind::Human, error.to_string()),
             StepError::Io { .. } | StepError::NoAttempt(_) => Self::error(error.to_string()),
         }
     }

@@ -271,3 +271,84 @@ fn an_edit_of_the_plan_counts_from_the_next_story_and_keeps_earlier_ticks() {
         assert_eq!(titles[..3], ["feat(US-003): Write c", "feat(US-002): Write b", "feat(US-001): Write a"], "{landing}");
     }
 }
+
+#[test]
+fn a_named_branch_that_is_landed_and_behind_is_continued_from_the_users_tip() {
+    let world = world(TWO, HONEST, "ask");
+    run_on(&world, &["--branch", "work/it", "--story", "US-001"]);
+    world.verdone(&["land"]).assert_code(0);
+    commit(&world, "mine", "");
+    run_on(&world, &["--branch", "work/it"]);
+    assert_eq!(subjects_of(&world, "work/it"), ["feat(US-002): Write b", "mine", "feat(US-001): Write a", "initial"]);
+    world.verdone(&["land"]).assert_code(0);
+    assert_eq!(world.subjects().len(), 4);
+}
+
+/// A run whose branch the user switches to while the agent works.
+fn on_the_runs_branch(world: &World, arrange: impl FnOnce()) -> (verdone_testkit::Output, String) {
+    let run = world.sandbox.spawn(VERDONE, ["run"]);
+    run.wait_for("at work", PATIENCE);
+    let branch = branch_of(world);
+    world.git(&["switch", "--quiet", &branch]);
+    arrange();
+    world.sandbox.write("../tmp/go", "");
+    (run.wait(PATIENCE), branch)
+}
+
+#[test]
+fn a_user_who_switches_to_the_runs_branch_gets_the_files_of_its_commits() {
+    let world = world(TWO, WAITS, "ask");
+    let (output, branch) = on_the_runs_branch(&world, || world.sandbox.write("README.md", "being edited\n"));
+    output.assert_code(0);
+    assert_eq!(subjects_of(&world, &branch), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"]);
+    assert!(world.has("a") && world.has("b"), "{}", output.transcript());
+    assert_eq!(world.git(&["status", "--porcelain"]), " M README.md");
+    assert_eq!(subjects_of(&world, "main"), ["initial"]);
+}
+
+#[test]
+fn a_commit_that_the_checked_out_branch_cannot_get_is_kept_and_the_run_says_how_to_add_it() {
+    let world = world(ONE, WAITS, "ask");
+    let (output, branch) = on_the_runs_branch(&world, || world.sandbox.write("a", "the user's own\n"));
+    output.assert_code(1);
+    let run = branch.trim_start_matches("verdone/").to_owned();
+    let kept = format!("refs/verdone/commits/{run}");
+    for words in ["is checked out in", "untracked files would be overwritten: a", &format!("git merge {kept}")] {
+        assert!(output.stdout.contains(words), "{words}: {}", output.transcript());
+    }
+    assert_eq!(
+        (world.sandbox.read("a"), subjects_of(&world, &branch)),
+        ("the user's own\n".to_owned(), vec!["initial".to_owned()])
+    );
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? a");
+    std::fs::remove_file(world.sandbox.path("a")).unwrap();
+    world.git(&["merge", "--quiet", &kept]);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    world.git(&["switch", "--quiet", "main"]);
+    world.verdone(&["land"]).assert_code(0);
+    world.verdone(&["prune", "--keep", "0"]).assert_code(0);
+    assert_eq!(world.git(&["for-each-ref", "refs/verdone"]), "");
+}
+
+#[test]
+fn where_everything_is_landed_the_next_attempt_starts_from_the_users_new_tip() {
+    // The second story's first attempt does nothing but wait.
+    let waits = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
+                 [[turn]]\nattempt = 1\nsteps = [{ say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }]\n\
+                 [[turn]]\nsteps = [{ run = \"test -f mine && echo two > b\" }]\n";
+    let world = World::with(TWO, waits, &Settings { limits: "attempts = 2\nturns = 1", ..Settings::default() });
+    let run = world.sandbox.spawn(VERDONE, ["run"]);
+    run.wait_for("at work", PATIENCE);
+    commit(&world, "mine", "");
+    let tip = world.head();
+    world.sandbox.write("../tmp/go", "");
+    let output = run.wait(PATIENCE);
+    output.assert_code(0);
+    assert!(output.stdout.contains("main has moved on: continuing from"), "{}", output.stdout);
+    assert_eq!(text(&world.last("attempt_started")["base"]), tip);
+    assert_eq!(world.subjects(), ["feat(US-002): Write b", "mine", "feat(US-001): Write a", "initial"]);
+    assert_eq!(world.all("landed").len(), 2);
+    world.assert_clean();
+    world.verdone(&["audit"]).assert_code(0);
+}

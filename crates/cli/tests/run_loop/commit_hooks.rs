@@ -78,3 +78,26 @@ fn what_a_hook_does_to_git_or_elsewhere_stays_in_its_workspace() {
     assert!(!outside.exists() && !world.sandbox.home().join("stray").exists());
     world.assert_clean();
 }
+
+#[test]
+fn a_hook_cannot_change_what_the_commit_says_about_its_verification() {
+    let world = World::new(ONE, HONEST);
+    let forge = "sed -i -e '/^Verdone-Story/d' -e 's/^Verdone-Evidence: .*/verdone-evidence: sha256:0/' \"$1\"; \
+                 printf 'Ticket: 7\\nVerdone-Verdict: other\\n\\nThe end.\\n' >> \"$1\"";
+    world.hook("commit-msg", forge);
+    world.run(0);
+    let said = world.git(&["log", "-1", "--format=%B"]);
+    assert_eq!(world.trailer("HEAD", "Verdone-Story"), "US-001", "{said}");
+    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified", "{said}");
+    assert!(world.trailer("HEAD", "Verdone-Evidence").len() > 64, "{said}");
+    assert!(said.contains("Ticket: 7") && said.contains("The end."), "{said}");
+    world.verdone(&["audit"]).assert_code(0);
+}
+
+#[test]
+fn a_message_without_end_is_refused() {
+    let world = World::new(ONE, HONEST);
+    world.hook("commit-msg", "head -c 100000 /dev/zero | tr '\\0' x >> \"$1\"");
+    let output = world.run(4);
+    assert!(output.stdout.contains("one of more than 65536 bytes"), "{}", output.stdout);
+}

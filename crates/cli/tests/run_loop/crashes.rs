@@ -2,8 +2,9 @@
 
 use verdone_testkit::Signal;
 
+use crate::land::{branch_of, commit};
 use crate::signals::{HANGS_ONCE, wait_for_file};
-use crate::world::{ONE, PATIENCE, Settings, World, always, text};
+use crate::world::{HONEST, ONE, PATIENCE, Settings, VERDONE, World, always, text};
 
 /// Does `steps` and hangs; at the second try it does what the story wants.
 pub(crate) fn once(steps: &str) -> String {
@@ -199,4 +200,22 @@ fn a_branch_that_the_dead_runs_agent_switched_to_was_in_its_own_copy() {
         assert_eq!(world.git(&["branch", "--show-current"]), "main", "{steps}");
         assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"], "{steps}");
     }
+}
+
+#[test]
+fn a_commit_of_the_users_is_not_taken_for_the_verified_story() {
+    let world = World::new(ONE, HONEST);
+    let mut command = world.sandbox.command(VERDONE);
+    command.arg("run").env("VERDONE_FAULT", "kill@commit-begin:1");
+    assert!(!command.status().unwrap().success());
+    let killed = world.run_dir();
+    let branch = branch_of(&world);
+    world.git(&["switch", "--quiet", &branch]);
+    commit(&world, "unverified", "");
+    world.git(&["switch", "--quiet", "main"]);
+    let output = world.run(0);
+    assert!(output.stdout.contains("the unfinished attempt at US-001 is gone"), "{}", output.stdout);
+    let journal = std::fs::read_to_string(killed.join("journal.jsonl")).unwrap();
+    assert!(!journal.contains("\"event\":\"committed\""), "{journal}");
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "unverified", "initial"]);
 }

@@ -275,6 +275,10 @@ fn a_landing_that_was_killed_at_any_point_is_finished_by_the_next() {
             land(&world);
         }
         assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"], "{point}");
+        let said = world.verdone(&["land", "--dry-run"]).stdout;
+        assert_eq!(said, "Nothing to land.\n", "{point}");
+        let _ = world.verdone(&["land"]);
+        assert_eq!(text(&world.last("landed")["to"]), world.head(), "{point}: the journal knows");
         assert_eq!(world.git(&["status", "--porcelain"]), " M README.md", "{point}");
         assert_eq!(world.sandbox.read("b"), "two\n", "{point}");
         world.sandbox.write("README.md", "# A project\n");
@@ -307,4 +311,93 @@ fn of_several_branches_one_has_to_be_named() {
     assert_eq!((text(&landed["branch"]), text(&landed["into"]), &landed["commits"]), (first, "main".to_owned(), &1.into()));
     assert_eq!(landed["reapplied"], false);
     assert_eq!(text(&landed["to"]), world.head());
+}
+
+#[test]
+fn a_runs_branch_that_a_work_tree_is_on_is_not_re_applied() {
+    let (world, branch) = waiting(ONE);
+    commit(&world, "mine", "");
+    world.git(&["worktree", "add", "--quiet", "../there", &branch]);
+    assert_refused(&world, 4, &[&format!("branch {branch} is checked out in"), "/there", "git switch BRANCH"]);
+    world.git(&["worktree", "remove", "../there"]);
+    land(&world);
+}
+
+#[test]
+fn a_re_applied_landing_that_git_left_half_done_is_finished_and_recorded_by_the_next_command() {
+    // From the last check on, the filter of one file fails.
+    let (world, branch) = waiting(&ONE.replace("test -f a", "test -f a && if test -f mine; then : > ../tmp/broken; fi"));
+    world.sandbox.write(".git/info/attributes", "a filter=fails\n");
+    world.git(&["config", "filter.fails.required", "true"]);
+    world.git(&["config", "filter.fails.clean", "cat"]);
+    let broken = world.sandbox.path("../tmp/broken");
+    world.git(&["config", "filter.fails.smudge", &format!("test ! -e '{}' && cat", broken.display())]);
+    commit(&world, "mine", "");
+    let old = world.git(&["rev-parse", &branch]);
+    let half = world.verdone(&["land"]);
+    half.assert_code(1);
+    assert!(half.stderr.contains("git stopped in the middle of landing"), "{}", half.transcript());
+    std::fs::remove_file(broken).unwrap();
+    let again = land(&world);
+    assert_eq!(world.subjects(), ["feat(US-001): Write a", "mine", "initial"], "{}", again.transcript());
+    assert_ne!(world.git(&["rev-parse", &branch]), old);
+    assert_eq!(world.git(&["rev-parse", &branch]), world.head());
+    assert_eq!(world.all("landing_refused").len(), 0);
+    assert_eq!(text(&world.last("landed")["to"]), world.head());
+    assert_eq!(dry_run(&world), serde_json::json!([]));
+    world.verdone(&["audit"]).assert_code(0);
+}
+
+#[test]
+fn a_re_application_that_was_killed_around_the_move_of_the_branch_can_be_landed_and_undone() {
+    for (point, next) in [("ref-set", "land"), ("ref-was-set", "land"), ("ref-set", "undo"), ("ref-was-set", "undo")] {
+        let (world, branch) = waiting(ONE);
+        commit(&world, "mine", "");
+        let old = world.git(&["rev-parse", &branch]);
+        let mut command = world.sandbox.command(VERDONE);
+        command.arg("land").env("VERDONE_FAULT", format!("kill@{point}:1"));
+        assert!(!command.status().unwrap().success());
+        assert_eq!(world.git(&["rev-parse", &branch]) == old, point == "ref-set");
+        if next == "land" {
+            land(&world);
+            world.verdone(&["audit"]).assert_code(0);
+        }
+        world.verdone(&["undo"]).assert_code(0);
+        let landed = world.subjects().len() == 4;
+        assert_eq!(landed, next == "land", "{point}, {next}: {:?}", world.subjects());
+        assert_eq!(world.git(&["log", "--format=%s", &branch]).contains("US-001"), landed, "{point}, {next}");
+    }
+}
+
+#[test]
+fn re_applied_commits_keep_their_author_and_date() {
+    let (world, branch) = waiting(ONE);
+    world.git(&["switch", "--quiet", &branch]);
+    world.sandbox.write("theirs", "");
+    world.git(&["add", "theirs"]);
+    let date = "2020-02-03T04:05:06+07:00";
+    world.git(&["commit", "--quiet", "-m", "theirs", "--author=Ann Other <ann@example.org>", "--date", date]);
+    world.git(&["switch", "--quiet", "main"]);
+    commit(&world, "mine", "");
+    land(&world);
+    assert_eq!(world.git(&["log", "-1", "--format=%s|%an|%ae|%aI"]), format!("theirs|Ann Other|ann@example.org|{date}"));
+}
+
+#[test]
+fn a_landing_at_the_end_of_a_run_is_recorded_and_counts_for_its_stories() {
+    for landing in ["auto", "ask"] {
+        let world = world(ONE, HONEST, landing);
+        world.sandbox.write(".ralph/PRD-1/plan.md", ONE);
+        world.sandbox.write(".ralph/PRD-1/progress.md", "# Progress Log\n");
+        world.git(&["add", ".ralph"]);
+        world.git(&["commit", "--quiet", "-m", "plan"]);
+        world.run_with(&["--prd", "1"], 0);
+        if landing == "ask" {
+            land(&world);
+        }
+        assert_eq!(world.subjects()[..2], ["chore: record progress", "feat(US-001): Write a"], "{landing}");
+        assert_eq!(text(&world.last("landed")["to"]), world.head(), "{landing}");
+        let said = world.verdone(&["report"]).stdout;
+        assert!(!said.contains("not landed"), "{landing}: {said}");
+    }
 }

@@ -153,3 +153,47 @@ fn after_prune_a_landed_story_can_still_be_reverted() {
     undo(&world, "US-001 is open again");
     assert_eq!((world.has("a"), world.plan()), (false, ONE.to_owned()));
 }
+
+#[test]
+fn a_commit_of_the_users_on_top_of_the_story_is_never_taken_off() {
+    let world = world(ONE, HONEST, "ask");
+    world.run(0);
+    let branch = branch_of(&world);
+    world.git(&["switch", "--quiet", &branch]);
+    commit(&world, "mine", "");
+    world.git(&["switch", "--quiet", "main"]);
+    assert_refused(&world, 4, "has moved on since the run committed US-001");
+    // Nor one that only looks like a record of progress.
+    let run = branch.trim_start_matches("verdone/").to_owned();
+    world.git(&["switch", "--quiet", &branch]);
+    world.git(&["commit", "--quiet", "--amend", "-m", "chore: record progress", "-m", &format!("Verdone-Run: {run}")]);
+    world.git(&["switch", "--quiet", "main"]);
+    assert_refused(&world, 4, "has moved on since the run committed US-001");
+}
+
+#[test]
+fn a_branch_that_a_work_tree_is_on_is_not_moved() {
+    let world = world(ONE, HONEST, "ask");
+    world.run(0);
+    world.git(&["worktree", "add", "--quiet", "../there", &branch_of(&world)]);
+    assert_refused(&world, 4, "/there");
+    world.git(&["worktree", "remove", "../there"]);
+    world.git(&["switch", "--quiet", &branch_of(&world)]);
+    assert_refused(&world, 4, "is checked out in");
+    world.git(&["switch", "--quiet", "main"]);
+    undo(&world, "US-001 is open again");
+}
+
+#[test]
+fn a_commit_that_records_progress_is_taken_off_with_its_story() {
+    let world = world(ONE, HONEST, "ask");
+    world.sandbox.write(".ralph/PRD-1/plan.md", ONE);
+    world.sandbox.write(".ralph/PRD-1/progress.md", "# Progress Log\n");
+    world.git(&["add", ".ralph"]);
+    world.git(&["commit", "--quiet", "-m", "plan"]);
+    world.run_with(&["--prd", "1"], 0);
+    let branch = branch_of(&world);
+    assert_eq!(subjects_of(&world, &branch), ["chore: record progress", "feat(US-001): Write a", "plan", "initial"]);
+    undo(&world, "US-001 (removed from the run's branch)");
+    assert_eq!(subjects_of(&world, &branch), ["plan", "initial"]);
+}

@@ -33,7 +33,9 @@ pub fn decide(state: &State, rules: &Rules, now: Duration, input: &Input) -> Dec
         (Phase::Selecting, Input::Selected(choice)) => selected(state, rules, now, choice),
         (Phase::Regressing { at_end }, Input::Regressed(report)) => looked(state, *at_end, report),
         (Phase::Reopening { stories }, Input::Reopened { commit }) => reopened(state, rules, stories, commit.as_ref()),
-        (Phase::Stopping { finish }, Input::Finished { script }) => finished(state, rules, now, *finish, script.as_ref()),
+        (Phase::Stopping { finish }, Input::Finished { landed, script }) => {
+            finished(state, rules, now, *finish, landed.as_deref(), script.as_ref())
+        }
         (Phase::Landing, Input::Landed(event)) => end_iteration(state, rules, vec![(**event).clone()]),
         (phase, input) => match &state.attempt {
             Some(attempt) => in_attempt(state, rules, now, attempt, phase, input),

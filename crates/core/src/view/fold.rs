@@ -73,9 +73,8 @@ impl RunView {
             Event::LandingStarted { .. } if self.ended.is_none() => self.enter(Phase::Landing, at),
             Event::Landed { branch, to, .. } => {
                 self.landing = Some(LandingView { landed: Some(to.clone()), branch: Some(branch.clone()), refused: None });
-                if self.tip.as_ref() == Some(to) {
-                    self.unlanded = 0;
-                }
+                // A landing brings the whole of the run's branch, with commits after the last story's.
+                self.unlanded = 0;
                 self.end_landing(at);
             }
             Event::LandingRefused { reason } => {

@@ -21,6 +21,8 @@ const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "pos
 const EXTRACTED: &str = "verdone-hooks";
 /// As much of a hook's output as a message may hold.
 const MOST_OUTPUT: u64 = 8 * 1024;
+/// The largest commit, message included, that hooks may make.
+const LARGEST_COMMIT: u64 = 64 * 1024;
 
 /// A commit to be made for the sake of its hooks.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +103,9 @@ impl Git {
             }
             Outcome::Ended(status) => match self.commit_inside(job)? {
                 Some((tree, message)) => Ok(Hooked::Accepted { tree, message, output: said }),
+                None if status.success() => {
+                    refused(format!("the hooks left no commit, or one of more than {LARGEST_COMMIT} bytes\n{said}"), false, false)
+                }
                 None if said.is_empty() => refused(format!("git commit ended with {status}"), false, false),
                 None => refused(said, false, false),
             },
@@ -111,9 +116,15 @@ impl Git {
     /// written settings that execute something.
     fn commit_inside(&self, job: &HookRun<'_>) -> Result<Option<(Oid, String)>, GitError> {
         let settings = ["-c", "safe.directory=*"];
-        let call = Call::plumbing_with(job.seen_at, &settings, "cat-file", self.deadline).envs(&self.environment);
-        let call = call.args(["commit", "HEAD"]).env("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
-        let answer = entered(call, job)?.answer()?;
+        let ask = |args: [&str; 2]| {
+            let call = Call::plumbing_with(job.seen_at, &settings, "cat-file", self.deadline).envs(&self.environment);
+            entered(call.args(args).env("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1"), job)?.answer()
+        };
+        let size = String::from_utf8_lossy(&ask(["-s", "HEAD"])?.stdout).trim().parse::<u64>().ok();
+        if size.is_none_or(|size| size > LARGEST_COMMIT) {
+            return Ok(None);
+        }
+        let answer = ask(["commit", "HEAD"])?;
         let text = String::from_utf8_lossy(&answer.stdout);
         let Some((head, message)) = text.split_once("\n\n").filter(|_| answer.status.success()) else { return Ok(None) };
         let tree = head.lines().find_map(|line| line.strip_prefix("tree ")).map(Oid::from);

@@ -35,6 +35,9 @@ pub enum GitError {
     NewerCheckpoint { id: String, found: u32, known: u32 },
     #[error("branch {name} is at {}, not at {}", shown_tip(found.as_ref()), shown_tip(expected.as_ref()))]
     BranchMoved { name: String, expected: Option<Oid>, found: Option<Oid> },
+    /// Moving the branch would leave the files and the index of that work tree behind.
+    #[error("branch {name} is checked out in {}{}", at.display(), why.as_ref().map_or_else(String::new, |why| format!(", and {why}")))]
+    CheckedOut { name: String, at: PathBuf, why: Option<String> },
     #[error("git stopped in the middle of landing: {said}")]
     LandedHalf { said: String },
     #[error("{}: {source}", path.display())]
@@ -52,6 +55,7 @@ impl GitError {
             Self::NoIdentity { .. } => Some("run `git config user.name NAME` and `git config user.email MAIL`"),
             Self::NotACheckpoint { .. } | Self::NewerCheckpoint { .. } => Some("start the loop again: `verdone loop start`"),
             Self::Locked { .. } => Some("wait for the other git process; if there is none, remove the lock file"),
+            Self::CheckedOut { .. } => Some("switch to another branch there: `git switch BRANCH`"),
             Self::LandedHalf { .. } => Some("fix the cause, then run `verdone land` again to finish the landing"),
             Self::Failed { .. }
             | Self::TimedOut { .. }

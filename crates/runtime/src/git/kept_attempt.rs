@@ -12,6 +12,7 @@ use super::path::decode;
 use super::{Git, is_object_id};
 
 pub(super) const ATTEMPTS: &str = "refs/verdone/attempts";
+const COMMITS: &str = "refs/verdone/commits";
 
 /// A kept attempt, as its ref and commit tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +64,14 @@ impl Git {
         Ok(commit)
     }
 
+    /// Keeps a story's commit that the run's branch cannot get; gives the ref.
+    pub fn keep_story_commit(&self, run: &RunId, commit: &Oid) -> Result<String, GitError> {
+        let name = format!("{COMMITS}/{}", encode_component(run.as_str()));
+        let before = self.resolve(&name)?;
+        self.set_ref(&name, commit, before.as_ref())?;
+        Ok(name)
+    }
+
     /// Kept attempts of a run or of all runs, in the order of their refs.
     pub fn kept_attempts(&self, run: Option<&RunId>) -> Result<Vec<KeptAttempt>, GitError> {
         let below = below(run);
@@ -71,10 +80,10 @@ impl Git {
         Ok(listed.lines().filter_map(read_line).collect())
     }
 
-    /// Forgets the kept attempts of a run; git collects them later.
+    /// Forgets the kept attempts and the kept commit of a run; git collects them later.
     pub fn forget_attempts(&self, run: &RunId) -> Result<(), GitError> {
-        let below = below(Some(run));
-        let listed = self.plumbing("for-each-ref").args(["--format=delete %(refname) %(objectname)", &below]).line()?;
+        let (below, commit) = (below(Some(run)), format!("{COMMITS}/{}", encode_component(run.as_str())));
+        let listed = self.plumbing("for-each-ref").args(["--format=delete %(refname) %(objectname)", &below, &commit]).line()?;
         if !listed.is_empty() {
             self.durable("update-ref").args(["--stdin"]).stdin(format!("{listed}\n").into_bytes()).run()?;
         }

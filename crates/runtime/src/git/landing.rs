@@ -140,7 +140,7 @@ impl Git {
         if let Some(operation) = self.operation_in_progress().filter(|_| is_here || is_busy_with(&self.git_dir, branch)) {
             return refused(LandingRefusal::Operation(operation));
         }
-        if !is_here && let Some(path) = self.other_work_tree_on(branch)? {
+        if !is_here && let Some(path) = self.checked_out_at(branch)? {
             return refused(LandingRefusal::OtherWorkTree(path));
         }
         let marked = self.interrupted_landing();
@@ -225,15 +225,6 @@ impl Git {
         self.durable("update-ref").args(["-m", &reason, &name, new.as_str(), &old]).run()?;
         fault::pass(Point::LandBranchMoved);
         self.sync_ref_folders(&name)
-    }
-
-    fn other_work_tree_on(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
-        let others = self.work_trees()?.into_iter().filter(|tree| tree.path != self.top && !tree.missing);
-        let is_on = |tree: &super::WorkTreeEntry| {
-            let git_dir = tree.own_dir.as_deref().unwrap_or(&self.common_dir);
-            tree.branch.as_deref() == Some(branch) || is_busy_with(git_dir, branch)
-        };
-        Ok(others.into_iter().find(is_on).map(|tree| tree.path))
     }
 
     /// Moves files and index from `tip` to `new`, or says why not; then nothing was changed. `resumes`: another try may have left files
@@ -495,7 +486,7 @@ struct Uncommitted {
 }
 
 /// Whether a rebase or bisection that began on this branch is not finished; HEAD is detached meanwhile.
-fn is_busy_with(git_dir: &Path, branch: &str) -> bool {
+pub(super) fn is_busy_with(git_dir: &Path, branch: &str) -> bool {
     ["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"].iter().any(|name| {
         let text = read_regular(&git_dir.join(name), LARGEST_NAME).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);

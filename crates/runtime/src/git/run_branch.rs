@@ -8,6 +8,7 @@ use std::time::Duration;
 use verdone_core::id::Oid;
 
 use super::error::{CommitError, GitError};
+use super::landing::is_busy_with;
 use super::{Git, is_object_id};
 
 /// How long making a commit again may take: signing asks an agent.
@@ -38,10 +39,13 @@ impl Git {
         if is_object_id(commit) { self.resolve(&format!("{commit}^")) } else { Ok(None) }
     }
 
-    /// The work tree that a branch is checked out in, this one included.
+    /// The work tree that a branch is checked out in or being rebased or bisected in, this one included.
     pub fn checked_out_at(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
-        let on = |tree: &super::WorkTreeEntry| tree.branch.as_deref() == Some(branch) && !tree.missing;
-        Ok(self.work_trees()?.into_iter().find(on).map(|tree| tree.path))
+        let is_on = |tree: &super::WorkTreeEntry| {
+            let git_dir = tree.own_dir.as_deref().unwrap_or(&self.common_dir);
+            !tree.missing && (tree.branch.as_deref() == Some(branch) || is_busy_with(git_dir, branch))
+        };
+        Ok(self.work_trees()?.into_iter().find(is_on).map(|tree| tree.path))
     }
 
     /// Deletes a branch that no work tree is on, if it is still where it is expected.
@@ -75,9 +79,18 @@ impl Git {
 
     /// The same commit with another tree on another parent: message and author stay.
     pub fn commit_again(&self, commit: &Oid, tree: &Oid, parent: &Oid) -> Result<Oid, CommitError> {
+        let format = "--format=%an%x00%ae%x00@%ad";
+        let author =
+            self.plumbing("log").args(["-1", "--date=raw", format, "--no-show-signature", commit.as_str(), "--"]).line()?;
+        let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"];
+        let author: Vec<(&str, String)> = names.into_iter().zip(author.split('\0').map(str::to_owned)).collect();
+        self.commit_tree_by(&author, tree, Some(parent), &self.message(commit)?, COMMIT_TIME)
+    }
+
+    /// The whole message of a commit.
+    pub fn message(&self, commit: &Oid) -> Result<String, GitError> {
         let message = self.plumbing("log").args(["-1", "--format=%B", "--no-show-signature", commit.as_str(), "--"]).run()?;
-        let message = String::from_utf8_lossy(&message).trim_end().to_owned() + "\n";
-        self.commit_tree(tree, Some(parent), &message, COMMIT_TIME)
+        Ok(String::from_utf8_lossy(&message).trim_end().to_owned() + "\n")
     }
 
     /// Makes an index that belongs to a workspace say what a commit has. The files are not looked at.

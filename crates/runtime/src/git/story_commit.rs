@@ -8,6 +8,7 @@ use verdone_core::id::Oid;
 use super::command::{Call, Outcome, tail_of};
 use super::durability::DURABLE;
 use super::error::{CommitError, GitError};
+use super::landing::Landing;
 use super::{Git, is_object_id};
 use crate::fault::{self, Point};
 
@@ -18,6 +19,18 @@ impl Git {
     /// Makes a commit; no branch moves. On disk when this returns. A signing program that does not answer within the deadline
     /// counts as a refusal.
     pub fn commit_tree(&self, tree: &Oid, parent: Option<&Oid>, message: &str, deadline: Duration) -> Result<Oid, CommitError> {
+        self.commit_tree_by(&[], tree, parent, message, deadline)
+    }
+
+    /// The same with variables that say who the author is and when it was written.
+    pub(super) fn commit_tree_by(
+        &self,
+        author: &[(&str, String)],
+        tree: &Oid,
+        parent: Option<&Oid>,
+        message: &str,
+        deadline: Duration,
+    ) -> Result<Oid, CommitError> {
         if let Some(id) = [Some(tree), parent].into_iter().flatten().find(|id| !is_object_id(id)) {
             return Err(GitError::Unexpected { what: "commit-tree", detail: format!("{id} is not an object id") }.into());
         }
@@ -31,8 +44,10 @@ impl Git {
         let settings = [&DURABLE[..], &["-c", "i18n.commitEncoding=UTF-8"]].concat();
         // Through a file: a signing program may leave an agent behind that holds a pipe open.
         let mut output = tempfile::tempfile().map_err(io)?;
-        let outcome = Call::of_the_user_with(&self.top, &settings, "commit-tree", deadline)
-            .envs(&self.environment)
+        let call = Call::of_the_user_with(&self.top, &settings, "commit-tree", deadline).envs(&self.environment);
+        let outcome = author
+            .iter()
+            .fold(call, |call, (name, value)| call.env(name, value))
             .args(args)
             .args(["-F", "-", tree.as_str()])
             .stdin(message.as_bytes().to_vec())
@@ -58,10 +73,27 @@ impl Git {
         }
     }
 
-    /// Moves or makes a branch that no work tree is on, if it is where it is expected (None: it does not exist). On disk when this
+    /// Moves or makes a branch, if it is where it is expected (None: it does not exist) and no work tree is on it. On disk when this
     /// returns.
     pub fn set_branch(&self, name: &str, new: &Oid, expected: Option<&Oid>) -> Result<(), GitError> {
+        if let Some(at) = self.checked_out_at(name)? {
+            return Err(GitError::CheckedOut { name: name.to_owned(), at, why: None });
+        }
         self.set_ref(&format!("refs/heads/{name}"), new, expected)
+    }
+
+    /// Moves a branch forward. Where this checkout is on it, its files move too, as in a landing.
+    pub fn advance_branch(&self, name: &str, new: &Oid, expected: &Oid) -> Result<(), GitError> {
+        let Some(at) = self.checked_out_at(name)? else {
+            return self.set_ref(&format!("refs/heads/{name}"), new, Some(expected));
+        };
+        if at != self.top {
+            return Err(GitError::CheckedOut { name: name.to_owned(), at, why: None });
+        }
+        match self.land_files(Some(name), new)? {
+            Landing::Landed { .. } => Ok(()),
+            Landing::Refused(refusal) => Err(GitError::CheckedOut { name: name.to_owned(), at, why: Some(refusal.to_string()) }),
+        }
     }
 
     pub(super) fn set_ref(&self, name: &str, new: &Oid, expected: Option<&Oid>) -> Result<(), GitError> {

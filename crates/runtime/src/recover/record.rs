@@ -85,7 +85,7 @@ pub(super) fn commit_progress(git: &Git, project: &Project, stored: &StoredRun, 
     let tree = git.replace_in_tree(&before, &changes)?;
     if tree != before {
         let made = git.commit_tree(&tree, Some(&tip), &step::progress_message(&stored.id), COMMIT_TIME)?;
-        git.set_branch(&branch, &made, Some(&tip))?;
+        git.advance_branch(&branch, &made, &tip)?;
     }
     Ok(())
 }

@@ -26,7 +26,9 @@ pub struct Wanted<'a> {
 pub struct RunBranch {
     /// Nothing: it is named after the run.
     pub name: Option<String>,
-    pub exists: bool,
+    /// Where it stands; nothing where it does not exist.
+    pub at: Option<Oid>,
+    /// What the run starts from: it moves the branch there first.
     pub tip: Oid,
     /// The user's branch and commit.
     pub target: Option<String>,
@@ -53,7 +55,7 @@ impl RunBranch {
             Some(name) => Some(name),
             None => earlier()?,
         };
-        let new = |name| Self { name, exists: false, tip: head.clone(), target: target.clone(), head: head.clone() };
+        let new = |name| Self { name, at: None, tip: head.clone(), target: target.clone(), head: head.clone() };
         let Some(name) = name else {
             // Git keeps a branch as a file: `verdone` leaves no room for `verdone/<run>`.
             if git.branch_tip("verdone")?.is_some() {
@@ -71,12 +73,7 @@ impl RunBranch {
         let (waiting, behind) = git.apart(&tip, &head)?;
         if waiting == 0 {
             // Everything is landed: the next commit goes on top of what the user has.
-            let same = Self { name: Some(name), exists: true, tip, target, head };
-            return Ok(if asked_for {
-                Self { tip: same.head.clone(), ..same }
-            } else {
-                Self { name: None, exists: false, tip: same.head.clone(), ..same }
-            });
+            return Ok(if asked_for { Self { at: Some(tip), ..new(Some(name)) } } else { new(None) });
         }
         if behind > 0 {
             let on = target.as_deref().unwrap_or("HEAD");
@@ -87,7 +84,7 @@ impl RunBranch {
                 &["verdone land re-applies and re-verifies them", "or start over: verdone run --fresh"],
             ));
         }
-        Ok(Self { name: Some(name), exists: true, tip, target, head })
+        Ok(Self { name: Some(name), at: Some(tip.clone()), tip, target, head })
     }
 
     /// The name, made from the run's id where nothing else was asked for.
@@ -97,7 +94,7 @@ impl RunBranch {
 
     /// Says which branch is continued.
     pub fn announce(&self, git: &Git, reporter: &mut dyn Reporter) -> Result<(), RunError> {
-        if let Some(name) = self.name.as_ref().filter(|_| self.exists) {
+        if let Some(name) = self.name.as_ref().filter(|_| self.at.is_some()) {
             let (waiting, _) = git.apart(&self.tip, &self.head)?;
             let text = format!("continuing branch {name} ({} to land)", plural(waiting, "commit", "commits"));
             reporter.report(Update::Notice { text: &text });

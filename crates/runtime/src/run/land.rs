@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use verdone_core::check::{Check, CheckRun, Terms};
 use verdone_core::config::Config;
-use verdone_core::event::Event;
+use verdone_core::event::{Event, Recorded};
 use verdone_core::evidence::{Evidence, Proof};
 use verdone_core::id::Oid;
 use verdone_core::machine::Feedback;
@@ -223,35 +223,72 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
         let into = target.shown().to_owned();
         return Ok(Landed { branch, into, from: head.clone(), to: head, commits, reapplied: false });
     }
+    let mut journal = Journal::reopen(&stored.dir)?;
+    journal.append(cut_off_before_branch_moved(&git, &stored, &tip)?, Timestamp::now())?;
     let reapplied = behind > 0;
     let (before, mut moved) = (tip.clone(), Vec::new());
     let tip = if reapplied {
+        // Before checks run for nothing.
+        if let Some(at) = git.checked_out_at(&branch)? {
+            return Err(GitError::CheckedOut { name: branch, at, why: None }.into());
+        }
         let text = format!("Re-applying {} on top of {}", plural(commits, "commit", "commits"), target.shown());
         reporter.report(Update::Notice { text: &text });
         let reapply = Reapply { request, git: &git, run: stored.id.as_str(), signals };
         let (new, all) = reapply.all(&tip, &head, reporter)?;
-        git.set_branch(&branch, &new, Some(&tip))?;
         moved = all;
         new
     } else {
         tip
     };
-    let mut journal = Journal::reopen(&stored.dir)?;
     let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
     events.push(Event::LandingStarted { to: tip.clone() });
     journal.append(events, Timestamp::now())?;
-    let landed = land_tip(&git, target.name.as_deref(), &tip);
-    let event = match &landed {
-        Ok(landed) => Event::Landed { branch: landed.into.clone(), from: landed.from.clone(), to: landed.to.clone() },
-        Err(error) => Event::LandingRefused { reason: error.to_string() },
-    };
-    journal.append(vec![event], Timestamp::now())?;
-    if landed.is_err() && reapplied {
-        // A refused landing changes nothing.
-        git.set_branch(&branch, &before, Some(&tip))?;
-        journal.append(moved.iter().map(Moved::back).collect(), Timestamp::now())?;
+    if reapplied {
+        git.set_branch(&branch, &tip, Some(&before))?;
     }
+    let landed = land_tip(&git, target.name.as_deref(), &tip);
+    let events = match &landed {
+        Ok(landed) => vec![Event::Landed { branch: landed.into.clone(), from: landed.from.clone(), to: landed.to.clone() }],
+        // Its files are half there: the next command finishes the landing of these commits, and records it.
+        Err(_) if git.interrupted_landing().is_some_and(|mark| mark.to == tip) => Vec::new(),
+        Err(error) => {
+            // A refused landing changes nothing.
+            if reapplied {
+                git.set_branch(&branch, &before, Some(&tip))?;
+            }
+            let refused = Event::LandingRefused { reason: error.to_string() };
+            std::iter::once(refused).chain(moved.iter().map(Moved::back)).collect()
+        }
+    };
+    journal.append(events, Timestamp::now())?;
     Ok(Landed { branch, commits, reapplied, ..landed? })
+}
+
+/// Commits are re-applied in the journal before the run's branch gets them, and leave the branch before the journal says so. Where
+/// something was cut off in between, the branch is right, and these events say what it has.
+pub(crate) fn cut_off_before_branch_moved(git: &Git, stored: &StoredRun, tip: &Oid) -> Result<Vec<Event>, LandError> {
+    let last = stored.find_from_end(|events| {
+        let is_landing =
+            |event: &Event| matches!(event, Event::LandingStarted { .. } | Event::Landed { .. } | Event::LandingRefused { .. });
+        let at = events.iter().rposition(|recorded| is_landing(&recorded.event))?;
+        let Event::LandingStarted { to } = &events[at].event else { return Some(None) };
+        let is_reapplied = |recorded: &&Recorded| matches!(recorded.event, Event::Reapplied { .. });
+        let count = events[..at].iter().rev().take_while(is_reapplied).count();
+        // The first event of a run is another one: more of them come before.
+        (count < at).then(|| Some((to.clone(), events[at - count..at].to_vec())))
+    })?;
+    let Some(Some((to, reapplied))) = last.filter(|_| git.interrupted_landing().is_none()) else { return Ok(Vec::new()) };
+    if reapplied.is_empty() || git.is_part_of(&to, tip)? {
+        return Ok(Vec::new());
+    }
+    let mut events = vec![Event::LandingRefused { reason: "it was interrupted".to_owned() }];
+    for recorded in reapplied {
+        let Event::Reapplied { was, commit, .. } = recorded.event else { continue };
+        let note = git.read_note(&was)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
+        events.extend(note.map(|first| self::reapplied(&commit, &(was, first))));
+    }
+    Ok(events)
 }
 
 fn choose(request: &LandRequest<'_>) -> Result<WorkedOn, LandError> {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use verdone_core::check::CheckRun;
-use verdone_core::evidence::Evidence;
+use verdone_core::evidence::{Evidence, with_own_trailers};
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, Feedback, Input, Phase, State};
 use verdone_core::plan::Status;
@@ -15,7 +15,7 @@ use verdone_core::update::{Reporter, Update};
 use super::agent_test::agent_test;
 use super::as_before::as_before;
 use super::{StepError, attempt_of};
-use crate::git::CommitError;
+use crate::git::{CommitError, GitError};
 use crate::site::Site;
 use crate::workspace::HookOutcome;
 
@@ -32,7 +32,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         None => {}
         Some(HookOutcome::Refused { said }) => return refused(site, &said),
         Some(HookOutcome::Passed { tree: rewritten, message: edited }) => {
-            message = edited;
+            message = with_own_trailers(&edited, &message);
             // A hook may run code of the attempt's, and that code could tick boxes.
             let rewritten = site.with_plan(&rewritten)?;
             if rewritten != tree {
@@ -61,7 +61,16 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         let text = format!("the evidence note could not be written (the journal has the evidence): {error}");
         reporter.report(Update::Notice { text: &text });
     }
-    site.git.set_branch(&site.branch, &commit, Some(&site.tip))?;
+    match site.git.advance_branch(&site.branch, &commit, &site.tip) {
+        Ok(()) => {}
+        // The user moved the branch, or is on it with changes in the way.
+        Err(why @ (GitError::CheckedOut { .. } | GitError::BranchMoved { .. })) => {
+            let kept = site.git.keep_story_commit(&site.run, &commit)?;
+            let (story, branch) = (evidence.story, site.branch.clone());
+            return Err(StepError::CommitKept { why: Box::new(why), story, branch, kept });
+        }
+        Err(error) => return Err(error.into()),
+    }
     site.tip = commit.clone();
     site.plan.forget_mark();
     if rewrote {

@@ -1,6 +1,7 @@
 //! Putting things in order at the end of a run: no process left, progress files told, and committed where git knows them.
 
 use verdone_core::config::LandMode;
+use verdone_core::event::Event;
 use verdone_core::finish::Finish;
 use verdone_core::id::{Oid, RunId};
 use verdone_core::lifecycle::Script;
@@ -12,13 +13,15 @@ use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
 use super::script::run_script;
-use crate::git::CommitError;
+use crate::git::{CommitError, GitError};
 use crate::process;
-use crate::run::land::{Target, land_tip};
+use crate::run::land::{LandError, Landed, Target, land_tip};
 use crate::site::Site;
 use crate::store::{Store, proven};
 
 const PROGRESS: &str = "chore: record progress";
+pub(super) const REOPEN_ONE: &str = "chore: reopen a broken story";
+pub(super) const REOPEN_SEVERAL: &str = "chore: reopen broken stories";
 
 pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let grace = site.config.limits.grace.duration();
@@ -35,11 +38,11 @@ pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     }
     // Whatever went wrong: the script that tells the user runs.
     let script = run_script(site, state, Script::Finished, reporter);
-    order?;
-    Ok(Input::Finished { script: script? })
+    let landed = order?.map(Box::new);
+    Ok(Input::Finished { landed, script: script? })
 }
 
-fn put_in_order(site: &mut Site, state: &State) -> Result<(), StepError> {
+fn put_in_order(site: &mut Site, state: &State) -> Result<Option<Event>, StepError> {
     if let Phase::Stopping { finish } = &state.phase {
         let status = LoopStatus {
             iteration: state.iteration,
@@ -49,8 +52,12 @@ fn put_in_order(site: &mut Site, state: &State) -> Result<(), StepError> {
         site.plan.record_status(&status)?;
     }
     commit_progress(site, state)?;
-    land_the_rest(site);
-    Ok(())
+    Ok(match land_the_rest(site) {
+        Ok(event) => event,
+        // It was told after the story, and what has not landed is named at the end of the run.
+        Err(LandError::Refused { .. }) => None,
+        Err(error) => Some(Event::LandingRefused { reason: error.to_string() }),
+    })
 }
 
 /// Complete is only said when every story was proven, by this run or an earlier one.
@@ -86,18 +93,26 @@ fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
 }
 
 /// Progress, and what an earlier landing did not get to.
-fn land_the_rest(site: &Site) {
-    if site.config.run.land == LandMode::Auto
-        && let Ok(Some(target)) = Target::find(&site.git, site.target.as_deref())
-    {
-        // Best effort: what is not landed now is named at the end of the run.
-        let _ = land_tip(&site.git, target.name.as_deref(), &site.tip);
+fn land_the_rest(site: &Site) -> Result<Option<Event>, LandError> {
+    if site.config.run.land != LandMode::Auto {
+        return Ok(None);
     }
+    let Some(target) = Target::find(&site.git, site.target.as_deref())? else { return Ok(None) };
+    if site.git.is_part_of(&site.tip, &target.tip)? {
+        return Ok(None);
+    }
+    let Landed { branch, from, to, .. } = land_tip(&site.git, target.name.as_deref(), &site.tip)?;
+    Ok(Some(Event::Landed { branch, from, to }))
 }
 
 /// The message of a commit that holds progress alone.
 pub fn progress_message(run: &RunId) -> String {
     message(PROGRESS, run)
+}
+
+/// Whether a message is that of a commit in which a run changed nothing but the plan's files.
+pub fn is_plan_message(text: &str, run: &RunId) -> bool {
+    [PROGRESS, REOPEN_ONE, REOPEN_SEVERAL].iter().any(|subject| text == message(subject, run))
 }
 
 fn message(subject: &str, run: &RunId) -> String {
@@ -119,7 +134,11 @@ pub(super) fn commit_plan(site: &mut Site, subject: &str) -> Result<Option<Oid>,
         Err(CommitError::Refused { .. }) => return Ok(None),
         Err(CommitError::Git(error)) => return Err(error.into()),
     };
-    site.git.set_branch(&site.branch, &commit, Some(&site.tip))?;
+    match site.git.advance_branch(&site.branch, &commit, &site.tip) {
+        Ok(()) => {}
+        Err(GitError::CheckedOut { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
     site.tip = commit.clone();
     Ok(Some(commit))
 }

@@ -14,7 +14,7 @@ use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
 use super::doubts::Doubts;
-use super::finish::commit_plan;
+use super::finish::{REOPEN_ONE, REOPEN_SEVERAL, commit_plan};
 use super::tests_again::{TestsAgain, run_again};
 use crate::site::Site;
 use crate::store::{Store, proven};
@@ -47,7 +47,7 @@ pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
             site.plan.forget_mark();
         }
     }
-    let subject = if stories.len() == 1 { "chore: reopen a broken story" } else { "chore: reopen broken stories" };
+    let subject = if stories.len() == 1 { REOPEN_ONE } else { REOPEN_SEVERAL };
     let commit = commit_plan(site, subject)?;
     Ok(Input::Reopened { commit })
 }

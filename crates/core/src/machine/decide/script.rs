@@ -73,8 +73,16 @@ pub(super) fn iteration_ended(state: &State, rules: &Rules, run: Option<&ScriptR
     }
 }
 
-pub(super) fn finished(state: &State, rules: &Rules, now: Duration, finish: Finish, script: Option<&ScriptRun>) -> Decision {
-    let (events, _) = script_ran(rules, script);
+pub(super) fn finished(
+    state: &State,
+    rules: &Rules,
+    now: Duration,
+    finish: Finish,
+    landed: Option<&Event>,
+    script: Option<&ScriptRun>,
+) -> Decision {
+    let mut events: Vec<Event> = landed.cloned().into_iter().collect();
+    events.extend(script_ran(rules, script).0);
     let exit_code = match (&state.fatal, state.stop, finish) {
         (Some(fatal), _, _) => fatal.exit_code,
         (None, Some(signal), Finish::Manual) => signal.exit_code(),

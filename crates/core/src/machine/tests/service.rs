@@ -68,7 +68,7 @@ impl Bench {
                     Input::Committed { commit: Oid::from("c"), tree: Oid::from("t"), files: 1, evidence: None, noted: true }
                 }
                 Effect::Keep => Input::Kept { kept: Oid::from("k"), files: 1 },
-                Effect::Finish => Input::Finished { script: None },
+                Effect::Finish => Input::Finished { landed: None, script: None },
                 other => panic!("{other:?} has to be answered by the test"),
             };
             self.give(input);

@@ -81,7 +81,7 @@ impl World {
                 }
                 Input::Reopened { commit: None }
             }
-            Effect::Finish => Input::Finished { script: self.script(Script::Finished) },
+            Effect::Finish => Input::Finished { landed: None, script: self.script(Script::Finished) },
             Effect::Script(script) => Input::ScriptRan(self.script(*script)),
         }
     }
