@@ -227,17 +227,24 @@ fn nothing_that_the_client_plants_in_the_home_folder_stays_and_its_transcript_do
         "echo '{hook}' > ~/.claude/settings.json\nmkdir -p ~/.claude/skills/evil ~/.claude/plugins\necho evil > ~/.claude/skills/evil/SKILL.md\n\
          echo evil > ~/.claude/CLAUDE.md\necho '{{\"mcpServers\":{{\"evil\":{{\"command\":\"evil\"}}}}}}' > ~/.claude.json\n\
          echo evil >> ~/.bashrc\nfor memory in ~/.claude/projects/*/memory; do echo evil > $memory/MEMORY.md; done\n\
-         cat ~/.claude/settings.json ~/.claude/projects/*/memory/MEMORY.md\n"
+         cat ~/.claude/settings.json ~/.claude/projects/*/memory/MEMORY.md\n\
+         mkdir -p ~/.claude/projects/-home-u-planted/memory\necho evil > ~/.claude/projects/-home-u-planted/memory/MEMORY.md\n\
+         rm -r ~/.claude/projects/-home-u-other && echo removed\n"
     );
     let rest = [Turn::bash("rm hidden.sh"), Turn::write("a", "one\n"), Turn::say("Done.")];
     let script = steps(hidden(&plant).into_iter().chain(rest));
     let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
     user_settings(&world, "{\"env\":{\"MINE\":\"1\"}}");
     fs::write(world.sandbox.home().join(".bashrc"), "mine\n").unwrap();
+    let others = world.sandbox.home().join(".claude/projects/-home-u-other/session.jsonl");
+    fs::create_dir_all(others.parent().unwrap()).unwrap();
+    fs::write(&others, "{}\n").unwrap();
     let mut before = users_files(&world);
     done(&world);
     let planted = &results(&world, 2)[0].text;
-    assert!(planted.contains("touch ~/owned") && planted.contains("evil"), "it could write there: {planted}");
+    let could = ["touch ~/owned", "evil", "removed"].iter().all(|text| planted.contains(text));
+    assert!(could, "it could write there: {planted}");
+    assert_eq!(fs::read_to_string(others).unwrap(), "{}\n", "sessions of another project");
     // Landing changed the work tree.
     let work = world.sandbox.work();
     let mut after = users_files(&world);
@@ -248,6 +255,7 @@ fn nothing_that_the_client_plants_in_the_home_folder_stays_and_its_transcript_do
 
     let projects = tree(&world.sandbox.home().join(".claude/projects"));
     assert!(projects.values().all(|bytes| !bytes.starts_with(b"evil")), "{:?}", projects.keys());
+    assert!(!world.sandbox.home().join(".claude/projects/-home-u-planted").exists());
     let journal = world.journal();
     let session = of(&journal, "turn_ended")[0]["session"]["id"].as_str().unwrap().to_owned();
     let transcript = projects.iter().find(|(path, _)| path.file_name().is_some_and(|name| *name == *format!("{session}.jsonl")));
