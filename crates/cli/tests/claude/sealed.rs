@@ -273,14 +273,15 @@ fn login(access: &str, until: u64) -> Value {
 #[test]
 fn a_renewed_login_reaches_the_user_only_where_it_is_theirs_and_lasts_longer() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let hours = |n: u64| u64::try_from((now + Duration::from_hours(n)).as_millis()).unwrap();
-    let old = login("old-old-old", hours(2));
+    let minutes = |n: u64| u64::try_from((now + Duration::from_mins(n)).as_millis()).unwrap();
+    // About to end, and not so soon that the client renews it.
+    let old = login("old-old-old", minutes(10));
     let account = |id: &str| format!("sed -i 's/\"accountUuid\": *\"[a-z]*\"/\"accountUuid\":\"{id}\"/' ~/.claude.json\n");
     let write = |file: &str| format!("echo '{file}' > ~/.claude/.next && mv ~/.claude/.next ~/.claude/.credentials.json\n");
-    let renewed = login("new-new-new", hours(9));
+    let renewed = login("new-new-new", minutes(540));
     for (script, expected, told) in [
         (write(&renewed.to_string()), &renewed, None),
-        (write(&login("new-new-new", hours(1)).to_string()), &old, Some("it is not valid for longer than yours")),
+        (write(&login("new-new-new", minutes(9)).to_string()), &old, Some("it is not valid for longer than yours")),
         (write("{ broken"), &old, Some("it cannot be read")),
         (account("other") + &write(&renewed.to_string()), &old, Some("it is a login of another account")),
         ("rm ~/.claude/.credentials.json\n".to_owned(), &old, Some("it was removed")),

@@ -335,7 +335,7 @@ fn a_client_that_is_started_later_is_given_what_is_left_of_the_money() {
     let first = [Turn::write("a", "one\n"), Turn::say("Done, at length.").usage(dear)];
     let script = Script::new().on(FIRST, first).on(SECOND, writes("b"));
     let claude = "#!/bin/sh\nown=\"$HOME/.claude/projects/$(pwd | tr -c 'A-Za-z0-9\\n' -)\"\n\
-                  echo \"$@\" >> \"$own/started\"\nexec claude \"$@\"\n";
+                  mkdir -p \"$own\"\necho \"$@\" >> \"$own/started\"\nexec claude \"$@\"\n";
     let Some(world) = world("sessions = \"fresh\"\nbinary = \"noted-claude\"\n", TWO, script) else { return };
     world.sandbox.add_script("noted-claude", claude);
     let output = world.verdone(&["run", "--max-cost", "8"]);
