@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use verdone_core::config::{Config, NetworkAccess, SealSettings, WorkspacePath, WorkspaceSettings};
@@ -14,7 +15,7 @@ use verdone_core::id::{Oid, digest};
 
 use super::agent_space::{self, AgentSpace};
 use super::credentials::Login;
-use super::layer::Layer;
+use super::layer::{Layer, Wanted};
 use super::probe::{Ability, Level, Part, probe};
 use super::remove::remove_tree;
 use super::reset;
@@ -114,7 +115,7 @@ struct Open {
     /// The agent's last workspace, without its view.
     spare: Option<AgentSpace>,
     layer: Option<Layer>,
-    script_layer: Option<Layer>,
+    script_layer: Option<Arc<Layer>>,
     ability: Ability,
     ignored: Vec<IgnoredEntry>,
     system: System,
@@ -131,6 +132,8 @@ pub struct Place {
     pub tree: PathBuf,
     pub inside: Option<Inside>,
     pub env: EnvPlan,
+    /// Folders of the project that can be emptied there, but not removed or renamed.
+    pub mount_points: Vec<PathBuf>,
 }
 
 /// A fresh workspace for checks; gone when dropped.
@@ -160,8 +163,6 @@ pub struct ReadAttempt {
     pub tree: Oid,
     /// Why it cannot be committed as it is.
     pub obstacle: Option<String>,
-    /// Files that are not the agent's to change, and that it edited.
-    pub restored: Vec<String>,
 }
 
 /// A folder that is deleted in the background when this is dropped.
@@ -199,7 +200,6 @@ impl Workspaces {
             name: agents.name.clone(),
             command,
             programs: own_program().into_iter().chain(agent_program.clone()).collect(),
-            ..AgentInUse::default()
         };
         Self {
             project: request.project.clone(),
@@ -384,7 +384,7 @@ impl Workspaces {
         }
         let tree = agent.tree.clone();
         let made = self.view(ViewKind::Agent, Tree::Writable(tree.clone()), agent.folder.path())?;
-        let place = Place { cwd: made.cwd, tree, inside: made.inside, env: made.env };
+        let place = Place { cwd: made.cwd, tree, inside: made.inside, env: made.env, mount_points: made.mount_points };
         self.notes.extend(made.notes);
         let agent = self.open.as_mut().and_then(|open| open.agent.as_mut()).ok_or(WorkspaceError::NotOpen)?;
         (agent.view, agent.login, agent.place) = (made.view, Some(made.login), Some(place.clone()));
@@ -438,7 +438,7 @@ impl Workspaces {
         drop(view);
         git.import_objects(&objects, &tree, Some(&agent.at))?;
         git.import_large_files(&git_dir)?;
-        Ok(ReadAttempt { tree, obstacle: obstacles.first().map(ToString::to_string), restored: Vec::new() })
+        Ok(ReadAttempt { tree, obstacle: obstacles.first().map(ToString::to_string) })
     }
 
     /// The agent's edits of files that are not its to change, by comparing them with what the workspace was given.
@@ -486,11 +486,10 @@ impl Workspaces {
         let folder = Disposable::make(open.held.path().join(format!("check-{}", open.number)))?;
         let overlay = open.ability.view.works() && open.ability.overlay.works();
         let shown = if overlay {
-            let layer = open.layer.take();
-            let layer = Layer::hold(layer, git, tree, &open.held.path().join("layer"))?;
+            let wanted = Wanted { tree, head, objects, copies: &files, top: &top };
+            let place = open.held.path().join(format!("layer-{}", open.number));
+            let layer = Layer::hold(open.layer.take(), git, wanted, place)?;
             let lower = layer.tree();
-            layer.show(git, head, objects)?;
-            copy_files(&top, &lower, &files)?;
             open.layer = Some(layer);
             Tree::Overlay { lower, upper: folder.path().join("upper"), work: folder.path().join("work") }
         } else {
@@ -608,15 +607,14 @@ impl Workspaces {
             }
             Level::CloneWithLandlock => {
                 let path = folder.join("landlock.json");
-                let text = serde_json::to_vec(&visible.plan).map_err(io::Error::from).map_err(WorkspaceError::io(&path))?;
-                fs::write(&path, text).map_err(WorkspaceError::io(&path))?;
-                (Some(Inside::Landlock { plan: path }), None)
+                let inside = Inside::landlock(&visible.plan, &path).map_err(WorkspaceError::io(&path))?;
+                (Some(inside), None)
             }
             Level::UnsealedClone => (None, None),
         };
         let login = Login::new(visible.credentials);
         let cwd = at.join(self.below_top());
-        Ok(Made { at, cwd, inside, env: visible.env, view, login, notes })
+        Ok(Made { at, cwd, inside, env: visible.env, view, login, notes, mount_points: visible.mount_points })
     }
 
     /// Where the project's top is seen inside a view.
@@ -662,6 +660,7 @@ struct Made {
     view: Option<View>,
     login: Login,
     notes: Vec<String>,
+    mount_points: Vec<PathBuf>,
 }
 
 /// Git's own view of an agent's tree: nothing but a scratch folder can be written, and there is no network.
@@ -685,7 +684,7 @@ fn read_plan<'a>(
 }
 
 /// Copies files of the checkout into a tree that nobody else has written. The checkout's version counts, committed or not.
-fn copy_files(top: &Path, tree: &Path, files: &[PathBuf]) -> Result<(), WorkspaceError> {
+pub(super) fn copy_files(top: &Path, tree: &Path, files: &[PathBuf]) -> Result<(), WorkspaceError> {
     for file in files {
         let Ok(below) = file.strip_prefix(top) else { continue };
         let to = tree.join(below);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::draft::Draft;
 use super::masks::is_in_use;
 use super::prepare::Step;
-use super::{AgentInUse, Credentials, written_at};
+use super::{Credentials, written_at};
 
 /// Where the client keeps the login, in its folder.
 const LOGIN: &str = ".credentials.json";
@@ -24,18 +24,14 @@ const NOT_COPIED: [&str; 6] = [PROJECTS, "shell-snapshots", "debug", "file-histo
 
 /// The client's folder, whether it is at its usual place, and whether the view is for that client at all.
 fn claude(draft: &Draft<'_>) -> Option<(PathBuf, bool)> {
-    let agent = draft.request.agent.filter(|_| is_in_use(draft, "claude"))?;
-    Some(client_folder(agent, draft))
-}
-
-fn client_folder(agent: &AgentInUse, draft: &Draft<'_>) -> (PathBuf, bool) {
-    let set = agent.environment.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR").map(|(_, value)| PathBuf::from(value));
-    let set = set.filter(|path| path.is_absolute()).or_else(|| draft.system.path_variable("CLAUDE_CONFIG_DIR"));
+    if !is_in_use(draft, "claude") {
+        return None;
+    }
     let usual = draft.system.home.as_deref().unwrap_or(Path::new("/")).join(".claude");
-    match set {
+    Some(match draft.system.path_variable("CLAUDE_CONFIG_DIR") {
         Some(folder) => (folder.clone(), folder == usual),
         None => (usual, true),
-    }
+    })
 }
 
 pub(super) fn show(draft: &mut Draft<'_>) {

@@ -169,7 +169,6 @@ pub(super) fn hide(draft: &mut Draft<'_>) {
         for shown in inside {
             draft.bind(shown, shown, false);
         }
-        draft.hidden.push(path.clone());
         last = Some(path);
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -178,8 +179,8 @@ fn an_agent_sees_everything_in_the_order_that_works() {
     );
     assert_eq!(visible.plan.network, Network::Open);
     assert_eq!(visible.notes, Vec::<String>::new());
-    assert!(visible.hidden.contains(&world.at("home/.npmrc")));
-    assert_eq!((visible.temp, visible.temp_outside), (world.at("tmp"), world.at(own).join("w/temp/0")));
+    assert_eq!(visible.mount_points, ["node_modules", "web/node_modules"].map(PathBuf::from));
+    assert_eq!(set(&visible)["TMPDIR"], world.at("tmp").to_str().unwrap());
     visible.preparation.carry_out().unwrap();
     for folder in ["tree/web/node_modules", "tree/.git/base-objects", "tree/.verdone/runs/r1/sessions", "home/.claude/projects"] {
         assert!(world.at(folder).is_dir(), "{folder}");
@@ -277,7 +278,7 @@ fn a_lifecycle_script_is_not_sealed_and_cannot_write_the_projects_files() {
     ];
     assert_eq!(world.lines(&visible), expected);
     assert_eq!((visible.plan.network, unset(&visible).len()), (Network::Open, 0));
-    assert_eq!(visible.temp, world.at("home/.local/state/verdone/w/temp/own"));
+    assert_eq!(set(&visible)["TMPDIR"], world.at("home/.local/state/verdone/w/temp/own").to_str().unwrap());
     visible.preparation.carry_out().unwrap();
     assert!(world.at("tree/.verdone").is_dir() && world.at("tree/node_modules").is_dir());
 }
@@ -454,7 +455,7 @@ fn what_lies_below_the_shared_temporary_folder_stays_visible() {
     world.system.temp = vec![world.at("home/project")];
     let visible = world.build(ViewKind::Check);
     assert!(visible.notes.iter().any(|note| note.contains("is the project itself")), "{:#?}", visible.notes);
-    assert_eq!(visible.temp, Path::new("/dev/shm"));
+    assert_eq!(set(&visible)["TMPDIR"], "/dev/shm");
 }
 
 #[test]
