@@ -109,10 +109,10 @@ impl Building<'_> {
 
 /// As many as a sentence can name, and how many more there are.
 fn first(names: &[String]) -> String {
-    let named: Vec<String> = names.iter().take(MOUNT_POINTS).map(|name| format!("`{name}`")).collect();
-    let more = names.len() - named.len();
+    let shown: Vec<String> = names.iter().take(MOUNT_POINTS).map(|name| format!("`{name}`")).collect();
+    let more = names.len() - shown.len();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    named.join(", ") + &more
+    shown.join(", ") + &more
 }
 
 /// What a fresh session has to know of the ones before it. It stands in front of the building prompt.
