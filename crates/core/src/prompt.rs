@@ -21,6 +21,8 @@ pub const HANDOVER: &str = include_str!("../prompts/handover.md");
 
 /// Text of the plan beyond the story that is quoted at most: a long plan must not drown the story.
 const CONTEXT_BYTES: usize = 16 * 1024;
+/// Mount points that are named; there may be hundreds.
+const MOUNT_POINTS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {message}")]
@@ -45,6 +47,8 @@ pub struct Building<'a> {
     /// What the user wants said in this prompt.
     pub notes: &'a [String],
     pub context: &'a str,
+    /// Folders of the workspace that can be emptied, but not removed or renamed.
+    pub mount_points: Vec<String>,
     pub attempt: u32,
     pub turn: u32,
     /// Bytes of failure output that are quoted; the end is kept.
@@ -95,11 +99,20 @@ impl Building<'_> {
             guardrails => self.guardrails.trim(),
             notes => self.notes.to_vec(),
             context => keep_start(self.context.trim(), CONTEXT_BYTES),
+            mount_points => first(&self.mount_points),
             attempt => self.attempt,
             turn => self.turn,
         };
         render(name, template, words)
     }
+}
+
+/// As many as a sentence can name, and how many more there are.
+fn first(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(MOUNT_POINTS).map(|name| format!("`{name}`")).collect();
+    let more = names.len() - shown.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    shown.join(", ") + &more
 }
 
 /// What a fresh session has to know of the ones before it. It stands in front of the building prompt.
@@ -247,6 +260,7 @@ mod tests {
             guardrails: "",
             notes: &[],
             context: "",
+            mount_points: Vec::new(),
             attempt: 1,
             turn: 1,
             failure_bytes: 100,
@@ -262,6 +276,22 @@ mod tests {
         assert!(text.contains("- it prints"), "{text}");
         assert!(text.contains("- `grep hello out`\n- `make test` (for every story)"), "{text}");
         assert!(!text.contains("went wrong"), "{text}");
+    }
+
+    #[test]
+    fn folders_that_cannot_be_removed_are_named_in_one_line() {
+        let story = story();
+        let text = |names: &[&str]| {
+            let mount_points = names.iter().map(|name| (*name).to_owned()).collect();
+            Building { mount_points, ..building(&story, None) }.render("built-in", BUILDING).unwrap()
+        };
+        assert!(!text(&[]).contains("mount point"));
+        let few = text(&["node_modules", "target"]);
+        assert!(
+            few.contains("\n- Mount points cannot be removed or renamed, only emptied: `node_modules`, `target`.\n"),
+            "{few}"
+        );
+        assert!(text(&["a", "b", "c", "d", "e", "f", "g"]).contains("`e` and 2 more.\n"));
     }
 
     #[test]

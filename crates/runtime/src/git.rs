@@ -95,6 +95,7 @@ pub use private_repository::{Alternates, BOUND_OBJECTS, PrivateRepository};
 pub use reapply::Merged;
 pub use reset_files::ResetFiles;
 pub use status::{Blob, Change, Entry, Kind, Status};
+pub(crate) use story_commit::COMMIT_TIME;
 pub use touched::{file_clock, file_clock_after};
 pub use tree_now::TreeNow;
 pub use worktree::WorkTreeEntry;

@@ -74,6 +74,7 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         }
         let dir = store.dir(id);
         let bytes = size_without_journal(&dir).map_err(|source| PruneError::Io { path: dir.clone(), source })?;
+        // Runs of the first edition kept their work in a ref of their own.
         let has_ref = git.runs_with_refs()?.iter().any(|name| name == id.as_str());
         let attempts = git.kept_attempts(Some(id))?.len();
         let landed = match branch {

@@ -1,22 +1,18 @@
 //! Takes back the last story commit of the latest run: off the run's branch where it is not landed, else by a commit that reverts it.
 
 use std::path::Path;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use verdone_core::event::{Event, Recorded};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::plan::Status;
 
-use crate::git::{CommitError, Git, GitError, Merged, RepoPath};
+use crate::git::{COMMIT_TIME, CommitError, Git, GitError, Merged, RepoPath};
 use crate::plan_file::{PlanFile, PlanFileError, PlanLocation};
 use crate::run::RunPlan;
 use crate::run::land::{LandError, Target, cut_off_before_branch_moved, land_tip};
 use crate::step;
 use crate::store::{Journal, JournalError, LockError, RunLock, Store};
-
-/// How long signing a revert may take.
-const COMMIT_TIME: Duration = Duration::from_mins(2);
 
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {

@@ -125,7 +125,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
         Selection::Story { index } => Some(&plan.stories[index]),
         Selection::AllDone | Selection::NothingRunnable { .. } => None,
     };
-    let prompt = story.map(|story| build_prompt(&site, story, None)).transpose()?;
+    let prompt = story.map(|story| build_prompt(&site, story, None, &[])).transpose()?;
     let prompt = prompt.map(|prompt| redactor_from_environment(&[]).redact(&prompt).into_owned());
     let checks = story.map_or(&[][..], |story| site.own_checks(&story.id));
     let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect::<Vec<_>>();

@@ -227,17 +227,24 @@ fn nothing_that_the_client_plants_in_the_home_folder_stays_and_its_transcript_do
         "echo '{hook}' > ~/.claude/settings.json\nmkdir -p ~/.claude/skills/evil ~/.claude/plugins\necho evil > ~/.claude/skills/evil/SKILL.md\n\
          echo evil > ~/.claude/CLAUDE.md\necho '{{\"mcpServers\":{{\"evil\":{{\"command\":\"evil\"}}}}}}' > ~/.claude.json\n\
          echo evil >> ~/.bashrc\nfor memory in ~/.claude/projects/*/memory; do echo evil > $memory/MEMORY.md; done\n\
-         cat ~/.claude/settings.json ~/.claude/projects/*/memory/MEMORY.md\n"
+         cat ~/.claude/settings.json ~/.claude/projects/*/memory/MEMORY.md\n\
+         mkdir -p ~/.claude/projects/-home-u-planted/memory\necho evil > ~/.claude/projects/-home-u-planted/memory/MEMORY.md\n\
+         rm -r ~/.claude/projects/-home-u-other && echo removed\n"
     );
     let rest = [Turn::bash("rm hidden.sh"), Turn::write("a", "one\n"), Turn::say("Done.")];
     let script = steps(hidden(&plant).into_iter().chain(rest));
     let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", ONE)], script) else { return };
     user_settings(&world, "{\"env\":{\"MINE\":\"1\"}}");
     fs::write(world.sandbox.home().join(".bashrc"), "mine\n").unwrap();
+    let others = world.sandbox.home().join(".claude/projects/-home-u-other/session.jsonl");
+    fs::create_dir_all(others.parent().unwrap()).unwrap();
+    fs::write(&others, "{}\n").unwrap();
     let mut before = users_files(&world);
     done(&world);
     let planted = &results(&world, 2)[0].text;
-    assert!(planted.contains("touch ~/owned") && planted.contains("evil"), "it could write there: {planted}");
+    let could = ["touch ~/owned", "evil", "removed"].iter().all(|text| planted.contains(text));
+    assert!(could, "it could write there: {planted}");
+    assert_eq!(fs::read_to_string(others).unwrap(), "{}\n", "sessions of another project");
     // Landing changed the work tree.
     let work = world.sandbox.work();
     let mut after = users_files(&world);
@@ -248,6 +255,7 @@ fn nothing_that_the_client_plants_in_the_home_folder_stays_and_its_transcript_do
 
     let projects = tree(&world.sandbox.home().join(".claude/projects"));
     assert!(projects.values().all(|bytes| !bytes.starts_with(b"evil")), "{:?}", projects.keys());
+    assert!(!world.sandbox.home().join(".claude/projects/-home-u-planted").exists());
     let journal = world.journal();
     let session = of(&journal, "turn_ended")[0]["session"]["id"].as_str().unwrap().to_owned();
     let transcript = projects.iter().find(|(path, _)| path.file_name().is_some_and(|name| *name == *format!("{session}.jsonl")));
@@ -265,14 +273,15 @@ fn login(access: &str, until: u64) -> Value {
 #[test]
 fn a_renewed_login_reaches_the_user_only_where_it_is_theirs_and_lasts_longer() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let hours = |n: u64| u64::try_from((now + Duration::from_hours(n)).as_millis()).unwrap();
-    let old = login("old-old-old", hours(2));
+    let minutes = |n: u64| u64::try_from((now + Duration::from_mins(n)).as_millis()).unwrap();
+    // About to end, and not so soon that the client renews it.
+    let old = login("old-old-old", minutes(10));
     let account = |id: &str| format!("sed -i 's/\"accountUuid\": *\"[a-z]*\"/\"accountUuid\":\"{id}\"/' ~/.claude.json\n");
     let write = |file: &str| format!("echo '{file}' > ~/.claude/.next && mv ~/.claude/.next ~/.claude/.credentials.json\n");
-    let renewed = login("new-new-new", hours(9));
+    let renewed = login("new-new-new", minutes(540));
     for (script, expected, told) in [
         (write(&renewed.to_string()), &renewed, None),
-        (write(&login("new-new-new", hours(1)).to_string()), &old, Some("it is not valid for longer than yours")),
+        (write(&login("new-new-new", minutes(9)).to_string()), &old, Some("it is not valid for longer than yours")),
         (write("{ broken"), &old, Some("it cannot be read")),
         (account("other") + &write(&renewed.to_string()), &old, Some("it is a login of another account")),
         ("rm ~/.claude/.credentials.json\n".to_owned(), &old, Some("it was removed")),

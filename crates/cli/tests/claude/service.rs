@@ -334,8 +334,8 @@ fn a_client_that_is_started_later_is_given_what_is_left_of_the_money() {
     let dear = Usage { output: 240_000, ..DEAR };
     let first = [Turn::write("a", "one\n"), Turn::say("Done, at length.").usage(dear)];
     let script = Script::new().on(FIRST, first).on(SECOND, writes("b"));
-    let claude =
-        "#!/bin/sh\nmkdir -p \"$HOME/.claude/projects\"\necho \"$@\" >> \"$HOME/.claude/projects/started\"\nexec claude \"$@\"\n";
+    let claude = "#!/bin/sh\nown=\"$HOME/.claude/projects/$(pwd | tr -c 'A-Za-z0-9\\n' -)\"\n\
+                  mkdir -p \"$own\"\necho \"$@\" >> \"$own/started\"\nexec claude \"$@\"\n";
     let Some(world) = world("sessions = \"fresh\"\nbinary = \"noted-claude\"\n", TWO, script) else { return };
     world.sandbox.add_script("noted-claude", claude);
     let output = world.verdone(&["run", "--max-cost", "8"]);
@@ -344,8 +344,9 @@ fn a_client_that_is_started_later_is_given_what_is_left_of_the_money() {
     let journal = world.journal();
     let cost = events(&journal, "turn_ended")[0]["usage"]["cost_usd"].as_f64().unwrap();
     assert!((4.1..7.9).contains(&cost), "more than half has to be spent for this test: {cost}");
-    // What a client keeps among its transcripts outlives the workspace.
-    let started = std::fs::read_to_string(world.sandbox.home().join(".claude/projects/started")).unwrap();
+    // What a client keeps among the transcripts of the project outlives the workspace.
+    let project = world.sandbox.work().display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let started = std::fs::read_to_string(world.sandbox.home().join(".claude/projects").join(project).join("started")).unwrap();
     let given = |line: &str| line.split("--max-budget-usd ").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap();
     let given: Vec<f64> = started.lines().filter(|line| line.contains("--max-budget-usd")).map(given).collect();
     assert!(given.len() == 2 && (given[0] - 8.0).abs() < 0.01 && (given[1] - (8.0 - cost)).abs() < 0.01, "{given:?} {cost}");

@@ -81,6 +81,17 @@ fn a_script_in_the_background_needs_no_first_line() {
 }
 
 #[test]
+fn a_script_in_the_background_keeps_the_files_that_it_started_with() {
+    let look = "until test -e ../tmp/post; do sleep 0.05; done; ls > ../tmp/seen; git log -1 --format=%s >> ../tmp/seen; : > ../tmp/looked";
+    let wait = "ls > ../tmp/post; until test -e ../tmp/looked; do sleep 0.05; done";
+    let setting = Setting { tables: "[hooks.started]\nbackground = true", ..Setting::default() };
+    let world = World::new(&setting, &[("started", look), ("post_iteration", wait)]);
+    world.run(0);
+    assert_eq!(world.noted("post"), "PLAN.md\nREADME.md\na\n");
+    assert_eq!(world.noted("seen"), "PLAN.md\nREADME.md\ninitial\n");
+}
+
+#[test]
 fn without_views_a_script_runs_in_the_checkout() {
     let mut world = world(&[("post_iteration", "ls a >> ../tmp/seen 2>&1; pwd > ../tmp/where")]);
     world.sandbox.set("VERDONE_LAUNCH_FAIL", "unshare");

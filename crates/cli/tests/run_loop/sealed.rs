@@ -124,6 +124,14 @@ fn is_on_host(program: &str) -> bool {
 }
 
 #[test]
+fn an_agent_is_told_which_folders_it_can_only_empty() {
+    let attack = Attack::new("rm -rf cache; { test -d cache && test ! -e cache/built; } || : > \"$CANARY\"");
+    attack.committed("M\tPLAN.md\nA\ta");
+    let prompt = attack.world.prompt(1);
+    assert!(prompt.contains("\n- Mount points cannot be removed or renamed, only emptied: `cache`.\n"), "{prompt}");
+}
+
+#[test]
 fn an_agent_that_removes_the_repository_removes_its_own_copy() {
     Attack::new("rm -rf .git; test ! -e .git/HEAD || : > \"$CANARY\"").committed("M\tPLAN.md\nA\ta");
 }

@@ -17,7 +17,7 @@ use verdone_runtime::git::{Git, PathSet};
 use verdone_runtime::process::{self, EnvPlan, Exit, Spawn, Stdin};
 use verdone_runtime::project::{Project, find_git_top};
 use verdone_runtime::signal::Signals;
-use verdone_runtime::workspace::{Place, WorkspaceRequest, Workspaces};
+use verdone_runtime::workspace::{Inside, Place, WorkspaceRequest, Workspaces};
 
 use crate::world::{World, as_everybody};
 
@@ -106,11 +106,16 @@ impl<'w> Run<'w> {
 
 #[track_caller]
 fn agent_does(place: &Place, script: &str) {
+    shell(place.inside.clone(), &place.cwd, script);
+}
+
+#[track_caller]
+fn shell(inside: Option<Inside>, cwd: &Path, script: &str) {
     let redactor = Redactor::default();
     let spawn = Spawn {
-        inside: place.inside.clone(),
+        inside,
         argv: ["sh", "-c", script].map(Into::into).to_vec(),
-        cwd: place.cwd.clone(),
+        cwd: cwd.to_owned(),
         env: EnvPlan::default(),
         stdin: Stdin::Null,
         wall: Some(std::time::Duration::from_mins(1)),
@@ -352,4 +357,19 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+#[test]
+fn a_script_sees_a_file_that_is_in_no_commit_only_while_it_is_given() {
+    as_everybody(|world| {
+        let mut run = Run::new(world);
+        let files = ["loose", "README"].map(|name| world.path("project").join(name));
+        for file in &files {
+            write(file, "mine\n");
+        }
+        for (copies, seen) in [(&files[..], "mine mine"), (&files[1..], "mine"), (&[], "one")] {
+            let place = run.spaces.script_place(&run.git, &run.commits[1], copies).unwrap().unwrap();
+            shell(place.inside.clone(), &place.cwd, &format!("test \"$(echo $(cat loose README 2>/dev/null))\" = '{seen}'"));
+        }
+    });
 }

@@ -27,9 +27,6 @@ use super::private_repository::joined;
 use super::touched::touched;
 use crate::regular::open_regular;
 
-/// A submodule's type bits in an index.
-const GITLINK: u32 = 0o160_000;
-
 /// Whatever the user prefers: files are compared as thoroughly as git can, and the index stays one that can be read here.
 const SETTINGS: [&str; 14] = [
     "-c",
@@ -227,7 +224,7 @@ fn look(job: &ReadBack<'_>) -> Result<Looked, GitError> {
     let id_bytes = entries.first().map_or(0, |entry| entry.id.len());
     let mut distrusted = Vec::new();
     for (entry, now) in touched(job.folder, &index.bytes, &entries, job.opened).map_err(GitError::io(job.folder))? {
-        if entry.mode == GITLINK || entry.is_hidden() {
+        if entry.is_submodule() || entry.is_hidden() {
             continue;
         }
         looked.listed.extend([b"C ", entry.path, b"\0"].concat());
@@ -235,7 +232,7 @@ fn look(job: &ReadBack<'_>) -> Result<Looked, GitError> {
             distrusted.push(entry.at);
         }
     }
-    looked.submodules = entries.iter().filter(|entry| entry.mode == GITLINK).map(|entry| RepoPath::new(entry.path)).collect();
+    looked.submodules = entries.iter().filter(|entry| entry.is_submodule()).map(|entry| RepoPath::new(entry.path)).collect();
     looked.left_to_git = !looked.submodules.is_empty() || entries.iter().any(IndexEntry::is_hidden);
     if !distrusted.is_empty() {
         let unknown = IndexStat { changed: (0, 0), modified: (0, 0), inode: 0, size: 0 };

@@ -4,6 +4,7 @@
 pub(super) const ASSUME_UNCHANGED: u16 = 0x8000;
 const EXTENDED: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
+const GITLINK: u32 = 0o160_000;
 /// Among the extended marks.
 pub(super) const SKIP_WORKTREE: u16 = 0x4000;
 
@@ -23,6 +24,10 @@ pub(super) struct IndexEntry<'i> {
 impl IndexEntry<'_> {
     pub(super) fn is_hidden(&self) -> bool {
         self.marks & ASSUME_UNCHANGED != 0 || self.extended & SKIP_WORKTREE != 0
+    }
+
+    pub(super) fn is_submodule(&self) -> bool {
+        self.mode == GITLINK
     }
 }
 

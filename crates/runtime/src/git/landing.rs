@@ -160,9 +160,7 @@ impl Git {
                 return refused(LandingRefusal::Diverged { tip: tip.clone() });
             }
         }
-        if is_here {
-            self.mark_landing(branch, new)?;
-        }
+        self.mark_landing(branch, new)?;
         if is_here && let Some(refusal) = self.move_files(tip.as_ref(), new, resumes)? {
             self.unmark_landing()?;
             return refused(refusal);
@@ -189,7 +187,10 @@ impl Git {
                 self.unmark_landing()?;
                 Err(error)
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                self.unmark_landing()?;
+                Err(error)
+            }
         }
     }
 

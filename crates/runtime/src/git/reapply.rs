@@ -36,12 +36,8 @@ impl Git {
         self.merge(&ours, commit)
     }
 
-    /// The tree of `onto` without the change of `commit`: what `git revert` would make.
-    pub fn revert_onto(&self, commit: &Oid, onto: &Oid) -> Result<Merged, GitError> {
-        self.revert_except(&[], commit, onto)
-    }
-
-    /// The same, but these paths stay as `onto` has them: a log goes on, whatever becomes of the work.
+    /// The tree of `onto` without the change of `commit`: what `git revert` would make. But these paths stay as `onto` has them: a log
+    /// goes on, whatever becomes of the work.
     pub fn revert_except(&self, paths: &[RepoPath], commit: &Oid, onto: &Oid) -> Result<Merged, GitError> {
         let mut before = match self.parent_of(commit, onto)? {
             Some(parent) => format!("{parent}^{{tree}}"),

@@ -32,7 +32,6 @@ use crate::workspace::open_folder;
 const TICK: Duration = Duration::from_millis(10);
 /// Entries between two looks at the clock.
 const STRIDE: usize = 512;
-const GITLINK: u32 = 0o160_000;
 const GITLINK_MODE: &[u8] = b"160000";
 const NO_MODE: &[u8] = b"000000";
 
@@ -291,7 +290,7 @@ impl<'e> Sweep<'e> {
     fn is_untouched(&mut self, folder: BorrowedFd<'_>, name: &CStr, number: usize) -> io::Result<bool> {
         self.check_time()?;
         let entry = &self.entries[number];
-        if entry.mode == GITLINK {
+        if entry.is_submodule() {
             return Ok(false);
         }
         match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -3,16 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{MutexGuard, PoisonError};
-use std::time::Duration;
 
 use verdone_core::id::Oid;
 
 use super::error::{CommitError, GitError};
 use super::landing::is_busy_with;
-use super::{Git, is_object_id};
-
-/// How long making a commit again may take: signing asks an agent.
-const COMMIT_TIME: Duration = Duration::from_mins(2);
+use super::{COMMIT_TIME, Git, is_object_id};
 
 impl Git {
     /// The tree of a commit.

@@ -1,5 +1,6 @@
 //! Lock files that a git process left behind because it was killed: every later git would refuse to work until somebody removes
-//! them. Only those are removed that appeared in our time and that a run takes itself, when no git process works there any more.
+//! them. Only those are removed that appeared in our time and that a run takes itself, when no git process works there any more. The
+//! user's index, HEAD and branch are locked by a landing alone, so without the mark of one such a lock is somebody else's.
 
 use std::fs;
 use std::io;
@@ -22,7 +23,7 @@ const TICK: Duration = Duration::from_millis(10);
 const LARGEST_HEAD: u64 = 64 * 1024;
 
 /// Who else may hold a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     /// Whoever works in this work tree.
     Here,
@@ -34,9 +35,19 @@ impl Git {
     /// Removes locks that appeared since then and that nobody holds; says which. Our own processes and the agent's must have
     /// been ended before.
     pub fn remove_stale_locks(&self, since: SystemTime, run: &RunId, branch: Option<&str>) -> Result<Vec<PathBuf>, GitError> {
-        let since = since.checked_sub(TICK).unwrap_or(since);
-        let young = |(path, _): &(PathBuf, Reach)| identity(path).is_some_and(|(_, _, made)| made >= since);
-        let locks: Vec<(PathBuf, Reach)> = self.locks(run, branch).into_iter().filter(young).collect();
+        let made_since = |path: &Path, since: SystemTime| {
+            let since = since.checked_sub(TICK).unwrap_or(since);
+            identity(path).is_some_and(|(_, _, made)| made >= since)
+        };
+        let mut locks = self.locks_of_run(run, branch);
+        locks.retain(|(lock, _)| made_since(lock, since));
+        if let Some(landing) = self.interrupted_landing() {
+            let found = self.locks_of_landing(&landing.branch).into_iter();
+            let ours = found.filter(|lock| made_since(lock, since.max(landing.since)));
+            locks.extend(ours.map(|lock| (lock, Reach::Here)));
+        }
+        locks.sort();
+        locks.dedup();
         if locks.is_empty() {
             return Ok(Vec::new());
         }
@@ -52,25 +63,30 @@ impl Git {
         Ok(removed)
     }
 
-    /// Those that a run takes itself: of the index, of HEAD and the branch it is on, of our own refs. Branches of other work trees
-    /// are not ours to free.
-    fn locks(&self, run: &RunId, branch: Option<&str>) -> Vec<(PathBuf, Reach)> {
-        let head = read_regular(&self.git_dir.join("HEAD"), LARGEST_HEAD).unwrap_or_default();
-        let head = String::from_utf8_lossy(&head).trim_end().strip_prefix("ref: ").map(str::to_owned);
-        let mut refs: Vec<String> = head.into_iter().chain(branch.map(|branch| format!("refs/heads/{branch}"))).collect();
-        refs.retain(|name| name.starts_with("refs/") && name.split('/').all(|part| !["", ".", ".."].contains(&part)));
-        refs.sort();
-        refs.dedup();
+    /// Those that a run takes itself: of its own branch and refs.
+    fn locks_of_run(&self, run: &RunId, branch: Option<&str>) -> Vec<(PathBuf, Reach)> {
         let mut found: Vec<(PathBuf, Reach)> =
-            ["index.lock", "HEAD.lock"].iter().map(|name| (self.git_dir.join(name), Reach::Here)).collect();
-        found.extend(refs.iter().map(|name| (self.common_dir.join(format!("{name}.lock")), Reach::Here)));
+            branch.and_then(|branch| self.lock_of_branch(branch)).map(|lock| (lock, Reach::Here)).into_iter().collect();
         let shared = ["refs/notes/verdone.lock", "packed-refs.lock", "config.lock"];
         found.extend(shared.iter().map(|name| (self.common_dir.join(name), Reach::Everywhere)));
         let attempts = self.common_dir.join(ATTEMPTS).join(encode_component(run.as_str()));
         let entries = fs::read_dir(attempts).into_iter().flatten().flatten().map(|entry| entry.path());
         found.extend(entries.filter(|path| path.extension().is_some_and(|end| end == "lock")).map(|lock| (lock, Reach::Here)));
-        found.retain(|(lock, _)| fs::symlink_metadata(lock).is_ok_and(|meta| meta.is_file()));
+        found.retain(|(lock, _)| is_file(lock));
         found
+    }
+
+    /// Those that a landing takes: of its branch, and of index and HEAD where this work tree is on that branch.
+    fn locks_of_landing(&self, branch: &str) -> Vec<PathBuf> {
+        let head = read_regular(&self.git_dir.join("HEAD"), LARGEST_HEAD).unwrap_or_default();
+        let is_here = String::from_utf8_lossy(&head).trim_end().strip_prefix("ref: refs/heads/") == Some(branch);
+        let of_work_tree = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name)).into_iter().filter(|_| is_here);
+        self.lock_of_branch(branch).into_iter().chain(of_work_tree).filter(|lock| is_file(lock)).collect()
+    }
+
+    fn lock_of_branch(&self, branch: &str) -> Option<PathBuf> {
+        let is_plain = branch.split('/').all(|part| !["", ".", ".."].contains(&part));
+        is_plain.then(|| self.common_dir.join(format!("refs/heads/{branch}.lock")))
     }
 
     /// Whether some git process has its working directory there. Where that cannot be known, it is taken for granted.
@@ -90,6 +106,10 @@ impl Git {
         };
         processes.flatten().map(|entry| entry.path()).any(|dir| is_git(&dir) && is_there(&dir))
     }
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
 
 fn identity(path: &Path) -> Option<(u64, u64, SystemTime)> {

@@ -15,6 +15,9 @@ use crate::fault::{self, Point};
 /// As much of what gpg said as a message may hold.
 const MOST_OUTPUT: u64 = 8 * 1024;
 
+/// How long making a commit may take that no setting gives a limit for: signing asks an agent.
+pub(crate) const COMMIT_TIME: Duration = Duration::from_mins(2);
+
 impl Git {
     /// Makes a commit; no branch moves. On disk when this returns. A signing program that does not answer within the deadline
     /// counts as a refusal.

@@ -1,7 +1,6 @@
 //! What a run would have written after a story's commit: the mark in a plan that is not committed, and entries of the progress file.
 
 use std::io;
-use std::time::Duration;
 
 use verdone_core::event::Event;
 use verdone_core::evidence::Evidence;
@@ -9,15 +8,12 @@ use verdone_core::id::Oid;
 use verdone_core::plan::Status;
 
 use super::{branch_of, plan_of};
-use crate::git::{CommitError, Git, GitError};
+use crate::git::{COMMIT_TIME, CommitError, Git, GitError};
 use crate::plan_file::{PlanFile, PlanFileError, PlanLocation};
 use crate::project::Project;
 use crate::run::{RunPlan, RunPlanError};
 use crate::step;
 use crate::store::{JournalError, JournalReader, StoredRun};
-
-/// How long signing a commit may take.
-const COMMIT_TIME: Duration = Duration::from_mins(2);
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {

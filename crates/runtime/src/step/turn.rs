@@ -1,6 +1,7 @@
 //! One prompt to the agent, up to its stopping.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -24,12 +25,12 @@ use crate::site::Site;
 
 pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "turn")?;
-    let prompt = prompt_of(site, state, attempt)?;
+    let workspace = site.spaces.agent()?;
+    let prompt = prompt_of(site, state, attempt, &workspace.mount_points)?;
     brief(site, state, attempt)?;
     let place = &attempt.place;
     let plan = site.plan.path().to_owned();
     site.turns_run += 1;
-    let workspace = site.spaces.agent()?;
     for text in site.spaces.take_notes() {
         reporter.report(Update::Notice { text: &text });
     }
@@ -102,17 +103,17 @@ fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &Moment<'_>) {
     }
 }
 
-fn prompt_of(site: &mut Site, state: &State, attempt: &Attempt) -> Result<String, StepError> {
+fn prompt_of(site: &mut Site, state: &State, attempt: &Attempt, mount_points: &[PathBuf]) -> Result<String, StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
-    let prompt = build_prompt(site, story, Some(state))?;
+    let prompt = build_prompt(site, story, Some(state), mount_points)?;
     Ok(match hand_over(site, state, attempt)? {
         Some(told) => format!("{told}\n{prompt}"),
         None => prompt,
     })
 }
 
-/// The prompt for a story; without an attempt, the one that its first turn would get.
-pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>) -> Result<String, StepError> {
+/// The prompt for a story; without an attempt, the one that its first turn would get. `mount_points` are folders of the workspace.
+pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>, mount_points: &[PathBuf]) -> Result<String, StepError> {
     let attempt = state.and_then(|state| state.attempt.as_ref());
     let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect();
     let guardrails = fs::read_to_string(site.root.join(".verdone/guardrails.md")).unwrap_or_default();
@@ -129,6 +130,7 @@ pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>) -> Result
         guardrails: &guardrails,
         notes: attempt.map_or(&[], |attempt| &attempt.notes),
         context: &context,
+        mount_points: mount_points.iter().map(|path| path.display().to_string()).collect(),
         attempt: attempt.map_or(1, |attempt| attempt.place.attempt),
         turn: attempt.map_or(1, |attempt| attempt.place.turn),
         failure_bytes: site.config.prompt.failure_bytes as usize,

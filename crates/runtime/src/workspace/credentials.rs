@@ -1,9 +1,11 @@
 //! A login that the client renewed in its view, brought back to the user: the old one may not be valid any more.
 //!
 //! An agent can write the file in its view. So only the tokens are taken from it, into the user's own file, and only where they belong to
-//! the same account and are good for longer than those that the user has. The file itself does not name the account; the client keeps
-//! that in `.claude.json`, of which the view has a copy of its own too.
+//! the same account and are good for longer than those that the user has. The file usually does not name the account, and nothing can be
+//! told from the tokens; the client names it in `.claude.json`, of which an agent can leave its copy alone. Then the user's login has to
+//! be one that the client renews, too: one that is about to end. While it is good for longer, the user loses nothing.
 
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,6 +22,8 @@ const LARGEST: u64 = 1024 * 1024;
 const LARGEST_ANSWERS: u64 = 64 * 1024 * 1024;
 /// The longest that a login is issued for is a year.
 const LONGEST: Duration = Duration::from_hours(24 * 400);
+/// The client renews a login in its last minutes.
+const DUE: Duration = Duration::from_mins(15);
 const LOGIN: &str = "claudeAiOauth";
 /// Names of the one who is logged in, wherever the client writes them.
 const ACCOUNT: [&str; 4] = ["accountUuid", "organizationUuid", "emailAddress", "email"];
@@ -92,6 +96,7 @@ pub fn copy_back(credentials: &Credentials, now: SystemTime) -> io::Result<CopyB
     if !same {
         return refused("it is a login of another account");
     }
+    let is_named = names_account(&own) || names_account(own_login);
     let (Some(until), Some(own_until)) = (expiry(new_login), expiry(own_login)) else {
         return refused("it does not say how long it is valid");
     };
@@ -102,9 +107,12 @@ pub fn copy_back(credentials: &Credentials, now: SystemTime) -> io::Result<CopyB
             CopyBack::Refused { why: "it is not valid for longer than yours" }
         });
     }
-    let latest = now.duration_since(UNIX_EPOCH).unwrap_or_default() + LONGEST;
-    if u128::from(until) > latest.as_millis() {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    if u128::from(until) > (now + LONGEST).as_millis() {
         return refused("it says that it is valid for years");
+    }
+    if !is_named && u128::from(own_until) > (now + DUE).as_millis() {
+        return refused("yours was not about to end, and nothing says whose login it is");
     }
     let Some(tokens) = tokens(new_login) else { return refused("its tokens are not in the usual form") };
     let renewed: Vec<(&str, Value)> = tokens.into_iter().map(|(name, token)| (name, Value::from(token))).collect();
@@ -122,9 +130,13 @@ fn login(file: &Map<String, Value>) -> Option<&Map<String, Value>> {
     file.get(LOGIN)?.as_object()
 }
 
-/// Nothing that names the account is gone or different. What is new is not taken over anyway.
+/// Both name the same account, or neither names one.
 fn same_account(own: &Map<String, Value>, new: &Map<String, Value>) -> bool {
-    ACCOUNT.iter().all(|name| own.get(*name).is_none_or(|value| new.get(*name) == Some(value)))
+    ACCOUNT.iter().all(|name| own.get(*name) == new.get(*name))
+}
+
+fn names_account(part: &Map<String, Value>) -> bool {
+    ACCOUNT.iter().any(|name| part.contains_key(*name))
 }
 
 /// The same for the account that the client itself wrote down; a view that did not write that file has the user's.
@@ -134,14 +146,11 @@ fn same_answers(credentials: &Credentials) -> bool {
         let file = parsed(&read_regular(path, LARGEST_ANSWERS).ok()?)?;
         Some(file.get("oauthAccount")?.as_object()?.clone())
     };
-    if !written.exists() {
+    // Not `exists`, which follows a link that leads nowhere.
+    if fs::symlink_metadata(written).is_err() {
         return true;
     }
-    match (account(own), account(written)) {
-        (Some(own), Some(new)) => same_account(&own, &new),
-        (Some(_), None) => false,
-        (None, _) => true,
-    }
+    same_account(&account(own).unwrap_or_default(), &account(written).unwrap_or_default())
 }
 
 fn expiry(login: &Map<String, Value>) -> Option<u64> {
@@ -159,7 +168,6 @@ fn tokens(login: &Map<String, Value>) -> Option<[(&'static str, &str); 2]> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
     use serde_json::json;
@@ -247,17 +255,49 @@ mod tests {
             assert!(matches!(world.copy_back(), CopyBack::Refused { why } if why.contains("another account")));
         }
         let account = |id: &str| json!({ "oauthAccount": { "accountUuid": id } }).to_string();
-        for (answers, result) in [
-            (account("one"), CopyBack::Copied),
-            (account("two"), CopyBack::Refused { why: "it is a login of another account" }),
-            ("{}".to_owned(), CopyBack::Refused { why: "it is a login of another account" }),
+        let none = || "{}".to_owned();
+        for (own_answers, answers, same) in [
+            (account("one"), account("one"), true),
+            (none(), none(), true),
+            (account("one"), account("two"), false),
+            (account("one"), none(), false),
+            (none(), account("two"), false),
         ] {
             let world = World::new(&file("old", NOW).to_string(), &file("new", NOW + 1).to_string());
             let (written, own) = world.at.answers.clone().unwrap();
-            fs::write(own, account("one")).unwrap();
-            fs::write(written, &answers).unwrap();
-            assert_eq!(world.copy_back(), result, "{answers}");
+            fs::write(own, &own_answers).unwrap();
+            fs::write(&written, &answers).unwrap();
+            let refused = CopyBack::Refused { why: "it is a login of another account" };
+            assert_eq!(world.copy_back(), if same { CopyBack::Copied } else { refused.clone() }, "{own_answers} {answers}");
+            if own_answers != none() {
+                fs::write(&world.at.own, file("old", NOW).to_string()).unwrap();
+                fs::remove_file(&written).unwrap();
+                symlink("nowhere", &written).unwrap();
+                assert_eq!(world.copy_back(), refused, "a link instead of the answers");
+            }
         }
+    }
+
+    #[test]
+    fn a_login_of_an_unknown_account_is_taken_only_when_the_users_is_about_to_end() {
+        let minutes = |n: u64| NOW + n * 60_000;
+        for (until, result) in [
+            (minutes(4), CopyBack::Copied),
+            (minutes(120), CopyBack::Refused { why: "yours was not about to end, and nothing says whose login it is" }),
+        ] {
+            let world = World::new(&file("old", until).to_string(), &file("planted", minutes(480)).to_string());
+            let (_, own) = world.at.answers.clone().unwrap();
+            fs::write(own, json!({ "oauthAccount": { "accountUuid": "one" } }).to_string()).unwrap();
+            assert_eq!(world.copy_back(), result, "the agent's copy of the answers is the user's");
+        }
+        let named = |name: &str, until: u64| {
+            let mut file = file(name, until);
+            file["claudeAiOauth"]["accountUuid"] = json!("one");
+            file.to_string()
+        };
+        assert_eq!(World::new(&named("old", minutes(120)), &named("new", minutes(480))).copy_back(), CopyBack::Copied);
+        let world = World::new(&file("old", NOW).to_string(), &named("new", minutes(480)));
+        assert_eq!(world.copy_back(), CopyBack::Refused { why: "it is a login of another account" });
     }
 
     #[test]

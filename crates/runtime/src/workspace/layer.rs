@@ -1,59 +1,78 @@
-//! The files that check workspaces are copy-on-write over: written by Verdone alone, and brought from one tree to the next.
+//! The files that check workspaces are copy-on-write over: written by Verdone alone, and brought from one tree to the next while no view
+//! shows them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use verdone_core::id::Oid;
 
-use super::spaces::{OWN_BRANCH, WorkspaceError};
+use super::spaces::{Disposable, OWN_BRANCH, WorkspaceError, copy_files};
 use crate::git::{Alternates, Filters, Git, PrivateRepository};
 
 #[derive(Debug)]
 pub(super) struct Layer {
-    folder: PathBuf,
+    folder: Disposable,
     holds: Oid,
+    /// Files of the user's that are in no commit.
+    copies: Vec<PathBuf>,
+}
+
+/// What a layer is to show.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) tree: &'a Oid,
+    /// What git calls HEAD there.
+    pub(super) head: &'a Oid,
+    pub(super) objects: Alternates,
+    /// Files of the checkout, whose top is `top`, that are shown as they are there.
+    pub(super) copies: &'a [PathBuf],
+    pub(super) top: &'a Path,
+    pub(super) filters: &'a Filters,
 }
 
 impl Layer {
-    /// A layer with the files of a tree: the one from before, where there is one.
-    pub(super) fn hold(
-        before: Option<Self>,
-        git: &Git,
-        tree: &Oid,
-        folder: &Path,
-        filters: &Filters,
-    ) -> Result<Self, WorkspaceError> {
-        if let Some(layer) = before {
-            if layer.holds == *tree {
-                return Ok(layer);
-            }
-            if git.update_files(tree, &layer.tree(), &layer.index(), filters).is_ok() {
-                return Ok(Self { holds: tree.clone(), ..layer });
-            }
-        }
-        // Made anew: what is there cannot be brought to the tree.
-        let layer = Self { folder: folder.to_owned(), holds: tree.clone() };
-        if layer.tree().exists() {
-            super::remove::remove_tree(&layer.tree()).map_err(WorkspaceError::io(folder))?;
-            let _ = fs::remove_file(layer.index());
-        }
-        fs::create_dir_all(layer.tree()).map_err(WorkspaceError::io(folder))?;
+    /// A layer with what is wanted: the one from before where it can be changed, else a new one at `place`.
+    pub(super) fn hold(before: Option<Self>, git: &Git, wanted: Wanted<'_>, place: PathBuf) -> Result<Self, WorkspaceError> {
+        // What was copied before is either written again, or has to go.
+        let before = before.filter(|layer| layer.copies.iter().all(|copy| wanted.copies.contains(copy)));
+        let mut layer = match before.and_then(|layer| layer.changed_to(git, wanted.tree, wanted.filters)) {
+            Some(layer) => layer,
+            None => Self::new(git, wanted.tree, place, wanted.filters)?,
+        };
+        layer.show(git, wanted.head, wanted.objects)?;
+        layer.copies = wanted.copies.to_vec();
+        copy_files(wanted.top, &layer.tree(), wanted.copies)?;
+        Ok(layer)
+    }
+
+    fn changed_to(self, git: &Git, tree: &Oid, filters: &Filters) -> Option<Self> {
+        let done = self.holds == *tree || git.update_files(tree, &self.tree(), &self.index(), filters).is_ok();
+        done.then(|| Self { holds: tree.clone(), ..self })
+    }
+
+    fn new(git: &Git, tree: &Oid, place: PathBuf, filters: &Filters) -> Result<Self, WorkspaceError> {
+        let layer = Self { folder: Disposable::make(place)?, holds: tree.clone(), copies: Vec::new() };
+        fs::create_dir(layer.tree()).map_err(WorkspaceError::io(layer.folder.path()))?;
         git.lay_out_files(tree, &layer.tree(), &layer.index(), filters)?;
         // Best effort: a build may take longer without it.
         let _ = git.copy_times(&layer.tree(), &layer.index());
         Ok(layer)
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(super) fn tree(&self) -> PathBuf {
-        self.folder.join("tree")
+        self.folder.path().join("tree")
     }
 
     fn index(&self) -> PathBuf {
-        self.folder.join("index")
+        self.folder.path().join("index")
     }
 
     /// Gives the files a repository of their own, whose HEAD is this commit.
-    pub(super) fn show(&self, git: &Git, head: &Oid, objects: Alternates) -> Result<(), WorkspaceError> {
+    fn show(&self, git: &Git, head: &Oid, objects: Alternates) -> Result<(), WorkspaceError> {
         let at = self.tree().join(".git");
         if at.exists() {
             super::remove::remove_tree(&at).map_err(WorkspaceError::io(&at))?;

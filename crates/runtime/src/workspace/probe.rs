@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::launcher::{self, ARGUMENT, Failure, LOOK, OWN_PROC, Step};
 use super::plan::{Mount, Network, ViewPlan};
+use super::remove::remove_tree;
 use super::report::LaunchReport;
 use super::view::{self, View, ViewError};
 use crate::process;
@@ -143,7 +144,8 @@ fn try_view(state_folder: &Path, overlay: bool, own_network: bool) -> Result<boo
     }
     let network = if own_network { Network::Off } else { Network::Open };
     let result = View::open(&ViewPlan { mounts, network }, folder.path()).and_then(|view| look(&view));
-    let _ = make_removable(&path("work"));
+    // The kernel leaves a folder without any permission in there.
+    let _ = remove_tree(&path("work"));
     result.map_err(|error| without_path_below(error, folder.path()))
 }
 
@@ -186,17 +188,4 @@ fn look(view: &View) -> Result<bool, ViewError> {
         None if status.success() => Ok(String::from_utf8_lossy(&stdout).trim() == OWN_PROC),
         None => Err(ViewError::Ended),
     }
-}
-
-/// The kernel leaves folders without any permission in the work folder of an overlay.
-fn make_removable(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            make_removable(&entry.path())?;
-        }
-    }
-    Ok(())
 }

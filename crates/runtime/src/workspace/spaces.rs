@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use verdone_core::config::{Config, NetworkAccess, SealSettings, WorkspacePath, WorkspaceSettings};
@@ -14,7 +15,7 @@ use verdone_core::id::{Oid, digest};
 
 use super::agent_space::{self, AgentSpace};
 use super::credentials::Login;
-use super::layer::Layer;
+use super::layer::{Layer, Wanted};
 use super::probe::{Ability, Level, Part, probe};
 use super::remove::remove_tree;
 use super::reset;
@@ -119,7 +120,7 @@ struct Open {
     /// The agent's last workspace, without its view.
     spare: Option<AgentSpace>,
     layer: Option<Layer>,
-    script_layer: Option<Layer>,
+    script_layer: Option<Arc<Layer>>,
     ability: Ability,
     ignored: Vec<IgnoredEntry>,
     /// Filters of the user's git settings.
@@ -138,6 +139,8 @@ pub struct Place {
     pub tree: PathBuf,
     pub inside: Option<Inside>,
     pub env: EnvPlan,
+    /// Folders of the project that can be emptied there, but not removed or renamed.
+    pub mount_points: Vec<PathBuf>,
 }
 
 /// A fresh workspace for checks; gone when dropped.
@@ -167,8 +170,6 @@ pub struct ReadAttempt {
     pub tree: Oid,
     /// Why it cannot be committed as it is.
     pub obstacle: Option<String>,
-    /// Files that are not the agent's to change, and that it edited.
-    pub restored: Vec<String>,
 }
 
 /// A folder that is deleted in the background when this is dropped.
@@ -206,7 +207,6 @@ impl Workspaces {
             name: agents.name.clone(),
             command,
             programs: own_program().into_iter().chain(agent_program.clone()).collect(),
-            ..AgentInUse::default()
         };
         Self {
             project: request.project.clone(),
@@ -321,12 +321,12 @@ impl Workspaces {
         let earlier = open.spare.take().filter(|_| open.ability.view.works());
         let mut reused = false;
         if let Some(earlier) = earlier {
-            let room = self.filter_room(git, earlier.folder.path())?;
+            let room = self.filter_room(git, [earlier.folder.path()])?;
             reused = reset::reuse(&earlier, git, commit, &tree, &laid_out, &room.filters);
         }
         if !reused {
             fs::create_dir(&tree).map_err(WorkspaceError::io(&tree))?;
-            let room = self.filter_room(git, folder.path())?;
+            let room = self.filter_room(git, [folder.path()])?;
             git.lay_out_files(commit, &tree, &laid_out, &room.filters)?;
             // Best effort: a build may take longer without it.
             let _ = git.copy_times(&tree, &laid_out);
@@ -407,7 +407,7 @@ impl Workspaces {
         }
         let tree = agent.tree.clone();
         let made = self.view(ViewKind::Agent, Tree::Writable(tree.clone()), agent.folder.path())?;
-        let place = Place { cwd: made.cwd, tree, inside: made.inside, env: made.env };
+        let place = Place { cwd: made.cwd, tree, inside: made.inside, env: made.env, mount_points: made.mount_points };
         self.notes.extend(made.notes);
         let agent = self.open.as_mut().and_then(|open| open.agent.as_mut()).ok_or(WorkspaceError::NotOpen)?;
         (agent.view, agent.login, agent.place) = (made.view, Some(made.login), Some(place.clone()));
@@ -464,7 +464,7 @@ impl Workspaces {
         drop(room);
         git.import_objects(&objects, &tree, Some(&agent.at))?;
         git.import_large_files(&git_dir)?;
-        Ok(ReadAttempt { tree, obstacle: obstacles.first().map(ToString::to_string), restored: Vec::new() })
+        Ok(ReadAttempt { tree, obstacle: obstacles.first().map(ToString::to_string) })
     }
 
     /// The agent's edits of files that are not its to change, by comparing them with what the workspace was given.
@@ -511,20 +511,20 @@ impl Workspaces {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let overlay = open.ability.view.works() && open.ability.overlay.works();
         let shown = if overlay {
-            let place = open.held.path().join("layer");
-            let room = self.filter_room(git, &place)?;
+            let place = open.held.path().join(format!("layer-{}", open.number));
+            let before = open.layer.as_ref().map(|layer| layer.folder().to_owned());
+            let room = self.filter_room(git, before.iter().chain([&place]))?;
             let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
-            let layer = Layer::hold(open.layer.take(), git, tree, &place, &room.filters)?;
+            let wanted = Wanted { tree, head, objects, copies: &files, top: &top, filters: &room.filters };
+            let layer = Layer::hold(open.layer.take(), git, wanted, place)?;
             let lower = layer.tree();
-            layer.show(git, head, objects)?;
-            copy_files(&top, &lower, &files)?;
             open.layer = Some(layer);
             Tree::Overlay { lower, upper: folder.path().join("upper"), work: folder.path().join("work") }
         } else {
             let path = folder.path().join("tree");
             fs::create_dir(&path).map_err(WorkspaceError::io(&path))?;
             let index = folder.path().join("index");
-            let room = self.filter_room(git, folder.path())?;
+            let room = self.filter_room(git, [folder.path()])?;
             git.lay_out_files(tree, &path, &index, &room.filters)?;
             let _ = git.copy_times(&path, &index);
             copy_files(&top, &path, &files)?;
@@ -564,7 +564,7 @@ impl Workspaces {
         let folder = self.new_folder("hook")?;
         let (files, index) = (folder.path().join("tree"), folder.path().join("index"));
         fs::create_dir(&files).map_err(WorkspaceError::io(&files))?;
-        let room = self.filter_room(git, folder.path())?;
+        let room = self.filter_room(git, [folder.path()])?;
         git.lay_out_files(tree, &files, &index, &room.filters)?;
         drop(room);
         let git_dir_here = files.join(".git");
@@ -607,16 +607,25 @@ impl Workspaces {
         Disposable::make(open.held.path().join(format!("{purpose}-{}", open.number)))
     }
 
-    /// Where git may write files into a folder of the workspaces: a filter could be, or start, a program that an agent wrote.
-    fn filter_room(&mut self, git: &Git, folder: &Path) -> Result<FilterRoom, WorkspaceError> {
+    /// Where git may write files into folders of the workspaces: a filter could be, or start, a program that an agent wrote.
+    fn filter_room<P: AsRef<Path>>(
+        &mut self,
+        git: &Git,
+        folders: impl IntoIterator<Item = P>,
+    ) -> Result<FilterRoom, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         if open.filters.is_empty() || !open.ability.view.works() {
             return Ok(FilterRoom::without_view(open.filters.clone()));
         }
         let overlay = open.ability.overlay.works();
         let scratch = self.new_folder("filter")?;
-        fs::create_dir_all(folder).map_err(WorkspaceError::io(folder))?;
-        let mut mounts = vec![Mount::Bind { from: folder.to_owned(), at: folder.to_owned(), write: true }];
+        let folders: Vec<PathBuf> = folders.into_iter().map(|folder| folder.as_ref().to_owned()).collect();
+        let first = folders[0].clone();
+        let mut mounts = Vec::new();
+        for folder in folders {
+            fs::create_dir_all(&folder).map_err(WorkspaceError::io(&folder))?;
+            mounts.push(Mount::Bind { from: folder.clone(), at: folder, write: true });
+        }
         // Git LFS fetches what is missing into its store. That is dropped, so that nothing planted stays there.
         if let Some(store) = git.large_file_store().filter(|_| overlay) {
             let (upper, work) = (scratch.path().join("lfs"), scratch.path().join("lfs-work"));
@@ -629,7 +638,7 @@ impl Workspaces {
             NetworkAccess::Open => Network::Open,
             NetworkAccess::Off => Network::Off,
         };
-        self.git_room(Tree::Writable(folder.to_owned()), folder, scratch, mounts, network)
+        self.git_room(Tree::Writable(first.clone()), &first, scratch, mounts, network)
     }
 
     /// A view for git alone: the tree, these mounts, and everything else as it is, but for what is hidden from agents too.
@@ -668,15 +677,14 @@ impl Workspaces {
             }
             Level::CloneWithLandlock => {
                 let path = folder.join("landlock.json");
-                let text = serde_json::to_vec(&visible.plan).map_err(io::Error::from).map_err(WorkspaceError::io(&path))?;
-                fs::write(&path, text).map_err(WorkspaceError::io(&path))?;
-                (Some(Inside::Landlock { plan: path }), None)
+                let inside = Inside::landlock(&visible.plan, &path).map_err(WorkspaceError::io(&path))?;
+                (Some(inside), None)
             }
             Level::UnsealedClone => (None, None),
         };
         let login = Login::new(visible.credentials);
         let cwd = at.join(self.below_top());
-        Ok(Made { at, cwd, inside, env: visible.env, view, login, notes })
+        Ok(Made { at, cwd, inside, env: visible.env, view, login, notes, mount_points: visible.mount_points })
     }
 
     /// What a view shows.
@@ -743,6 +751,7 @@ struct Made {
     view: Option<View>,
     login: Login,
     notes: Vec<String>,
+    mount_points: Vec<PathBuf>,
 }
 
 /// Where git reads or writes files of an agent's.
@@ -761,7 +770,7 @@ impl FilterRoom {
 }
 
 /// Copies files of the checkout into a tree that nobody else has written. The checkout's version counts, committed or not.
-fn copy_files(top: &Path, tree: &Path, files: &[PathBuf]) -> Result<(), WorkspaceError> {
+pub(super) fn copy_files(top: &Path, tree: &Path, files: &[PathBuf]) -> Result<(), WorkspaceError> {
     for file in files {
         let Ok(below) = file.strip_prefix(top) else { continue };
         let to = tree.join(below);

@@ -136,7 +136,7 @@ impl StateFolder {
         lock::write_owner(&file, owner).map_err(StateError::io("write", &lock))?;
         DirBuilder::new().mode(0o700).create(&folder).map_err(StateError::io("create", &folder))?;
         let ports = self.take_ports(&name)?;
-        Ok(Held { state: self.clone(), name, folder, lock, _file: file, ports, is_removed: false })
+        Ok(Held { state: self.clone(), name, folder, lock, _file: file, ports })
     }
 
     /// All workspaces, by name.
@@ -243,7 +243,6 @@ pub struct Held {
     /// The lock.
     _file: File,
     ports: Ports,
-    is_removed: bool,
 }
 
 impl Held {
@@ -265,28 +264,14 @@ impl Held {
     pub fn port_base(&self) -> u16 {
         self.ports.base
     }
-
-    /// Removes it now; the deletion goes on in the background.
-    pub fn remove(mut self) -> Result<Deletion, StateError> {
-        self.give_up()
-    }
-
-    fn give_up(&mut self) -> Result<Deletion, StateError> {
-        // Once only: as soon as the lock's file is gone, the name may be somebody else's.
-        if self.is_removed {
-            return Ok(Deletion::none());
-        }
-        let deletion = self.state.discard(&self.folder)?;
-        self.is_removed = true;
-        let _ = fs::remove_file(&self.lock);
-        Ok(deletion)
-    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         // What cannot be moved away now, or takes longer, is swept by the next one.
-        if let Ok(deletion) = self.give_up() {
+        if let Ok(deletion) = self.state.discard(&self.folder) {
+            // Last: as soon as the lock's file is gone, the name may be somebody else's.
+            let _ = fs::remove_file(&self.lock);
             deletion.wait_at_most(LAST_DELETION);
         }
     }

@@ -16,7 +16,6 @@ mod prepare;
 mod system;
 mod temp;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
@@ -82,8 +81,6 @@ pub struct AgentInUse {
     pub name: String,
     /// The text of its command, for agents that are any command: names of known clients in it say whose login it needs.
     pub command: String,
-    /// Variables that the settings set for it.
-    pub environment: Vec<(OsString, OsString)>,
     /// Programs that it starts with, as absolute paths: they stay visible where they are below /tmp.
     pub programs: Vec<PathBuf>,
 }
@@ -127,13 +124,9 @@ pub struct Visible {
     pub env: EnvPlan,
     /// What is not as it should be, and why: for the start of a run, `doctor` and the evidence.
     pub notes: Vec<String>,
-    /// What is hidden, to be named where a check is red only in here.
-    pub hidden: Vec<PathBuf>,
+    /// Copy-on-write folders of the tree, relative to the project's root: they can be emptied inside, but not removed or renamed.
+    pub mount_points: Vec<PathBuf>,
     pub preparation: Preparation,
-    /// The temporary folder as processes inside name it.
-    pub temp: PathBuf,
-    /// The same folder from outside.
-    pub temp_outside: PathBuf,
     /// Where a rotated login of the client would be written, and the user's own file.
     pub credentials: Option<Credentials>,
 }
@@ -155,9 +148,7 @@ pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
         (_, true) => sealed(&mut draft),
         (_, false) => unmounted(&mut draft),
     }
-    let temp = draft.temp_inside.clone();
-    let temp_outside = written_at(&draft.mounts, &temp).unwrap_or_else(|| temp.clone());
-    let env = environment::plan(&mut draft, &temp);
+    let env = environment::plan(&mut draft);
     let credentials = agent_state::credentials(&draft);
     let network = match request.kind {
         ViewKind::Agent => network(request.seal.agent_network),
@@ -169,10 +160,8 @@ pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
         plan: ViewPlan { mounts: draft.mounts, network },
         env,
         notes: draft.notes,
-        hidden: draft.hidden,
+        mount_points: draft.mount_points,
         preparation: Preparation { steps: draft.steps },
-        temp,
-        temp_outside,
         credentials,
     }
 }

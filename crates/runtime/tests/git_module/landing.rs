@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::PathBuf;
 
 use verdone_core::id::Oid;
 use verdone_runtime::git::{Git, Landing, LandingRefusal};
@@ -270,14 +271,41 @@ fn the_lock_of_a_git_that_was_killed_while_it_wrote_files_is_removed_and_the_lan
     assert_ne!(repo.head(), new);
     let lock = repo.git.git_dir().join("index.lock");
     let remove = |since| repo.git.remove_stale_locks(since, &repo.run, Some("main")).unwrap();
-    assert_eq!(
-        remove(begin + std::time::Duration::from_mins(1)),
-        [""; 0].map(std::path::PathBuf::from),
-        "one of before is not ours"
-    );
+    assert_eq!(remove(begin + std::time::Duration::from_mins(1)), [""; 0].map(PathBuf::from), "one of before is not ours");
     assert_eq!(remove(begin), [lock]);
     repo.git(&["config", "--unset", "filter.deadly.smudge"]);
     assert_landed(&repo, &new);
     assert_eq!(leftovers(&repo), [""; 0]);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_lock_of_the_users_own_git_is_never_removed_unless_a_landing_was_cut_off() {
+    let repo = Repo::new();
+    let new = ahead(&repo);
+    repo.git(&["branch", "other"]);
+    let begin = std::time::SystemTime::now();
+    let at = |name: &str| repo.git.git_dir().join(name);
+    let locks = ["HEAD.lock", "index.lock", "refs/heads/main.lock", "refs/heads/other.lock"].map(at);
+    for lock in &locks {
+        fs::write(lock, "").unwrap();
+    }
+    let remove = || repo.git.remove_stale_locks(begin, &repo.run, Some("verdone/run")).unwrap();
+    assert_eq!(remove(), Vec::<PathBuf>::new(), "no landing began");
+    // A landing on another branch locks that alone. Git itself says that it is locked, so this landing is over.
+    let error = repo.git.land_files(Some("other"), &new).unwrap_err();
+    assert!(error.to_string().contains("other.lock"), "{error}");
+    assert_eq!(remove(), Vec::<PathBuf>::new());
+    let begin_landing = |branch: &str| fs::write(at("verdone-landing"), format!("{new} {branch}\n")).unwrap();
+    begin_landing("other");
+    assert_eq!(remove(), Vec::<PathBuf>::new(), "locks from before the landing");
+    for lock in &locks {
+        fs::write(lock, "x").unwrap();
+    }
+    assert_eq!(remove(), [at("refs/heads/other.lock")]);
+    begin_landing("main");
+    for lock in &locks[..3] {
+        fs::write(lock, "xx").unwrap();
+    }
+    assert_eq!(remove(), locks[..3]);
 }

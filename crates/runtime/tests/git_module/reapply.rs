@@ -38,7 +38,7 @@ fn a_change_is_taken_back_as_revert_does() {
     let repo = Repo::new();
     let story = commit(&repo, "a.txt", "story\n");
     let onto = commit(&repo, "later", "stays");
-    let tree = clean(repo.git.revert_onto(&story, &onto).unwrap());
+    let tree = clean(repo.git.revert_except(&[], &story, &onto).unwrap());
     repo.git(&["revert", "--no-edit", story.as_str()]);
     assert_eq!(repo.git(&["rev-parse", "HEAD^{tree}"]), tree.0);
 }
@@ -54,7 +54,7 @@ fn a_conflict_names_its_paths() {
     let conflict = Merged::Conflict { paths: vec!["a.txt".into()] };
     assert_eq!(repo.git.merge_onto(&story, &onto).unwrap(), conflict);
     let later = commit(&repo, "a.txt", "again\n");
-    assert_eq!(repo.git.revert_onto(&onto, &later).unwrap(), conflict);
+    assert_eq!(repo.git.revert_except(&[], &onto, &later).unwrap(), conflict);
 }
 
 #[test]
@@ -67,5 +67,5 @@ fn the_first_commit_can_be_applied_and_taken_back() {
     assert_eq!(repo.files_of(&tree).len(), 6);
     repo.git(&["switch", "-q", "main"]);
     let later = commit(&repo, "later", "x");
-    assert_eq!(repo.files_of(&clean(repo.git.revert_onto(&first, &later).unwrap())), ["later"]);
+    assert_eq!(repo.files_of(&clean(repo.git.revert_except(&[], &first, &later).unwrap())), ["later"]);
 }

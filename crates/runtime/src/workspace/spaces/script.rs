@@ -1,13 +1,15 @@
 //! Where a lifecycle script runs: the user's own program, not sealed, with a read-only view of the run's tip as its working folder.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use verdone_core::id::Oid;
 
-use super::{Disposable, Layer, Tree, ViewKind, WorkspaceError, Workspaces, copy_files};
+use super::{Disposable, Layer, Tree, ViewKind, WorkspaceError, Workspaces};
 use crate::git::Git;
 use crate::process::EnvPlan;
 use crate::workspace::Inside;
+use crate::workspace::layer::Wanted;
 use crate::workspace::view::View;
 
 /// A view for one script; gone when dropped.
@@ -18,6 +20,8 @@ pub struct ScriptPlace {
     pub env: EnvPlan,
     // Before the folder: whatever runs in it ends first.
     _view: Option<View>,
+    // Not changed while a script in the background sees it.
+    _layer: Arc<Layer>,
     _folder: Disposable,
 }
 
@@ -31,17 +35,18 @@ impl Workspaces {
         if !open.ability.view.works() {
             return Ok(None);
         }
-        let place = open.held.path().join("script-layer");
+        let place = open.held.path().join(format!("script-layer-{}", open.number));
+        let before = open.script_layer.as_ref().map(|layer| layer.folder().to_owned());
         let folder = self.new_folder("script")?;
-        let room = self.filter_room(git, &place)?;
+        let room = self.filter_room(git, before.iter().chain([&place]))?;
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
-        let layer = Layer::hold(open.script_layer.take(), git, &git.tree_of(commit)?, &place, &room.filters)?;
+        let wanted =
+            Wanted { tree: &git.tree_of(commit)?, head: commit, objects, copies, top: &top, filters: &room.filters };
+        let layer = Arc::new(Layer::hold(open.script_layer.take().and_then(Arc::into_inner), git, wanted, place)?);
+        open.script_layer = Some(Arc::clone(&layer));
         drop(room);
-        layer.show(git, commit, objects)?;
-        let files = layer.tree();
-        copy_files(&top, &files, copies)?;
-        open.script_layer = Some(layer);
-        let made = self.view(ViewKind::Script, Tree::ReadOnly(files), folder.path())?;
-        Ok(Some(ScriptPlace { cwd: made.cwd, inside: made.inside, env: made.env, _view: made.view, _folder: folder }))
+        let made = self.view(ViewKind::Script, Tree::ReadOnly(layer.tree()), folder.path())?;
+        let (cwd, inside, env) = (made.cwd, made.inside, made.env);
+        Ok(Some(ScriptPlace { cwd, inside, env, _view: made.view, _layer: layer, _folder: folder }))
     }
 }

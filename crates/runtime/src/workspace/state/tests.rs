@@ -83,8 +83,7 @@ fn a_workspace_is_held_listed_and_gone_when_it_is_dropped() {
     assert_eq!(all[1].owner, world.owner());
     assert!(all[1].size >= 10_000);
     let path = held.path().to_owned();
-    held.remove().unwrap().wait().unwrap();
-    drop(other);
+    drop((held, other));
     assert!(!path.exists());
     assert_eq!(state.list().unwrap(), []);
 }

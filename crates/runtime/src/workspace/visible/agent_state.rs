@@ -1,14 +1,13 @@
-//! What an agent's client keeps between sessions. Transcripts are written for real; settings, hooks, plugins, skills and memory are
-//! copy-on-write, so that an agent cannot plant anything for the next session of the user's.
+//! What an agent's client keeps between sessions. The transcripts of this project are written for real; those of other projects,
+//! settings, hooks, plugins, skills and memory are copy-on-write, so that an agent cannot plant anything for the user's next session.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::draft::{Draft, is_real_folder};
+use super::draft::Draft;
 use super::masks::is_in_use;
 use super::prepare::Step;
-use super::{AgentInUse, Credentials, written_at};
+use super::{Credentials, written_at};
 
 /// Where the client keeps the login, in its folder.
 const LOGIN: &str = ".credentials.json";
@@ -16,30 +15,31 @@ const LOGIN: &str = ".credentials.json";
 const PROJECTS: &str = "projects";
 /// Beside its folder, or in it where that is not at its usual place.
 const ANSWERS: &str = ".claude.json";
-/// Notes of projects that are kept from writing one by one.
-const MOST_MEMORIES: usize = 200;
+/// The notes that it keeps for itself, in the folder of a project.
+const MEMORY: &str = "memory";
+/// The longest name of a project's folder; the rest of a longer one becomes a hash.
+const LONGEST_KEY: usize = 200;
 /// Large, and of no use to another session.
 const NOT_COPIED: [&str; 6] = [PROJECTS, "shell-snapshots", "debug", "file-history", "todos", "statsig"];
 
 /// The client's folder, whether it is at its usual place, and whether the view is for that client at all.
 fn claude(draft: &Draft<'_>) -> Option<(PathBuf, bool)> {
-    let agent = draft.request.agent.filter(|_| is_in_use(draft, "claude"))?;
-    Some(client_folder(agent, draft))
-}
-
-fn client_folder(agent: &AgentInUse, draft: &Draft<'_>) -> (PathBuf, bool) {
-    let set = agent.environment.iter().find(|(name, _)| name == "CLAUDE_CONFIG_DIR").map(|(_, value)| PathBuf::from(value));
-    let set = set.filter(|path| path.is_absolute()).or_else(|| draft.system.path_variable("CLAUDE_CONFIG_DIR"));
+    if !is_in_use(draft, "claude") {
+        return None;
+    }
     let usual = draft.system.home.as_deref().unwrap_or(Path::new("/")).join(".claude");
-    match set {
+    Some(match draft.system.path_variable("CLAUDE_CONFIG_DIR") {
         Some(folder) => (folder.clone(), folder == usual),
         None => (usual, true),
-    }
+    })
 }
 
 pub(super) fn show(draft: &mut Draft<'_>) {
     let Some((folder, usual)) = claude(draft) else { return };
-    draft.folder(&folder.join(PROJECTS));
+    let transcripts = transcripts(draft, &folder);
+    let memory = transcripts.join(MEMORY);
+    // Made where it is missing: notes would be written for real otherwise.
+    draft.folder(&memory);
     let answers = if usual { folder.with_file_name(ANSWERS) } else { folder.join(ANSWERS) };
     // Copy-on-write already where HOME is.
     if written_at(&draft.mounts, &folder).is_none() {
@@ -57,31 +57,29 @@ pub(super) fn show(draft: &mut Draft<'_>) {
             draft.bind(&copies.join(ANSWERS), &answers, true);
         }
     }
-    let projects = folder.join(PROJECTS);
-    draft.bind(&projects, &projects, true);
-    for memory in memories(draft, &projects) {
-        if draft.request.abilities.overlay && !draft.has_mount_below(&memory) {
-            draft.overlay(&memory, &memory);
-        } else {
-            draft.bind(&memory, &memory, false);
-        }
+    draft.bind(&transcripts, &transcripts, true);
+    if draft.request.abilities.overlay && !draft.has_mount_below(&memory) {
+        draft.overlay(&memory, &memory);
+    } else {
+        draft.bind(&memory, &memory, false);
     }
 }
 
-/// Without mounts the client is told to use a copy of its folder, in which the transcripts are a link to the real ones.
+/// Without mounts the client is told to use a copy of its folder, in which the transcripts are a link to the real ones. It may write
+/// only those of the workspace's own path: notes that it leaves there are read by no session of the user's.
 pub(super) fn copy_in(draft: &mut Draft<'_>) {
     let Some((folder, usual)) = claude(draft) else { return };
-    let projects = folder.join(PROJECTS);
-    draft.folder(&projects);
+    let transcripts = transcripts(draft, &folder);
+    draft.folder(&transcripts);
     let copy = draft.request.scratch.join("client");
     draft.steps.push(Step::CopyFolder { from: folder.clone(), to: copy.clone(), except: not_copied() });
     let answers = if usual { folder.with_file_name(ANSWERS) } else { folder.join(ANSWERS) };
     if answers.is_file() {
         draft.steps.push(Step::CopyFile { from: answers, to: copy.clone(), path: ANSWERS.into() });
     }
-    draft.steps.push(Step::Link { at: copy.join(PROJECTS), to: projects.clone() });
+    draft.steps.push(Step::Link { at: copy.join(PROJECTS), to: folder.join(PROJECTS) });
     draft.bind(&copy, &copy, true);
-    draft.bind(&projects, &projects, true);
+    draft.bind(&transcripts, &transcripts, true);
     draft.client_home = Some(copy);
 }
 
@@ -101,18 +99,41 @@ fn not_copied() -> Vec<OsString> {
     NOT_COPIED.map(OsString::from).to_vec()
 }
 
-/// Notes that the client keeps for each project. That of this project is made where it is missing: it would be written for real.
-fn memories(draft: &mut Draft<'_>, projects: &Path) -> Vec<PathBuf> {
-    let own = projects.join(project_key(&draft.root_at())).join("memory");
-    draft.folder(&own);
-    let others = fs::read_dir(projects).into_iter().flatten().flatten().map(|entry| entry.path().join("memory"));
-    let mut all: Vec<PathBuf> = others.filter(|path| *path != own && is_real_folder(path)).take(MOST_MEMORIES).collect();
-    all.sort();
-    all.push(own);
-    all
+/// Where the client keeps the transcripts of sessions in this view's project.
+fn transcripts(draft: &Draft<'_>, folder: &Path) -> PathBuf {
+    folder.join(PROJECTS).join(project_key(&draft.root_at()))
 }
 
-/// How the client names the folder of a project.
+/// How the client names the folder of a project, as observed with 2.1.325. It counts in UTF-16.
 fn project_key(path: &Path) -> String {
-    path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+    let units: Vec<u16> = path.to_string_lossy().encode_utf16().collect();
+    let plain = |unit: &u16| u8::try_from(*unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from);
+    let key: String = units.iter().map(plain).collect();
+    if key.len() <= LONGEST_KEY {
+        return key;
+    }
+    let hash = units.iter().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(*unit)));
+    format!("{}-{}", &key[..LONGEST_KEY], base_36(hash.unsigned_abs()))
+}
+
+fn base_36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    while number > 0 || digits.is_empty() {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+    }
+    digits.iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_projects_have_the_names_that_the_client_gives_them() {
+        assert_eq!(project_key(Path::new("/home/u/my_app.v2")), "-home-u-my-app-v2");
+        let long = format!("/tmp/wd-d/{}/{}", "long_näme😀.x".repeat(8), "b".repeat(120));
+        let expected = format!("-tmp-wd-d-{}-{}-m47plh", "long-n-me---x".repeat(8), "b".repeat(85));
+        assert_eq!(project_key(Path::new(&long)), expected);
+    }
 }

@@ -18,7 +18,8 @@ pub(super) struct Draft<'r> {
     pub(super) mounts: Vec<Mount>,
     pub(super) steps: Vec<Step>,
     pub(super) notes: Vec<String>,
-    pub(super) hidden: Vec<PathBuf>,
+    /// Copy-on-write folders of the tree, relative to the project's root.
+    pub(super) mount_points: Vec<PathBuf>,
     /// The folder that the client is told to use instead of its own.
     pub(super) client_home: Option<PathBuf>,
     /// Shared temporary folders that a private one covers.
@@ -36,7 +37,7 @@ impl<'r> Draft<'r> {
             mounts: Vec::new(),
             steps: Vec::new(),
             notes: Vec::new(),
-            hidden: Vec::new(),
+            mount_points: Vec::new(),
             client_home: None,
             temp: Vec::new(),
             temp_inside: PathBuf::from("/dev/shm"),

@@ -1,7 +1,6 @@
 //! The environment inside: without what would let a process act as the user elsewhere, and with what tools need in a view.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use super::ViewKind;
 use super::draft::Draft;
@@ -120,18 +119,13 @@ impl Cloud {
 /// The cloud that the agent's client logs in through.
 pub(super) fn cloud_of_client(draft: &Draft<'_>) -> Option<&'static Cloud> {
     let agent = draft.request.agent.filter(|_| draft.request.kind == ViewKind::Agent)?;
-    let set = |name: &str| {
-        let by_settings = agent.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str());
-        by_settings
-            .or_else(|| draft.system.variable(name))
-            .is_some_and(|value| !value.is_empty() && value != "0" && value != "false")
-    };
+    let set = |name: &str| draft.system.variable(name).is_some_and(|value| value != "0" && value != "false");
     CLOUDS.iter().find(|cloud| agent.name == "claude" && set(cloud.switch))
 }
 
-pub(super) fn plan(draft: &mut Draft<'_>, temp: &Path) -> EnvPlan {
+pub(super) fn plan(draft: &mut Draft<'_>) -> EnvPlan {
     let request = draft.request;
-    let mut plan = EnvPlan::default().with("TMPDIR", temp.as_os_str()).with("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
+    let mut plan = EnvPlan::default().with("TMPDIR", draft.temp_inside.as_os_str()).with("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
     for name in ["TMP", "TEMP", "TEMPDIR"].into_iter().filter(|name| draft.system.variable(name).is_some()) {
         plan = plan.without(name);
     }

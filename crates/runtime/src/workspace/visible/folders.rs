@@ -41,6 +41,10 @@ pub(super) fn show(draft: &mut Draft<'_>) {
             copy_folder(draft, &path, source);
         } else if nested || (is_free(draft, &path) && draft.mount_point(&place)) {
             mount_folder(draft, &path, &place, mode);
+            if mode == FolderMode::Overlay {
+                let above = draft.request.root.strip_prefix(draft.request.checkout).unwrap_or(Path::new(""));
+                draft.mount_points.push(path.strip_prefix(above).unwrap_or(&path).to_owned());
+            }
         } else {
             continue;
         }

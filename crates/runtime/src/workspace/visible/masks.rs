@@ -147,7 +147,7 @@ pub(super) fn hide(draft: &mut Draft<'_>) {
     }
     let mut all: BTreeMap<PathBuf, How> = BTreeMap::new();
     for (path, how) in by_default(draft) {
-        if let Some(place) = place(draft, &path).filter(|place| !is_shown(draft, &path) && !is_shown(draft, place)) {
+        for place in places(draft, &path).into_iter().filter(|place| !is_shown(draft, &path) && !is_shown(draft, place)) {
             all.entry(place).or_insert(how);
         }
     }
@@ -169,7 +169,6 @@ pub(super) fn hide(draft: &mut Draft<'_>) {
         for shown in inside {
             draft.bind(shown, shown, false);
         }
-        draft.hidden.push(path.clone());
         last = Some(path);
     }
 }
@@ -219,20 +218,28 @@ pub(super) fn is_in_use(draft: &Draft<'_>, program: &str) -> bool {
     agent.name == program || words.filter_map(|word| word.rsplit('/').next()).any(|word| word == program)
 }
 
-/// Where a path is seen in the view, with links followed; none where it is not there, or hidden by something else already.
-fn place(draft: &Draft<'_>, path: &Path) -> Option<PathBuf> {
+/// Where a path is seen in the view, with links followed; nowhere if it is not there, or hidden by something else already.
+fn places(draft: &Draft<'_>, path: &Path) -> Vec<PathBuf> {
     let request = draft.request;
-    let real = fs::canonicalize(path).ok()?;
+    let Ok(real) = fs::canonicalize(path) else { return Vec::new() };
     if real.parent().is_none() || draft.system.home.as_ref() == Some(&real) || request.checkout.starts_with(&real) {
-        return None;
+        return Vec::new();
     }
     if let Ok(below) = real.strip_prefix(request.checkout) {
         // A file that is committed is not hidden by hiding it, and would look as if the agent had emptied it.
         let committed = fs::symlink_metadata(request.tree.files().join(below)).is_ok();
-        return (request.kind != ViewKind::Read && !committed).then(|| request.at.join(below));
+        let hidden = request.kind != ViewKind::Read && !committed;
+        return if hidden { places_in_project(draft, below) } else { Vec::new() };
     }
     let at_home = draft.system.home.as_ref().is_some_and(|home| real.starts_with(home));
-    (at_home || !draft.is_covered(&real)).then_some(real)
+    if at_home || !draft.is_covered(&real) { vec![real] } else { Vec::new() }
+}
+
+/// A path of the project, in the tree and in the checkout, which can be read beside a tree at a path of its own.
+fn places_in_project(draft: &Draft<'_>, below: &Path) -> Vec<PathBuf> {
+    let mut tops = vec![draft.request.at, draft.request.checkout];
+    tops.dedup();
+    tops.into_iter().map(|top| top.join(below)).collect()
 }
 
 /// `seal.hide`. What is hidden in the project is asked for, so it is hidden though it may be committed.
@@ -247,7 +254,7 @@ fn by_settings(draft: &mut Draft<'_>) -> Vec<PathBuf> {
                 if fs::symlink_metadata(request.tree.files().join(below)).is_ok() {
                     draft.note(format!("{text} in `seal.hide` is committed, so it can still be read with git."));
                 }
-                all.push(request.at.join(below));
+                all.extend(places_in_project(draft, below));
             }
             Err(_) => match fs::canonicalize(&path) {
                 Ok(real) if request.checkout.starts_with(&real) || request.at.starts_with(&real) => {

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -40,6 +41,11 @@ impl World {
 
     fn at(&self, name: &str) -> PathBuf {
         self.root.join(name)
+    }
+
+    /// How the client names the project.
+    fn project_key(&self) -> String {
+        self.at("home/project").display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
@@ -143,7 +149,7 @@ fn an_agent_sees_everything_in_the_order_that_works() {
     world.write("home/.codex/auth.json", b"{}");
     world.write("home/.gradle/daemon/8/registry.bin", b"x");
     let visible = world.build(ViewKind::Agent);
-    let key: String = world.at("home/project").display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let key = world.project_key();
     let run = "home/project/.verdone/runs/r1";
     let own = "home/.local/state/verdone";
     // Whatever this machine itself has to hide comes in between.
@@ -155,7 +161,7 @@ fn an_agent_sees_everything_in_the_order_that_works() {
             &format!("{own}/w/temp/0 => tmp"),
             "scratch /dev/shm",
             "overlay home",
-            "=> home/.claude/projects",
+            &format!("=> home/.claude/projects/{key}"),
             &format!("overlay home/.claude/projects/{key}/memory"),
             "tree => home/project",
             "objects -> home/project/.git/base-objects",
@@ -173,8 +179,8 @@ fn an_agent_sees_everything_in_the_order_that_works() {
     );
     assert_eq!(visible.plan.network, Network::Open);
     assert_eq!(visible.notes, Vec::<String>::new());
-    assert!(visible.hidden.contains(&world.at("home/.npmrc")));
-    assert_eq!((visible.temp, visible.temp_outside), (world.at("tmp"), world.at(own).join("w/temp/0")));
+    assert_eq!(visible.mount_points, ["node_modules", "web/node_modules"].map(PathBuf::from));
+    assert_eq!(set(&visible)["TMPDIR"], world.at("tmp").to_str().unwrap());
     visible.preparation.carry_out().unwrap();
     for folder in ["tree/web/node_modules", "tree/.git/base-objects", "tree/.verdone/runs/r1/sessions", "home/.claude/projects"] {
         assert!(world.at(folder).is_dir(), "{folder}");
@@ -272,7 +278,7 @@ fn a_lifecycle_script_is_not_sealed_and_cannot_write_the_projects_files() {
     ];
     assert_eq!(world.lines(&visible), expected);
     assert_eq!((visible.plan.network, unset(&visible).len()), (Network::Open, 0));
-    assert_eq!(visible.temp, world.at("home/.local/state/verdone/w/temp/own"));
+    assert_eq!(set(&visible)["TMPDIR"], world.at("home/.local/state/verdone/w/temp/own").to_str().unwrap());
     visible.preparation.carry_out().unwrap();
     assert!(world.at("tree/.verdone").is_dir() && world.at("tree/node_modules").is_dir());
 }
@@ -352,7 +358,6 @@ fn without_overlays_folders_are_copied_and_home_is_read_only() {
     world.abilities.overlay = false;
     world.ignored_folder("node_modules");
     world.write("home/.claude/settings.json", b"{}");
-    world.write("home/.claude/projects/x/memory/note", b"m");
     world.write("home/.claude.json", b"{}");
     let visible = world.build(ViewKind::Agent);
     let mut lines = world.lines(&visible);
@@ -362,8 +367,8 @@ fn without_overlays_folders_are_copied_and_home_is_read_only() {
     for line in [
         format!("{own}/client => home/.claude"),
         format!("{own}/client-answers/.claude.json => home/.claude.json"),
-        "=> home/.claude/projects".to_owned(),
-        "-> home/.claude/projects/x/memory".to_owned(),
+        format!("=> home/.claude/projects/{}", world.project_key()),
+        format!("-> home/.claude/projects/{}/memory", world.project_key()),
     ] {
         assert!(lines.contains(&line), "{line}: {lines:#?}");
     }
@@ -396,6 +401,9 @@ fn without_mounts_everything_is_at_its_own_place() {
     assert_eq!(set(&visible)["CLAUDE_CONFIG_DIR"], copy.to_str().unwrap());
     assert!(copy.join(".credentials.json").exists() && copy.join(".claude.json").exists());
     assert_eq!(fs::read_link(copy.join("projects")).unwrap(), world.at("home/.claude/projects"));
+    let writable = |path: &str| written_at(&visible.plan.mounts, &world.at("home/.claude/projects").join(path)).is_some();
+    let key: String = tree.display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    assert!(writable(&format!("{key}/session.jsonl")) && !writable("other/session.jsonl") && !writable("other"));
     assert!(tree.join("node_modules/file").exists() && tree.join(".env").exists());
     assert_eq!(visible.credentials.as_ref().unwrap().written, copy.join(".credentials.json"));
     assert!(visible.notes[0].contains("no private views"), "{:#?}", visible.notes);
@@ -447,7 +455,7 @@ fn what_lies_below_the_shared_temporary_folder_stays_visible() {
     world.system.temp = vec![world.at("home/project")];
     let visible = world.build(ViewKind::Check);
     assert!(visible.notes.iter().any(|note| note.contains("is the project itself")), "{:#?}", visible.notes);
-    assert_eq!(visible.temp, Path::new("/dev/shm"));
+    assert_eq!(set(&visible)["TMPDIR"], "/dev/shm");
 }
 
 #[test]
@@ -495,7 +503,7 @@ fn credentials_in_a_project_that_is_the_home_folder_are_hidden_unless_they_are_c
     assert!(lines.contains(&"mask home/project/.ssh".to_owned()), "{lines:#?}");
     assert!(!lines.contains(&"mask home/project/.npmrc".to_owned()), "{lines:#?}");
     let place = |wanted: &str| lines.iter().position(|line| line == wanted).unwrap();
-    assert!(place("=> home/project/.claude/projects") > place("tree => home/project"));
+    assert!(place(&format!("=> home/project/.claude/projects/{}", world.project_key())) > place("tree => home/project"));
 }
 
 #[test]
@@ -590,6 +598,32 @@ fn a_path_of_its_own_keeps_the_checkout_readable_and_the_state_folder_empty() {
     ];
     assert_eq!(lines, expected);
     assert_eq!(visible.notes.len(), 2, "{:#?}", visible.notes);
+}
+
+#[test]
+fn what_is_hidden_in_the_project_is_hidden_in_the_tree_and_in_the_checkout_beside_it() {
+    let mut world = World::new();
+    for name in ["home/project/secrets/key", "home/project/.aws/credentials", "home/project/.npmrc", "home/project/kept"] {
+        world.write(name, b"x");
+    }
+    let own = world.at("home/.local/state/verdone/w/tree");
+    fs::create_dir_all(own.join(".git")).unwrap();
+    fs::write(own.join(".npmrc"), "committed").unwrap();
+    world.seal.hide = vec!["secrets".to_owned()];
+    for (name, path) in [("AWS_CONFIG_FILE", ".aws/credentials"), ("NPM_CONFIG_USERCONFIG", ".npmrc")] {
+        world.set(name, world.at("home/project").join(path));
+    }
+    let visible = world.build_with(ViewKind::Agent, Tree::Writable(own.clone()), &own);
+    let lines = world.lines(&visible);
+    let place = |wanted: &str| lines.iter().position(|line| line == wanted).unwrap_or_else(|| panic!("{wanted}: {lines:#?}"));
+    for hidden in ["secrets", ".aws/credentials"] {
+        assert!(place(&format!("mask home/project/{hidden}")) > place("-> home/project"));
+        place(&format!("mask home/.local/state/verdone/w/tree/{hidden}"));
+    }
+    assert!(
+        !lines.iter().any(|line| line.starts_with("mask ") && line.ends_with("project/.npmrc")),
+        "it is committed: {lines:#?}"
+    );
 }
 
 #[test]
