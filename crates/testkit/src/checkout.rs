@@ -20,8 +20,9 @@ const OWN_REFS: [&str; 3] = ["refs/heads/verdone/", "refs/verdone/", "refs/notes
 /// Names of files in which some loops keep a log of their progress.
 const PROGRESS: [&str; 2] = ["progress.md", "progress.txt"];
 
-/// Parts of a git folder that say something else than its settings: objects, refs and index are compared by what git says of them.
-const NOT_SETTINGS: [&str; 8] = ["objects", "refs", "logs", "packed-refs", "reftable", "index", "worktrees", "modules"];
+/// Parts of a git folder that say something else than its settings: objects, refs and index are compared by what git says of them,
+/// and files of Git LFS are named after their content.
+const NOT_SETTINGS: [&str; 9] = ["objects", "refs", "logs", "packed-refs", "reftable", "index", "worktrees", "modules", "lfs"];
 
 /// A plan is text of this size at most.
 const LARGEST_PLAN: u64 = 1_000_000;

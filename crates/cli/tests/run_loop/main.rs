@@ -18,6 +18,7 @@ mod formats;
 mod gates;
 mod git_table;
 mod land;
+mod large_files;
 mod lies;
 mod limits;
 mod own_tests;
