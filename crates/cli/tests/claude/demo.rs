@@ -49,7 +49,8 @@ fn the_demo_with_claude_verifies_every_story_with_the_configured_client_and_a_sm
     let Some(world) = World::with(&[(".verdone/config.toml", config)], honest()) else { return };
     world.sandbox.add_script(
         "noted-claude",
-        "#!/bin/sh\nmkdir -p \"$HOME/.claude/projects\"\necho \"$@\" >> \"$HOME/.claude/projects/started\"\nexec claude \"$@\"\n",
+        "#!/bin/sh\nown=$HOME/.claude/projects/$(pwd | sed 's/[^A-Za-z0-9]/-/g')\nmkdir -p \"$own\"\necho \"$@\" >> \"$own/started\"\n\
+         exec claude \"$@\"\n",
     );
     let output = world.verdone(&["demo", "--agent", "claude", "--yes"]);
     output.assert_code(0);
@@ -58,8 +59,10 @@ fn the_demo_with_claude_verifies_every_story_with_the_configured_client_and_a_sm
         &output,
         &["costs real money. It ends when 1.00 USD are spent", "noted-claude", "did all 4 stories, and each is verified"],
     );
-    // What a client keeps among its transcripts outlives the workspace.
-    let started = std::fs::read_to_string(world.sandbox.home().join(".claude/projects/started")).unwrap();
+    // What a client keeps among the transcripts of its project outlives the workspace.
+    let projects = std::fs::read_dir(world.sandbox.home().join(".claude/projects")).unwrap();
+    let started: String =
+        projects.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path().join("started")).ok()).collect();
     assert!(started.contains("--max-budget-usd 1") && !started.contains("bypass"), "{started}");
     clean(&world);
 }

@@ -301,7 +301,7 @@ fn a_renewed_login_reaches_the_user_only_where_it_is_theirs_and_lasts_longer() {
         let found: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(found, *expected, "{script}\n{}", output.transcript());
         let said = format!("{}{}", output.stdout, output.stderr);
-        let notice = ".claude/.credentials.json stays as it is";
+        let notice = ".claude/.credentials.json was not updated";
         match told {
             Some(why) => assert!(said.contains(notice) && said.contains(why), "{script}\n{}", output.transcript()),
             None => assert!(!said.contains(notice), "{}", output.transcript()),
