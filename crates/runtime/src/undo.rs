@@ -45,7 +45,8 @@ pub struct Undone {
     pub story: StoryId,
     /// The commit that was taken back; it stays reachable by this id until git collects it.
     pub commit: Oid,
-    pub reverted_by: Option<Oid>,
+    /// The commit that takes it back, and its branch.
+    pub reverted_by: Option<(Oid, String)>,
 }
 
 /// The last story commit of a run that stands.
@@ -75,14 +76,15 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let last = stored.find_from_end(|events| last_commit(&stored.id, &beginning, events))?.ok_or(UndoError::Nothing)?;
     let target = Target::find(git, last.target.as_deref())?.ok_or(UndoError::Nothing)?;
     let reverted_by = if git.is_part_of(&last.commit, &target.tip)? {
-        Some(revert(git, root, &last, &target)?)
+        let commit = revert(git, root, &last, &target)?;
+        Some((commit, target.name.unwrap_or_else(|| "HEAD".to_owned())))
     } else {
         take_off_branch(git, root, &last)?;
         None
     };
     open_in_users_plan(git, root, &last)?;
     let what = format!("commit {} of {}", last.commit.short(), last.story);
-    let tip = reverted_by.clone().or(last.base);
+    let tip = reverted_by.as_ref().map(|(commit, _)| commit.clone()).or(last.base);
     let event = Event::Undone { what: what.clone(), story: Some(last.story.clone()), tip };
     journal.append(vec![event], Timestamp::now())?;
     Ok(Undone { what, story: last.story, commit: last.commit, reverted_by })
@@ -152,8 +154,13 @@ fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, U
     Ok(commit)
 }
 
-/// A plan that story commits mark is reverted with them.
+/// A plan that story commits mark is reverted with them: the file in the checkout is left alone, whatever branch it is of.
 fn open_in_users_plan(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError> {
+    if let (Some(path), Some(base)) = (git.repo_path(&root.join(&last.plan)), &last.base)
+        && git.changed_paths(Some(base), &last.commit)?.iter().any(|change| change.path == path)
+    {
+        return Ok(());
+    }
     let Ok(file) = PlanFile::open(PlanLocation::of(root.join(&last.plan))) else { return Ok(()) };
     if file.plan().story(&last.story).is_some_and(|story| story.status == Status::Done) {
         RunPlan::of_user(git, file).mark_users_file(&last.story, Status::Open)?;

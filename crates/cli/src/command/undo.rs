@@ -12,7 +12,7 @@ pub(super) fn run(args: &UndoArgs, context: &Context) -> Outcome {
     let project = context.project()?;
     let undone = undo(&Git::open(&project.root)?, &project.root)?;
     let how = match &undone.reverted_by {
-        Some(commit) => format!("reverted by {} on your branch", commit.short()),
+        Some((commit, branch)) => format!("reverted by {} on {branch}", commit.short()),
         None => "removed from the run's branch".to_owned(),
     };
     print(&printable(&format!("Undone: {} ({how}). {} is open again.\n", undone.what, undone.story)))?;

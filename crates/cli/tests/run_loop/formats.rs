@@ -2,7 +2,7 @@
 
 use verdone_testkit::PlanShape;
 
-use crate::world::{Settings, World, always};
+use crate::world::{HONEST, ONE, Settings, World, always};
 
 fn world(files: &[(&str, &str)], script: &str, settings: &Settings<'_>) -> World {
     let world = World::folder(script, settings);
@@ -107,4 +107,13 @@ fn a_half_written_plan_is_never_complete() {
         assert!(output.stderr.contains("feature_list.json"), "{}", output.stderr);
         assert!(!world.has(".verdone/runs"), "nothing began: cut at {cut}");
     }
+}
+
+#[test]
+fn a_plan_that_is_named_by_a_link_is_ticked_in_the_commit() {
+    let world = World::new(ONE, HONEST);
+    std::os::unix::fs::symlink("PLAN.md", world.sandbox.path("L.md")).unwrap();
+    world.run_with(&["L.md"], 0);
+    assert_eq!(world.git(&["status", "--porcelain"]), "?? L.md");
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PLAN.md\na");
 }

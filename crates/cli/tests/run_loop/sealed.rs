@@ -3,11 +3,13 @@
 //! `World` compares the checkout around every run. Here the home, a repository beside the project and canaries are looked at, too.
 
 use std::fs;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
-use verdone_testkit::Folder;
+use verdone_testkit::{Folder, Tmux};
 
-use crate::world::{PATIENCE, Settings, World, text};
+use crate::world::{PATIENCE, Settings, VERDONE, World, text};
 
 /// The check wants the agent's file and the user's.
 const PLAN: &str =
@@ -318,6 +320,79 @@ fn commit_hooks_see_no_token_of_the_user() {
     attack.committed("M\tPLAN.md\nA\ta");
     let seen = attack.world.sandbox.read("../tmp/seen-by-hook");
     assert!(seen.contains("VERDONE_PORT_BASE=") && !seen.contains("GITHUB_TOKEN"), "{seen}");
+}
+
+/// Types a command into the terminal, as the shell outside would read it.
+const TYPE: &str = "import fcntl, os, termios\n\
+    terminal = os.open('/dev/tty', os.O_RDWR)\n\
+    for byte in b'touch @CANARY@\\n': fcntl.ioctl(terminal, termios.TIOCSTI, bytes([byte]))\n";
+
+#[test]
+fn neither_an_agent_nor_a_check_nor_a_shell_inside_can_type_into_the_users_terminal() {
+    let steps = "[[turn]]\nsteps = [{ run = \"python3 ../tmp/type.py 2> ../tmp/agent\" }, { create = \"a\" }]\n";
+    let world = World::folder(steps, &Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() });
+    let sandbox = &world.sandbox;
+    sandbox.add_program("python3", Path::new("/usr/bin/python3"));
+    let check = "python3 ../tmp/type.py 2> ../tmp/check; test -f a";
+    sandbox.write("PLAN.md", format!("# Plan\n\n### US-001: Write\n\n- [ ] Write\n  - Verification: `{check}`\n"));
+    sandbox.repo();
+    let canary = sandbox.root().join("canary");
+    sandbox.write("../tmp/type.py", TYPE.replace("@CANARY@", &canary.display().to_string()));
+    let script = format!("{VERDONE} run --quiet; {VERDONE} workspace shell -- python3 ../tmp/type.py 2> ../tmp/shell; exec sh");
+    let terminal = Tmux::start(sandbox, 120, 40, ["sh", "-c", &script]);
+    // The shell reads what was typed before this.
+    terminal.send_keys(&["echo the $((6 * 7))", "Enter"]);
+    terminal.wait_for("the 42", PATIENCE);
+    for (who, error) in
+        [("agent", "No such device or address: '/dev/tty'"), ("check", "No such device"), ("shell", "PermissionError")]
+    {
+        let said = sandbox.read(format!("../tmp/{who}"));
+        assert!(said.contains(error), "{who}: {said}");
+    }
+    assert!(!canary.exists(), "something was typed into the shell outside");
+    terminal.send_keys(&["exit", "Enter"]);
+    terminal.wait_for_exit(PATIENCE);
+}
+
+#[test]
+fn an_agent_reaches_no_nameless_socket_of_the_users_session() {
+    let script = "import socket\ns = socket.socket(socket.AF_UNIX)\ntry: s.connect('\\0@NAME@'); print('reached')\n\
+        except OSError as error: print(error)\n";
+    let name = format!("verdone-test-{}", std::process::id());
+    let listener = SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address)).unwrap();
+    let attack = Attack::new("python3 ../tmp/connect.py > ../tmp/said");
+    attack.world.sandbox.add_program("python3", Path::new("/usr/bin/python3"));
+    attack.world.sandbox.write("../tmp/connect.py", script.replace("@NAME@", &name));
+    attack.committed("M\tPLAN.md\nA\ta");
+    let said = attack.world.sandbox.read("../tmp/said");
+    assert!(said.contains("Operation not permitted"), "{said}");
+    drop(listener);
+}
+
+/// `add PROGRAM…` runs a program with a key in its session's keyring; `find` looks for it.
+const KEYS: &str = "import ctypes, os, platform, sys\n\
+    add_key, keyctl = (248, 250) if platform.machine() == 'x86_64' else (217, 219)\n\
+    call = ctypes.CDLL(None).syscall\n\
+    if sys.argv[1] == 'add':\n    \
+        call(keyctl, 1, None)\n    \
+        call(add_key, b'user', b'verdone-test', b'secret', 6, ctypes.c_long(-3))\n    \
+        os.execvp(sys.argv[2], sys.argv[2:])\n\
+    print('found' if call(keyctl, 10, ctypes.c_long(-3), b'user', b'verdone-test', 0) > 0 else 'nothing')\n";
+
+#[test]
+fn an_agent_reaches_no_key_of_the_users_session() {
+    let steps = "[[turn]]\nsteps = [{ run = \"python3 ../tmp/keys.py find > ../tmp/said\" }, { create = \"a\" }]\n";
+    let world = World::with(PLAN, steps, &Settings::default());
+    let sandbox = &world.sandbox;
+    sandbox.write("README.md", "not empty\n");
+    sandbox.git(["add", "README.md"]);
+    sandbox.git(["commit", "-qm", "readme"]);
+    sandbox.add_program("python3", Path::new("/usr/bin/python3"));
+    sandbox.write("../tmp/keys.py", KEYS);
+    let control = sandbox.run("python3", ["../tmp/keys.py", "add", "python3", "../tmp/keys.py", "find"]);
+    assert_eq!(control.stdout, "found\n", "these tests need keyrings\n{}", control.transcript());
+    sandbox.run("python3", ["../tmp/keys.py", "add", VERDONE, "run"]).assert_code(0);
+    assert_eq!(sandbox.read("../tmp/said"), "nothing\n");
 }
 
 /// The same traps outside of any workspace: they do run where git looks at them.

@@ -197,3 +197,17 @@ fn a_commit_that_records_progress_is_taken_off_with_its_story() {
     undo(&world, "US-001 (removed from the run's branch)");
     assert_eq!(subjects_of(&world, &branch), ["plan", "initial"]);
 }
+
+#[test]
+fn a_landed_story_is_reverted_on_its_branch_and_the_checkout_of_another_is_left_alone() {
+    let world = World::new(ONE, HONEST);
+    world.run(0);
+    world.sandbox.git(["checkout", "--quiet", "--detach"]);
+    let before = world.git(&["rev-parse", "HEAD"]);
+    let output = world.verdone(&["undo"]);
+    output.assert_code(0);
+    assert!(output.stdout.contains(" on main)"), "{}", output.stdout);
+    assert_eq!((world.git(&["rev-parse", "HEAD"]), world.git(&["status", "--porcelain"])), (before, String::new()));
+    world.sandbox.git(["switch", "--quiet", "main"]);
+    assert!(world.plan().contains("[ ]") && !world.has("a"));
+}

@@ -45,6 +45,9 @@ const SETTINGS: [&str; 14] = [
     "index.sparse=false",
 ];
 
+/// More files that git refuses are not looked for.
+const MOST_REFUSED: usize = 10;
+
 /// The files of a workspace that are to become a tree.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadBack<'a> {
@@ -92,6 +95,11 @@ pub enum TreeObstacle {
     Unreadable(RepoPath),
     /// A pipe, socket or device where a file should be.
     NotAFile(RepoPath),
+    /// Git cannot make an object of it: its encoding is not the one that the attributes say, for example.
+    Refused {
+        path: RepoPath,
+        said: String,
+    },
 }
 
 impl fmt::Display for TreeObstacle {
@@ -101,6 +109,7 @@ impl fmt::Display for TreeObstacle {
             Self::Nested(path) => write!(f, "{path} is a git repository inside this one"),
             Self::TooLarge { path, bytes } => write!(f, "{path} is too large to commit ({} MB)", bytes.div_ceil(1_000_000)),
             Self::Unreadable(path) => write!(f, "{path} cannot be read"),
+            Self::Refused { path, said } => write!(f, "git cannot add {path}: {said}"),
             Self::NotAFile(path) => write!(f, "{path} is a pipe, socket or device, not a file"),
         }
     }
@@ -119,13 +128,35 @@ impl Git {
         if !plan.removed.is_empty() {
             self.read_back(job, "update-index")?.args(["-z", "--force-remove", "--stdin"]).stdin(plan.removed).run()?;
         }
-        if !plan.taken.is_empty() {
-            let options = ["-z", "--add", "--remove", "--replace", "--stdin"];
-            self.read_back(job, "update-index")?.args(options).stdin(plan.taken).run()?;
-        }
+        let taken: Vec<&[u8]> = plan.taken.split_inclusive(|byte| *byte == 0).collect();
+        self.add_to_index(job, &taken, &mut obstacles)?;
         let tree = self.read_back(job, "write-tree")?.line().map(Oid)?;
         obstacles.sort();
         Ok(AttemptTree { tree, obstacles })
+    }
+
+    /// Adds files to the index. Git adds all of them or none, so where it refuses, the halves are tried until the culprits are found.
+    fn add_to_index(&self, job: &ReadBack<'_>, paths: &[&[u8]], obstacles: &mut Vec<TreeObstacle>) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let options = ["-z", "--add", "--remove", "--replace", "--stdin"];
+        let answer = self.read_back(job, "update-index")?.args(options).stdin(paths.concat()).answer()?;
+        match paths {
+            _ if answer.status.success() => Ok(()),
+            // Git cannot add anything, or not in this repository: one file would not be the reason.
+            _ if obstacles.len() > MOST_REFUSED => Err(answer.failure("update-index")),
+            [path] => {
+                let said = answer.stderr.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                obstacles.push(TreeObstacle::Refused { path: RepoPath::new(&path[..path.len() - 1]), said });
+                Ok(())
+            }
+            _ => {
+                let (first, second) = paths.split_at(paths.len() / 2);
+                self.add_to_index(job, first, obstacles)?;
+                self.add_to_index(job, second, obstacles)
+            }
+        }
     }
 
     fn read_back(&self, job: &ReadBack<'_>, subcommand: &str) -> Result<Call, GitError> {

@@ -152,7 +152,10 @@ impl PlanLocation {
 
 fn file_or_folder(path: &Path) -> Result<PathBuf, FindError> {
     if !path.is_dir() {
-        return if path.exists() { Ok(path.to_owned()) } else { Err(FindError::Missing { path: path.to_owned() }) };
+        let missing = || FindError::Missing { path: path.to_owned() };
+        let is_link = fs::symlink_metadata(path).map_err(|_| missing())?.is_symlink();
+        // The file itself: it may be committed, whatever the link is.
+        return if is_link { fs::canonicalize(path).map_err(|_| missing()) } else { Ok(path.to_owned()) };
     }
     choose(in_folder(path))?.ok_or_else(|| FindError::EmptyFolder { path: path.to_owned() })
 }

@@ -56,6 +56,8 @@ pub enum WorkspaceError {
     Filter { name: String, reason: String, remedy: Option<String> },
     #[error("cannot write the workspace: {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
+    #[error("the temporary folder {} cannot be used: {source}", path.display())]
+    Temp { path: PathBuf, source: io::Error },
     #[error("internal error: the workspaces are not open")]
     NotOpen,
 }
@@ -78,6 +80,7 @@ impl WorkspaceError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 vec!["free some space, or set workspace.state to a folder on a larger disk".to_owned()]
             }
+            Self::Temp { .. } => vec!["set TMPDIR to a folder that can be written, or unset it".to_owned()],
             Self::View(_) | Self::Prepare(_) => vec!["verdone doctor shows what this machine can do".to_owned()],
             Self::State(_) | Self::Git(_) | Self::Io { .. } | Self::NotOpen => Vec::new(),
         }
@@ -225,6 +228,9 @@ impl Workspaces {
 
     /// Makes the folder of the workspaces, and finds out how they can be sealed.
     pub fn open(&mut self, git: &Git) -> Result<PathBuf, WorkspaceError> {
+        // Everything that is started reports there; without it, the probe would find no view.
+        let temp = std::env::temp_dir();
+        tempfile::tempfile_in(&temp).map_err(|source| WorkspaceError::Temp { path: temp, source })?;
         let state = StateFolder::from_environment(self.workspace.state.as_deref(), &self.project.git_top)?;
         let _ = state.sweep();
         let run = Some(self.name.clone());

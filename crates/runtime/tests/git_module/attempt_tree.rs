@@ -144,6 +144,21 @@ fn large_and_unreadable_files_are_obstacles_and_stay_out() {
 }
 
 #[test]
+fn files_that_git_cannot_add_are_obstacles_and_the_others_are_in_the_tree() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    workspace.write(".gitattributes", "*.utf working-tree-encoding=UTF-16\n");
+    for name in ["b.utf", "y.utf", "a.new", "m.new", "z.new"] {
+        workspace.write(name, "abc");
+    }
+    let read = workspace.read(&repo.git);
+    let names: Vec<String> = read.obstacles.iter().map(ToString::to_string).collect();
+    assert!(names.len() == 2 && names[0].starts_with("git cannot add b.utf: ") && names[1].contains("y.utf"), "{names:?}");
+    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
+    assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), ".gitattributes\na.new\nm.new\nz.new");
+}
+
+#[test]
 fn excluded_paths_stay_as_the_base_has_them() {
     let repo = Repo::new();
     repo.write(".verdone/runs/kept", "base");

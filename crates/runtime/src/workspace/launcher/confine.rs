@@ -54,7 +54,7 @@ fn confine(writable: &[PathBuf]) -> Result<(), Failure> {
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(VERSION))?
-            .scope(Scope::Signal)?
+            .scope(Scope::Signal | Scope::AbstractUnixSocket)?
             .create()?
             .add_rules(beneath(Path::new("/"), AccessFs::from_read(VERSION)))?;
         for path in writable {
@@ -67,6 +67,14 @@ fn confine(writable: &[PathBuf]) -> Result<(), Failure> {
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
         RulesetStatus::NotEnforced => Err(Failure::of(Step::Landlock, &io::Error::from_raw_os_error(libc::EOPNOTSUPP))),
     }
+}
+
+/// Sockets without a file, of the desktop for example, are part of the network that an open view shares. Nothing happens where the
+/// kernel cannot refuse them.
+pub(super) fn leave_nameless_sockets() -> Result<(), Failure> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::AbstractUnixSocket);
+    let enforced = ruleset.and_then(Ruleset::create).and_then(landlock::RulesetCreated::restrict_self);
+    enforced.map(drop).map_err(|error| Failure::of(Step::Landlock, &io::Error::other(error.to_string())))
 }
 
 /// No rule for a path that is gone: it then cannot be written, which is the safe side.

@@ -21,7 +21,7 @@ use super::failure::{Failure, Step};
 use super::signals::Ignored;
 use super::sys::{self, Forked};
 use super::target::{Target, give_up_inheritance};
-use super::{failure, system};
+use super::{confine, failure, system};
 
 pub(super) fn run(holder: Pid, target: &Target) -> ExitCode {
     let ignored = Ignored::begin();
@@ -129,7 +129,8 @@ fn prepare(target: &Target, report: &UnixStream, as_root: bool) -> Result<(), Fa
     system::mount_proc(as_root)?;
     target.enter_folder()?;
     give_up_inheritance()?;
-    drop_capabilities().map_err(|error| Failure::of(Step::Privileges, &error))
+    drop_capabilities().map_err(|error| Failure::of(Step::Privileges, &error))?;
+    confine::leave_nameless_sockets()
 }
 
 /// The outer process has no pid in this namespace, so its end of the socket pair says whether it lived when the signal was set.

@@ -94,6 +94,64 @@ pub(super) fn drop_bounding_set() -> io::Result<()> {
     Ok(())
 }
 
+/// Gives this process, and those that it starts, an empty session keyring instead of the user's.
+pub(super) fn leave_session_keyring() -> io::Result<()> {
+    const JOIN_SESSION_KEYRING: c_ulong = 1;
+    // SAFETY: with a null name the call makes a new keyring and reads nothing.
+    match check(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, std::ptr::null::<u8>()) }) {
+        // Without keyrings, or where a container forbids them, the program cannot use them either.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES)) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// From now on this process, and those that it starts, have no controlling terminal. It stays in its session and group.
+pub(super) fn leave_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor is open for the duration of the call, which takes no pointers.
+    check(unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCNOTTY) }.into()).map(drop)
+}
+
+/// The kernel's names for architectures, and the number of `ioctl` on each: those whose programs run here.
+#[cfg(target_arch = "x86_64")]
+const IOCTL: [(u32, u32); 3] = [(0xc000_003e, 16), (0xc000_003e, 0x4000_0202), (0x4000_0003, 54)];
+#[cfg(target_arch = "aarch64")]
+const IOCTL: [(u32, u32); 2] = [(0xc000_00b7, 29), (0x4000_0028, 54)];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const IOCTL: [(u32, u32); 0] = [];
+
+/// Refuses the two requests by which a program can put characters into the input of its terminal.
+pub(super) fn refuse_typing() -> io::Result<()> {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_IF: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    // Where the kernel puts the number of a call, the architecture, and the lower half of the second argument.
+    const NUMBER: u32 = 0;
+    const ARCHITECTURE: u32 = 4;
+    const REQUEST: u32 = 24;
+    let step = |code, k, jt, jf| libc::sock_filter { code, jt, jf, k };
+    let mut program = Vec::new();
+    for (architecture, ioctl) in IOCTL {
+        program.extend([
+            step(LOAD, ARCHITECTURE, 0, 0),
+            step(JUMP_IF, architecture, 0, 6),
+            step(LOAD, NUMBER, 0, 0),
+            step(JUMP_IF, ioctl, 0, 4),
+            step(LOAD, REQUEST, 0, 0),
+            step(JUMP_IF, libc::TIOCSTI as u32, 1, 0),
+            step(JUMP_IF, libc::TIOCLINUX as u32, 0, 1),
+            step(RETURN, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0, 0),
+        ]);
+    }
+    program.push(step(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0));
+    let len = u16::try_from(program.len()).map_err(io::Error::other)?;
+    let filter = libc::sock_fprog { len, filter: program.as_mut_ptr() };
+    // SAFETY: the structure and the program that it points to live until the call returns; the kernel copies both.
+    let result = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW, &raw const filter)
+    };
+    check(result).map(drop)
+}
+
 pub(super) fn is_ignored(signal: i32) -> bool {
     // SAFETY: an all-zero sigaction is valid, and with a null action the call only fills it in.
     unsafe {

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -81,9 +82,25 @@ impl Target {
     }
 }
 
-/// No program started from here gains privileges by a set-user-id bit, and no descriptor but the three streams reaches it.
+/// No program started from here gains privileges by a set-user-id bit, and nothing of the caller's reaches it but the three streams:
+/// no other descriptor, no keys of the session, no terminal.
 pub(super) fn give_up_inheritance() -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::of(Step::Privileges, &error);
     rustix::thread::set_no_new_privs(true).map_err(|error| failed(error.into()))?;
+    sys::leave_session_keyring().map_err(failed)?;
+    leave_terminal().map_err(failed)?;
     sys::close_on_exec_from(3).map_err(failed)
+}
+
+/// A program that can open the user's terminal could type commands into the shell outside. Only one that the user works with, as its
+/// standard input says, keeps it, and cannot type.
+fn leave_terminal() -> io::Result<()> {
+    if io::stdin().is_terminal() {
+        return sys::refuse_typing();
+    }
+    match File::options().read(true).write(true).open("/dev/tty") {
+        Ok(terminal) => sys::leave_terminal(terminal.as_fd()),
+        // There is none, or no way to it.
+        Err(_) => Ok(()),
+    }
 }

@@ -14,7 +14,7 @@ use crate::workspace::places::expand;
 use crate::workspace::plan::Mount;
 
 /// Below HOME. `.config` also means where `XDG_CONFIG_HOME` says.
-const CREDENTIALS: [&str; 42] = [
+const CREDENTIALS: [&str; 54] = [
     ".ssh",
     ".gnupg",
     ".netrc",
@@ -32,7 +32,12 @@ const CREDENTIALS: [&str; 42] = [
     ".gem/credentials",
     ".composer/auth.json",
     ".config/composer/auth.json",
+    ".m2/settings.xml",
     ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet/NuGet.Config",
+    ".bundle/config",
+    ".cache/huggingface/token",
     ".docker/config.json",
     ".config/containers/auth.json",
     // Clouds and clusters.
@@ -47,9 +52,13 @@ const CREDENTIALS: [&str; 42] = [
     ".config/.wrangler",
     ".local/share/com.vercel.cli",
     ".databrickscfg",
+    ".terraformrc",
     ".terraform.d/credentials.tfrc.json",
+    ".s3cfg",
+    ".boto",
     ".vault-token",
     ".pgpass",
+    ".my.cnf",
     // Stores of passwords and keys.
     ".password-store",
     ".local/share/keyrings",
@@ -60,6 +69,10 @@ const CREDENTIALS: [&str; 42] = [
     ".config/rclone",
     ".config/1Password",
     ".Xauthority",
+    // What was typed into shells.
+    ".bash_history",
+    ".zsh_history",
+    ".local/share/fish/fish_history",
 ];
 
 /// Their profiles hold cookies and passwords.
