@@ -20,6 +20,7 @@ use verdone_core::id::{Oid, digest};
 use crate::git::{Git, GitError};
 use crate::process::{self, EnvPlan, Exit, RUN_VARIABLE, Spawn, SpawnError, Stdin, VERIFY_VARIABLE};
 use crate::prune::size;
+use crate::regular::real_folder;
 use crate::signal::Signals;
 use folder::Taken;
 
@@ -205,7 +206,7 @@ impl Making<'_> {
         let (top, own) = (taken.tree(), taken.own());
         fs::create_dir_all(&top).map_err(CleanError::io(&top))?;
         self.git.lay_out(self.tree, &top, &own)?;
-        let root = share::real_folder(&top, self.inside).map_err(CleanError::io(&top))?;
+        let root = real_folder(&top, self.inside).map_err(CleanError::io(&top))?;
         self.shares.iter().try_for_each(|path| share::link(path, self.checkout, &root))
     }
 

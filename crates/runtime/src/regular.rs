@@ -4,7 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -29,6 +29,21 @@ pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// The same where a link may be the user's own.
 pub(crate) fn read_linked(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_regular(&fs::canonicalize(path)?, most)
+}
+
+/// A folder below another, made where it is missing, with no link on the way.
+pub(crate) fn real_folder(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut folder = root.to_owned();
+    for part in path.components() {
+        folder.push(part);
+        match fs::symlink_metadata(&folder) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no folder", folder.display()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(&folder)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(folder)
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@
 //! seen at the project's own path, and is dropped when the workspace is.
 
 mod agent_space;
+mod copying;
 mod credentials;
 mod doctor;
+mod error;
 pub mod launcher;
 mod layer;
 mod measure;
@@ -15,6 +17,7 @@ mod probe;
 mod remove;
 mod report;
 mod reset;
+mod seal;
 mod spaces;
 mod state;
 mod view;
@@ -22,11 +25,12 @@ mod visible;
 
 pub use credentials::{CopyBack, copy_back};
 pub use doctor::examine;
+pub use error::WorkspaceError;
 pub use plan::{Inside, Mount, Network, ViewPlan};
 pub use probe::{Ability, Level, Part, Refusal, probe};
 pub(crate) use remove::open_folder;
 pub(crate) use report::LaunchReport;
-pub use spaces::{CheckPlace, HookOutcome, Place, ReadAttempt, ScriptPlace, WorkspaceError, WorkspaceRequest, Workspaces};
+pub use spaces::{CheckPlace, HookOutcome, Place, ReadAttempt, ScriptPlace, WorkspaceRequest, Workspaces};
 pub use state::{Deletion, Held, Owner, StateError, StateFolder, Stored, compose_project};
 pub use view::{View, ViewError};
 pub use visible::{

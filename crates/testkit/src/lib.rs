@@ -13,6 +13,7 @@ mod proctable;
 mod sandbox;
 mod tmux;
 mod transcript;
+mod unprivileged;
 
 pub use checkout::{Checkout, Folder};
 pub use claude::{Claude, ClaudeSession};
@@ -24,3 +25,4 @@ pub use rustix::process::Signal;
 pub use sandbox::Sandbox;
 pub use tmux::Tmux;
 pub use transcript::{assert_transcript, normalise};
+pub use unprivileged::repeat_unprivileged;

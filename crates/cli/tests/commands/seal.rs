@@ -3,16 +3,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
-use verdone_testkit::Sandbox;
+use verdone_testkit::{Sandbox, repeat_unprivileged};
 
 use crate::stage::{BINARY, run_subjects, verdone};
-
-/// Set in the copy of this test binary that runs as an unprivileged user.
-const UNPRIVILEGED: &str = "VERDONE_TEST_UNPRIVILEGED";
-const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
 /// Tries out where it can write and what it can see, and does its work.
 const AGENT: &str = "#!/bin/sh
@@ -175,7 +170,7 @@ fn completes(sandbox: &Sandbox) -> String {
     output.assert_code(0);
     assert_eq!(run_subjects(sandbox), "feat(US-001): Write a greeting\ninitial");
     assert_eq!(sandbox.git(["status", "--porcelain"]), "");
-    assert_eq!(sandbox.read("node_modules/dependency"), "installed\n", "the user's own folder stays as it was");
+    assert_eq!(sandbox.read("node_modules/dependency"), "installed\n", "the user's own folder is unchanged");
     assert!(!sandbox.path("greeting.txt").exists());
     assert_eq!(verdone(sandbox, &["workspace", "list"]).stdout, "No workspaces.\n");
     output.stdout
@@ -207,25 +202,5 @@ fn world(fault: &str, tables: &str) -> Sandbox {
 /// Runs the test as whoever we are, and once more as an unprivileged user if we are root.
 fn as_everybody(test: impl Fn()) {
     test();
-    if !rustix::process::getuid().is_root() || std::env::var_os(UNPRIVILEGED).is_some() {
-        return;
-    }
-    let own = std::env::current_exe().unwrap();
-    let name = std::thread::current().name().unwrap().to_owned();
-    let reachable =
-        |file: &Path| Command::new("setpriv").args(NOBODY).arg("test").arg("-x").arg(file).status().unwrap().success();
-    assert!(reachable(&own) && reachable(Path::new(BINARY)), "{} is private to root", own.display());
-    let output = Command::new("setpriv")
-        .args(NOBODY)
-        .arg(own)
-        .args(["--exact", &name, "--nocapture"])
-        .env(UNPRIVILEGED, "1")
-        .env("HOME", "/nonexistent")
-        .env("TMPDIR", "/var/tmp")
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && out.contains("1 passed"), "as an unprivileged user:\n{out}\n{err}");
+    repeat_unprivileged(Path::new(BINARY));
 }

@@ -27,7 +27,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// Puts everything that is in the sandbox onto a disk of its own, or says why that cannot be done here.
+    /// Puts everything that is in the sandbox onto a separate disk, or says why that cannot be done here.
     fn under(world: &World) -> Result<Self, String> {
         let root = world.sandbox.root().to_owned();
         let images = tempfile::tempdir().map_err(|error| error.to_string())?;

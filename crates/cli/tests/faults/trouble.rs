@@ -12,7 +12,7 @@ use crate::crash_matrix::{ELSEWHERE, moments};
 use crate::git_calls::{GitCalls, replace_git};
 use crate::world::{Kind, SCRIPT, THREADS, VERDONE, World, in_parallel};
 
-/// Nothing of the user's is touched, and the next run goes on.
+/// The user's files stay untouched, and the next run continues.
 #[track_caller]
 fn assert_recovers(world: &World, trouble: &Output) {
     world.assert_mine(&trouble.transcript());

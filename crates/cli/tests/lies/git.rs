@@ -1,4 +1,4 @@
-//! Lies told to git: forged commits, hidden files, hooks, settings, refs. The agent has a repository of its own, which goes with its
+//! Lies told to git: forged commits, hidden files, hooks, settings, refs. The agent has its own private repository, which goes with its
 //! workspace: nothing of it is believed, and nothing of it reaches the user's.
 
 use crate::row::{Row, Seen, judge_all};

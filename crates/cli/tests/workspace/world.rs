@@ -11,10 +11,7 @@ use verdone_core::redact::Redactor;
 use verdone_runtime::process::{self, Companion, Ended, EnvPlan, Exit, Spawn, SpawnError, Stdin};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::workspace::{Inside, Mount, Network, View, ViewError, ViewPlan, launcher};
-
-/// Set in the copy of this test binary that runs as an unprivileged user.
-const UNPRIVILEGED: &str = "VERDONE_TEST_UNPRIVILEGED";
-const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+use verdone_testkit::repeat_unprivileged;
 
 /// A sweep for one test would end the processes of another.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
@@ -29,27 +26,9 @@ pub(crate) fn is_root() -> bool {
 
 /// Runs the test as whoever we are, and once more as an unprivileged user if we are root.
 pub(crate) fn as_everybody(test: impl Fn(&World)) {
-    let name = std::thread::current().name().unwrap().to_owned();
     let _alone = alone();
     test(&World::new());
-    if is_root() && std::env::var_os(UNPRIVILEGED).is_none() {
-        let own = std::env::current_exe().unwrap();
-        let reachable =
-            |file: &Path| Command::new("setpriv").args(NOBODY).arg("test").arg("-x").arg(file).status().unwrap().success();
-        assert!(reachable(&own) && reachable(Path::new(env!("CARGO_BIN_EXE_verdone"))), "{} is private to root", own.display());
-        let output = Command::new("setpriv")
-            .args(NOBODY)
-            .arg(own)
-            .args(["--exact", &name, "--nocapture"])
-            .env(UNPRIVILEGED, "1")
-            .env("HOME", "/nonexistent")
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .current_dir("/")
-            .output()
-            .unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success() && out.contains("1 passed"), "as an unprivileged user:\n{out}\n{err}");
-    }
+    repeat_unprivileged(Path::new(env!("CARGO_BIN_EXE_verdone")));
 }
 
 /// A project, a workspace for it, a dependency folder, a secret and a place for state.

@@ -2,11 +2,11 @@
 //! made through one.
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
 use super::CleanError;
+use crate::regular::real_folder;
 
 /// A path below the project, without detours.
 pub(super) fn normal(path: &str) -> Result<PathBuf, CleanError> {
@@ -39,21 +39,6 @@ pub(super) fn link(path: &Path, checkout: &Path, root: &Path) -> Result<(), Clea
     let parent = path.parent().unwrap_or(Path::new(""));
     real_folder(root, parent).map_err(CleanError::io(&to))?;
     symlink(&from, &to).map_err(CleanError::io(&to))
-}
-
-/// A folder below another, made where it is missing, with no link on the way.
-pub(super) fn real_folder(root: &Path, path: &Path) -> io::Result<PathBuf> {
-    let mut folder = root.to_owned();
-    for part in path.components() {
-        folder.push(part);
-        match fs::symlink_metadata(&folder) {
-            Ok(meta) if meta.is_dir() => {}
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no folder", folder.display()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(&folder)?,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(folder)
 }
 
 #[cfg(test)]

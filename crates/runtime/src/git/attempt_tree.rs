@@ -21,14 +21,14 @@ use super::files;
 use super::filter::Filters;
 use super::index::IndexFile;
 use super::index_entries::{self, IndexEntry};
-use super::index_stat::{IndexStat, replace_index};
+use super::index_stat::{IndexStat, look_newer_than_files, replace_index};
 use super::path::{PathSet, RepoPath};
 use super::private_repository::joined;
 use super::touched::touched;
 use crate::regular::open_regular;
 
 /// Whatever the user prefers: files are compared as thoroughly as git can, and the index stays one that can be read here.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 16] = [
     "-c",
     "core.trustctime=true",
     "-c",
@@ -43,6 +43,8 @@ const SETTINGS: [&str; 14] = [
     "feature.manyFiles=false",
     "-c",
     "index.sparse=false",
+    "-c",
+    "index.skipHash=true",
 ];
 
 /// More files that git refuses are not looked for.
@@ -130,7 +132,7 @@ impl Git {
         }
         let taken: Vec<&[u8]> = plan.taken.split_inclusive(|byte| *byte == 0).collect();
         self.add_to_index(job, &taken, &mut obstacles)?;
-        let tree = self.read_back(job, "write-tree")?.line().map(Oid)?;
+        let tree = self.write_tree_of(job)?;
         obstacles.sort();
         Ok(AttemptTree { tree, obstacles })
     }
@@ -157,6 +159,17 @@ impl Git {
                 self.add_to_index(job, second, obstacles)
             }
         }
+    }
+
+    /// Looks at no file of the workspace, so it needs no view.
+    fn write_tree_of(&self, job: &ReadBack<'_>) -> Result<Oid, GitError> {
+        // What is missing is found when the objects are imported.
+        let call = self
+            .plumbing("write-tree")
+            .args(["--missing-ok"])
+            .env("GIT_INDEX_FILE", job.index)
+            .env("GIT_OBJECT_DIRECTORY", job.objects);
+        call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable()).line().map(Oid)
     }
 
     fn read_back(&self, job: &ReadBack<'_>, subcommand: &str) -> Result<Call, GitError> {
@@ -271,6 +284,9 @@ fn look(job: &ReadBack<'_>) -> Result<Looked, GitError> {
             unknown.write_times(&mut index.bytes, at);
         }
         replace_index(job.index, &mut index.bytes, id_bytes)?;
+    }
+    if !looked.left_to_git {
+        look_newer_than_files(job.index)?;
     }
     Ok(looked)
 }

@@ -6,9 +6,11 @@ use std::fs::{self, FileTimes, Metadata, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use super::error::GitError;
 use super::index::IndexFile;
+use crate::regular::open_regular;
 
 /// The times that an index entry begins with; a mode and owners lie between them and the size.
 const CTIME: usize = 0;
@@ -77,6 +79,13 @@ pub(super) fn replace_index(path: &Path, bytes: &mut [u8], id_bytes: usize) -> R
         fs::rename(&draft, path)
     };
     write().map_err(GitError::io(path))
+}
+
+/// Git reads every file again that is as new as its index, when it writes the index. Where the files were compared by more than git
+/// compares, that is of no use: the index is made to look newer than all of them.
+pub(super) fn look_newer_than_files(path: &Path) -> Result<(), GitError> {
+    let file = open_regular(path, OpenOptions::new().write(true)).map_err(GitError::io(path))?;
+    file.set_modified(SystemTime::now() + Duration::from_mins(1)).map_err(GitError::io(path))
 }
 
 /// Copies an index with its modification time, which git compares with the times of files.

@@ -65,7 +65,9 @@ impl LandingRefusal {
             Self::Detached => Some("switch to the branch first: `git switch BRANCH`".to_owned()),
             Self::Operation("bisect") => Some("end it first: `git bisect reset`".to_owned()),
             Self::Operation(operation) => Some(format!("finish or abort it first: `git {operation} --abort`")),
-            Self::OtherWorkTree(path) => Some(format!("land from there: `cd {}`", path.display())),
+            Self::OtherWorkTree(path) => {
+                Some(format!("switch to another branch there: `git -C {} switch BRANCH`", path.display()))
+            }
             Self::InTheWay { .. } => Some("commit, stash or move these files, then land again".to_owned()),
             Self::Diverged { .. } => Some("it moved just now: run the command again".to_owned()),
             Self::Git(_) => None,

@@ -42,10 +42,10 @@ impl Git {
         match count {
             None => return Err(GitError::Unexpected { what: "pack-objects", detail: "not a pack".to_owned() }),
             Some(0) => {}
-            Some(1..FEW) => drop(self.durable("unpack-objects").args(["-q", "--strict"]).stdin(pack).run()?),
-            Some(_) => drop(self.durable("index-pack").args(["--stdin", "--strict"]).stdin(pack).run()?),
+            Some(1..FEW) => drop(self.plumbing("unpack-objects").args(["-q", "--strict"]).stdin(pack).run()?),
+            Some(_) => drop(self.plumbing("index-pack").args(["--stdin", "--strict"]).stdin(pack).run()?),
         }
-        self.sync_object_folders(since)
+        self.sync_objects(since)
     }
 
     /// A tree with some files replaced, added or (without content) removed. On disk when this returns.
@@ -58,7 +58,7 @@ impl Git {
         for (path, content) in changes {
             let (mode, id) = match content {
                 Some((mode, bytes)) => {
-                    let call = self.durable("hash-object").args(["-w", "--no-filters", "--stdin"]);
+                    let call = self.plumbing("hash-object").args(["-w", "--no-filters", "--stdin"]);
                     (*mode, call.stdin(bytes.clone()).line()?)
                 }
                 None => ("0", "0".repeat(tree.as_str().len())),
@@ -70,7 +70,7 @@ impl Git {
         } else {
             self.replace_through_index(tree, &entries)?
         };
-        self.sync_object_folders(since)?;
+        self.sync_objects(since)?;
         Ok(made)
     }
 
@@ -87,7 +87,7 @@ impl Git {
             lines.push([format!("{mode} blob {id}\t").as_bytes(), path.as_bytes()].concat());
         }
         let input = lines.into_iter().flat_map(|line| line.into_iter().chain([0])).collect();
-        self.durable("mktree").args(["-z"]).stdin(input).line().map(Oid)
+        self.plumbing("mktree").args(["-z"]).stdin(input).line().map(Oid)
     }
 
     fn replace_through_index(&self, tree: &Oid, entries: &[NewEntry<'_>]) -> Result<Oid, GitError> {
@@ -98,7 +98,7 @@ impl Git {
             input.extend_from_slice(path.as_bytes());
             input.push(0);
         }
-        let call = |subcommand: &str| self.durable(subcommand).env("GIT_INDEX_FILE", index.path());
+        let call = |subcommand: &str| self.plumbing(subcommand).env("GIT_INDEX_FILE", index.path());
         call("read-tree").args([tree.as_str()]).run()?;
         call("update-index").args(["-z", "--add", "--replace", "--index-info"]).stdin(input).run()?;
         call("write-tree").line().map(Oid)

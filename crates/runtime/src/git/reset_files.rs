@@ -23,7 +23,7 @@ use super::error::GitError;
 use super::filter::Filters;
 use super::index::IndexFile;
 use super::index_entries::{self, IndexEntry};
-use super::index_stat::IndexStat;
+use super::index_stat::{IndexStat, look_newer_than_files};
 use super::touched::is_untouched;
 use super::workspace_files::PLAIN_INDEX;
 use crate::workspace::open_folder;
@@ -62,6 +62,7 @@ impl Git {
         let changed: HashSet<&[u8]> = differing.iter().map(|change| &change.path[..]).collect();
         missing.retain(|path| !changed.contains(&path[..]));
         remove_files(job, &differing).map_err(GitError::io(job.folder))?;
+        look_newer_than_files(job.index)?;
         let write = |change: &&Differing| change.entry.is_some();
         let wanted = missing.iter().chain(differing.iter().filter(write).map(|change| &change.path));
         let list: Vec<u8> = wanted.flat_map(|path| path.iter().copied().chain([0])).collect();

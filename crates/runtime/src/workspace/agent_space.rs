@@ -10,8 +10,10 @@ use std::time::SystemTime;
 
 use verdone_core::id::{Oid, digest};
 
+use super::copying::NOT_COPIED;
 use super::credentials::Login;
-use super::spaces::{Disposable, LARGEST_COMPARED, NOT_COPIED, Place, WorkspaceError};
+use super::error::WorkspaceError;
+use super::spaces::{Disposable, GitRoom, LARGEST_COMPARED, Place};
 use super::view::View;
 use crate::git::{Alternates, BOUND_OBJECTS, Git, PrivateRepository, RepoPath};
 use crate::project::HOME;
@@ -29,6 +31,8 @@ pub(super) struct AgentSpace {
     pub(super) copied_program: Option<RepoPath>,
     // Before the folder: whatever runs in it ends first.
     pub(super) view: Option<View>,
+    /// The view in which git reads its files.
+    pub(super) reader: Option<GitRoom>,
     // After the view: nobody writes it any more.
     pub(super) login: Option<Login>,
     pub(super) place: Option<Place>,

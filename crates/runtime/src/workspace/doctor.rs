@@ -3,7 +3,7 @@
 use verdone_core::config::Config;
 
 use super::probe::{Level, Part, probe};
-use super::spaces::missing_seal;
+use super::seal::missing_seal;
 use super::state::StateFolder;
 use crate::preflight::Finding;
 use crate::project::Project;

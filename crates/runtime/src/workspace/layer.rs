@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::id::Oid;
 
-use super::spaces::{Disposable, OWN_BRANCH, WorkspaceError, copy_files};
+use super::copying::copy_files;
+use super::error::WorkspaceError;
+use super::spaces::{Disposable, OWN_BRANCH};
 use crate::git::{Alternates, Filters, Git, PrivateRepository};
 
 #[derive(Debug)]

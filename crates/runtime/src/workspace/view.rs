@@ -28,6 +28,8 @@ pub struct View {
     holder: Child,
     /// The holder ends when this is closed, so also when we are killed.
     leash: Option<ChildStdin>,
+    /// Where the holder says that the view is ready, until it has said so.
+    said: Option<ChildStdout>,
     /// The plan and the file that hidden files become.
     _files: TempDir,
 }
@@ -49,6 +51,13 @@ pub enum ViewError {
 impl View {
     /// Builds the view. `scratch` is an existing folder for its own small files, which the plan should not show.
     pub fn open(plan: &ViewPlan, scratch: &Path) -> Result<Self, ViewError> {
+        let mut view = Self::begin(plan, scratch)?;
+        view.wait_until_ready()?;
+        Ok(view)
+    }
+
+    /// Starts to build the view. Nothing may be started in it before [`Self::wait_until_ready`].
+    pub(super) fn begin(plan: &ViewPlan, scratch: &Path) -> Result<Self, ViewError> {
         let unwritable = |source: io::Error| ViewError::Files { path: scratch.to_owned(), source };
         let files = tempfile::Builder::new().prefix("view-").tempdir_in(scratch).map_err(unwritable)?;
         let plan_file = files.path().join("plan.json");
@@ -62,13 +71,13 @@ impl View {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut holder = process::start_spared(&mut command).map_err(|source| ViewError::Start { program, source })?;
         let (leash, said) = (holder.stdin.take(), holder.stdout.take());
-        // From here on a failure drops the view, which ends the holder.
-        let view = Self { holder, leash, _files: files };
-        let line = said.ok_or(ViewError::Ended).and_then(|said| read_line(said, PATIENCE))?;
-        if line == READY {
-            return Ok(view);
-        }
-        Err(Failure::parse(&line).map_or(ViewError::Ended, ViewError::Refused))
+        Ok(Self { holder, leash, said, _files: files })
+    }
+
+    pub(super) fn wait_until_ready(&mut self) -> Result<(), ViewError> {
+        let Some(said) = self.said.take() else { return Ok(()) };
+        let line = read_line(said, PATIENCE)?;
+        if line == READY { Ok(()) } else { Err(Failure::parse(&line).map_or(ViewError::Ended, ViewError::Refused)) }
     }
 
     /// The way in for processes. Valid until the view is dropped.

@@ -38,9 +38,9 @@ impl Workspaces {
         let place = open.held.path().join(format!("script-layer-{}", open.number));
         let before = open.script_layer.as_ref().map(|layer| layer.folder().to_owned());
         let folder = self.new_folder("script")?;
-        let room = self.filter_room(git, before.iter().chain([&place]))?;
+        let mut room = self.filter_room(git, before.iter().chain([&place]))?;
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
-        let wanted = Wanted { tree: &git.tree_of(commit)?, head: commit, objects, copies, top: &top, filters: &room.filters };
+        let wanted = Wanted { tree: &git.tree_of(commit)?, head: commit, objects, copies, top: &top, filters: room.filters()? };
         let layer = Arc::new(Layer::hold(open.script_layer.take().and_then(Arc::into_inner), git, wanted, place)?);
         open.script_layer = Some(Arc::clone(&layer));
         drop(room);

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 
 use super::copy::{copy_file, copy_folder};
+use crate::regular::real_folder;
 use crate::workspace::places::explain;
 use crate::workspace::remove::remove_tree;
 
@@ -135,21 +136,6 @@ fn folder(path: &Path, mode: u32) -> io::Result<()> {
 fn fresh(path: &Path) -> io::Result<()> {
     remove_tree(path)?;
     folder(path, 0o700)
-}
-
-/// A folder below another, made where it is missing, with no link on the way.
-fn real_folder(tree: &Path, path: &Path) -> io::Result<PathBuf> {
-    let mut folder = tree.to_owned();
-    for part in path.components() {
-        folder.push(part);
-        match fs::symlink_metadata(&folder) {
-            Ok(meta) if meta.is_dir() => {}
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no folder", folder.display()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(&folder)?,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(folder)
 }
 
 fn file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {

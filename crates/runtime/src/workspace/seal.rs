@@ -1,0 +1,52 @@
+//! How far this machine can confine what runs in a workspace, in plain words.
+
+use verdone_core::config::{NetworkAccess, SealSettings};
+
+use super::Network;
+use super::probe::{Ability, Level, Part};
+
+/// Where the network cannot be cut off, [`missing`] says so.
+pub(super) fn possible(network: Network, ability: &Ability) -> Network {
+    if ability.own_network.works() { network } else { Network::Open }
+}
+
+/// Why there is no full seal, and what helps.
+pub(super) fn refusal(ability: &Ability) -> (String, Option<String>) {
+    let parts = [&ability.view, &ability.own_proc, &ability.own_network];
+    let refused = parts.into_iter().find_map(|part| match part {
+        Part::Refused(refusal) => Some((refusal.reason.clone(), refusal.remedy.clone())),
+        Part::Works | Part::NotTried => None,
+    });
+    refused.unwrap_or_else(|| ("the reason is not known".to_owned(), None))
+}
+
+/// What this machine cannot do, in plain words.
+pub(super) fn missing(ability: &Ability, seal: &SealSettings) -> Vec<String> {
+    let mut missing = missing_seal(ability, seal);
+    missing.extend(told("no copy-on-write, so dependency folders are copied", &ability.overlay));
+    missing
+}
+
+/// What this machine cannot enforce.
+pub(super) fn missing_seal(ability: &Ability, seal: &SealSettings) -> Vec<String> {
+    let mut missing: Vec<String> = told("no private view of the file system", &ability.view).into_iter().collect();
+    missing.extend(told("processes outside are listed in /proc", &ability.own_proc));
+    if [seal.agent_network, seal.check_network].contains(&NetworkAccess::Off) {
+        let cut_off = told("the network cannot be cut off", &ability.own_network);
+        let not_tried = || Some("the network cannot be cut off".to_owned()).filter(|_| ability.own_network == Part::NotTried);
+        missing.extend(cut_off.or_else(not_tried));
+    }
+    match ability.level() {
+        Level::View | Level::ViewWithoutOwnProc => {}
+        Level::CloneWithLandlock => missing.push("credentials in the home folder can be read".to_owned()),
+        Level::UnsealedClone => missing.push("no Landlock: nothing stops an agent from reading and writing elsewhere".to_owned()),
+    }
+    missing
+}
+
+fn told(what: &str, part: &Part) -> Option<String> {
+    match part {
+        Part::Refused(refusal) => Some(format!("{what}: {}", refusal.reason)),
+        Part::Works | Part::NotTried => None,
+    }
+}
