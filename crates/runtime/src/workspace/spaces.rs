@@ -24,7 +24,7 @@ use super::view::{View, ViewError};
 use super::visible::{Abilities, AgentInUse, PrepareError, System, Tree, ViewKind, ViewRequest, Visible, build};
 use super::{Inside, Mount, Network};
 use crate::git::{
-    Alternates, AttemptTree, Filters, Git, GitError, HookRun, Hooked, IgnoredEntry, PathSet, PrivateRepository, ReadBack,
+    Alternates, AttemptTree, Filters, Git, GitError, HookRun, Hooked, IgnoredEntry, Module, PathSet, PrivateRepository, ReadBack,
     RepoPath, copy_index_file, file_clock, file_clock_after,
 };
 use crate::process::{EnvPlan, check_program, own_program};
@@ -126,6 +126,7 @@ struct Open {
     script_layer: Option<Arc<Layer>>,
     ability: Ability,
     ignored: Vec<IgnoredEntry>,
+    modules: Vec<Module>,
     /// Filters of the user's git settings.
     filters: Vec<String>,
     system: System,
@@ -266,6 +267,7 @@ impl Workspaces {
             script_layer: None,
             ability,
             ignored,
+            modules: git.modules(),
             filters,
             system: System::read(),
             number: 0,
@@ -707,6 +709,7 @@ impl Workspaces {
             at,
             tree,
             objects: if kind == ViewKind::Read { &[] } else { &self.objects },
+            modules: if kind == ViewKind::Read { &[] } else { &open.modules },
             ignored: &open.ignored,
             scratch: &scratch,
             state: open.held.state().path(),
