@@ -173,7 +173,7 @@ fn names_that_no_tree_may_have_are_obstacles_and_the_others_are_in_the_tree() {
     let is_refused = |name: &&str| {
         read.obstacles.iter().any(|found| matches!(found, TreeObstacle::Refused { path, .. } if *path == RepoPath::from(*name)))
     };
-    assert_eq!((read.obstacles.len(), reserved.iter().all(|name| is_refused(&name))), (24, true), "{:?}", read.obstacles);
+    assert_eq!((read.obstacles.len(), reserved.iter().all(is_refused)), (24, true), "{:?}", read.obstacles);
     repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), ".gitx\ndir/git\nfine");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use verdone_testkit::Folder;
 
 use super::SHORT;
-use crate::world::{HONEST, ONE, World, always, text};
+use crate::world::{HONEST, ONE, TWO, World, always, text};
 
 fn with_submodule(script: &str) -> World {
     let world = World::folder(script, &SHORT);
@@ -84,6 +84,19 @@ fn assert_git_works(world: &World, folder: &str) {
 fn git_works_beside_and_in_a_submodule() {
     let world = using_git(&format!("{AT_TOP}{INSIDE}"), add_submodule);
     assert_git_works(&world, ".");
+}
+
+#[test]
+fn git_works_in_a_submodule_after_the_first_story_too() {
+    let world = using_git(&format!("{AT_TOP}{INSIDE}echo x >> ../../tmp/times\n"), |world| {
+        world.sandbox.write("PLAN.md", TWO);
+        world.sandbox.write(".verdone/script.toml", always("{ run = 'test -f a && : > b; : > a; sh ../tmp/use-git agent' }"));
+        world.git(&["commit", "--quiet", "-am", "two stories"]);
+        add_submodule(world);
+    });
+    world.run(0);
+    assert_eq!(world.sandbox.read("../tmp/times"), "x\nx\n", "{}", world.sandbox.read("../tmp/said-by-agent"));
+    world.assert_clean();
 }
 
 #[test]
