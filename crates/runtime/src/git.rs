@@ -14,6 +14,7 @@
 
 mod added;
 mod apart;
+mod attempt_folders;
 mod attempt_tree;
 mod branch;
 mod candidate;
@@ -58,6 +59,7 @@ mod snapshot;
 mod stale_lock;
 mod status;
 mod story_commit;
+mod submodule;
 mod touched;
 mod tree_now;
 mod workspace_files;
@@ -96,6 +98,7 @@ pub use reapply::Merged;
 pub use reset_files::ResetFiles;
 pub use status::{Blob, Change, Entry, Kind, Status};
 pub(crate) use story_commit::COMMIT_TIME;
+pub use submodule::Module;
 pub use touched::{file_clock, file_clock_after};
 pub use tree_now::TreeNow;
 pub use worktree::WorkTreeEntry;

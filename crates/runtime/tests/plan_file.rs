@@ -61,7 +61,7 @@ fn the_plan_is_the_one_that_is_named_first() {
     let named = |path: &str| PlanRequest { named: Some(path.into()), cwd: root.join("docs"), ..base.clone() };
     let table = [
         (named("./my.md"), "docs/my.md", Home::Plain),
-        (named("../sub"), "docs/../sub/prd.json", Home::Plain),
+        (named("../sub"), "sub/prd.json", Home::Plain),
         (PlanRequest { prd: Some(2), configured: Some("PLAN.md".into()), ..base.clone() }, ".ralph/PRD-2/plan.md", Home::Prd),
         (PlanRequest { configured: Some("docs/my.md".into()), ..base.clone() }, "docs/my.md", Home::Plain),
         (PlanRequest { loop_dir: Some("loops/x".into()), ..base.clone() }, "loops/x/feature_list.json", Home::RalphLoop),

@@ -109,6 +109,34 @@ fn a_file_too_large_to_commit_is_refused_and_the_rest_is_kept() {
 }
 
 #[test]
+fn folders_without_rights_are_read_all_the_same() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    let locked = "mkdir -p locked/deep names empty; echo x > locked/deep/file; echo x > names/file; \
+                  chmod 000 locked/deep empty; chmod 100 locked; chmod 400 names";
+    for (script, files) in [(locked, "a locked/deep/file names/file"), ("chmod 600 .", "a"), ("chmod 000 .", "a")] {
+        let world = World::with(ONE, &always(&format!("{{ create = \"a\" }}, {{ run = '{script}' }}")), &settings);
+        world.run(0);
+        let changed = world.git(&["diff", "--name-only", "HEAD^", "HEAD", "--", ":!PLAN.md"]);
+        assert_eq!(changed.replace('\n', " "), files, "{script}");
+        world.assert_clean();
+    }
+}
+
+#[test]
+fn a_name_that_git_reserves_is_refused() {
+    let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
+    for name in [".GIT/x", "deep/.Git/x", "git~1", "deep/git~1/x"] {
+        let make = format!("mkdir -p $(dirname {name}); echo x > {name}");
+        let world = World::with(ONE, &always(&format!("{{ create = \"a\" }}, {{ run = '{make}' }}")), &settings);
+        world.run(4);
+        let reason = text(&world.last("attempt_rejected")["reason"]);
+        assert!(reason.contains(&format!("git cannot add {name}: its name could stand for git's own folder")), "{reason}");
+        assert!(world.tree_files(&world.kept()).contains(&"a".to_owned()));
+        world.assert_clean();
+    }
+}
+
+#[test]
 fn a_project_in_a_subdirectory_commits_the_whole_tree_and_checks_there() {
     let world = World::folder("", &Settings::default());
     let settings = world.sandbox.read(".verdone/config.toml");

@@ -104,6 +104,25 @@ fn an_agent_that_is_not_executable_is_named_with_the_mend() {
 }
 
 #[test]
+fn a_plan_outside_of_the_project_is_worked_on_however_it_is_named() {
+    for name in ["../plans/plan.md", "../plans", "sub/../../plans/plan.md", "absolute"] {
+        let world = World::folder(HONEST, &Settings::default());
+        world.sandbox.write("sub/keep", "");
+        world.sandbox.repo();
+        world.sandbox.write("../plans/plan.md", ONE);
+        let plan = std::fs::canonicalize(world.sandbox.path("../plans/plan.md")).unwrap();
+        let named = if name == "absolute" { plan.to_str().unwrap() } else { name };
+        world.run_with(&[named], 0);
+        assert_eq!(std::fs::read_to_string(plan).unwrap(), ONE.replace("[ ]", "[x]"), "{name}");
+        assert!(world.has("a"));
+        world.assert_clean();
+    }
+    let world = World::with(ONE, HONEST, &Settings::default());
+    let output = world.run_with(&["../missing.md"], 2);
+    assert!(output.stderr.contains("there is no plan at ") && !output.stderr.contains("fatal"), "{}", output.stderr);
+}
+
+#[test]
 fn a_subfolder_finds_the_plan_of_its_project() {
     let world = World::folder(HONEST, &Settings::default());
     world.sandbox.write("PLAN.md", ONE);

@@ -3,18 +3,17 @@
 //! Git asks which files changed; what may be added is decided here, by looking at the files, before git opens them. A repository
 //! that was planted in the tree is never entered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use verdone_core::id::Oid;
 
 use super::Git;
+use super::attempt_folders::prepare_folders;
 use super::command::Call;
 use super::error::GitError;
 use super::files;
@@ -49,6 +48,11 @@ const SETTINGS: [&str; 16] = [
 
 /// More files that git refuses are not looked for.
 const MOST_REFUSED: usize = 10;
+
+/// What `update-index` says of a name that no tree may have; it does not fail then.
+const LEFT_OUT: &str = "Ignoring path ";
+/// Why there are such names: `.GIT` and `git~1`, for example, are `.git` on some file systems.
+const RESERVED: &str = "its name could stand for git's own folder";
 
 /// The files of a workspace that are to become a tree.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +101,7 @@ pub enum TreeObstacle {
     Unreadable(RepoPath),
     /// A pipe, socket or device where a file should be.
     NotAFile(RepoPath),
-    /// Git cannot make an object of it: its encoding is not the one that the attributes say, for example.
+    /// Git cannot make an object of it, because its encoding is not the one that the attributes say for example, or refuses its name.
     Refused {
         path: RepoPath,
         said: String,
@@ -120,7 +124,7 @@ impl fmt::Display for TreeObstacle {
 impl Git {
     /// The tree of a workspace's files. New objects are in `job.objects` alone; [`Git::import_objects`] brings them here.
     pub fn read_tree_of(&self, job: &ReadBack<'_>) -> Result<AttemptTree, GitError> {
-        let mut obstacles = remove_pipes(job)?;
+        let mut obstacles = prepare_folders(job)?;
         let Looked { mut listed, submodules, left_to_git } = look(job)?;
         let kinds: &[&str] = if left_to_git { &["--modified", "--deleted"] } else { &[] };
         let call = self.read_back(job, "ls-files")?.args(["-z", "-t", "--others", "--exclude-standard"]).args(kinds);
@@ -128,11 +132,12 @@ impl Git {
         let plan = Plan::of(job, &listed, &submodules, &mut obstacles);
         // Before anything is added: git refuses to look at a path below what is now a link.
         if !plan.removed.is_empty() {
-            self.read_back(job, "update-index")?.args(["-z", "--force-remove", "--stdin"]).stdin(plan.removed).run()?;
+            self.on_index(job, "update-index").args(["-z", "--force-remove", "--stdin"]).stdin(plan.removed).run()?;
         }
         let taken: Vec<&[u8]> = plan.taken.split_inclusive(|byte| *byte == 0).collect();
         self.add_to_index(job, &taken, &mut obstacles)?;
-        let tree = self.write_tree_of(job)?;
+        // What is missing is found when the objects are imported.
+        let tree = self.on_index(job, "write-tree").args(["--missing-ok"]).line().map(Oid)?;
         obstacles.sort();
         Ok(AttemptTree { tree, obstacles })
     }
@@ -145,6 +150,7 @@ impl Git {
         let options = ["-z", "--add", "--remove", "--replace", "--stdin"];
         let answer = self.read_back(job, "update-index")?.args(options).stdin(paths.concat()).answer()?;
         match paths {
+            _ if answer.status.success() && answer.stderr.contains(LEFT_OUT) => self.find_left_out(job, paths, obstacles),
             _ if answer.status.success() => Ok(()),
             // Git cannot add anything, or not in this repository: one file would not be the reason.
             _ if obstacles.len() > MOST_REFUSED => Err(answer.failure("update-index")),
@@ -162,14 +168,22 @@ impl Git {
     }
 
     /// Looks at no file of the workspace, so it needs no view.
-    fn write_tree_of(&self, job: &ReadBack<'_>) -> Result<Oid, GitError> {
-        // What is missing is found when the objects are imported.
-        let call = self
-            .plumbing("write-tree")
-            .args(["--missing-ok"])
+    fn on_index(&self, job: &ReadBack<'_>, subcommand: &str) -> Call {
+        Call::plumbing_with(&self.top, &SETTINGS, subcommand, self.deadline)
+            .envs(&self.environment)
             .env("GIT_INDEX_FILE", job.index)
-            .env("GIT_OBJECT_DIRECTORY", job.objects);
-        call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable()).line().map(Oid)
+            .env("GIT_OBJECT_DIRECTORY", job.objects)
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable())
+    }
+
+    /// Finds the files that are not in the index although git was asked to add them.
+    fn find_left_out(&self, job: &ReadBack<'_>, paths: &[&[u8]], obstacles: &mut Vec<TreeObstacle>) -> Result<(), GitError> {
+        let listed = self.on_index(job, "ls-files").args(["-z", "--cached"]).run()?;
+        let known: HashSet<&[u8]> = listed.split_inclusive(|byte| *byte == 0).collect();
+        for path in paths.iter().filter(|path| !known.contains(*path)) {
+            obstacles.push(reserved(RepoPath::new(&path[..path.len() - 1])));
+        }
+        Ok(())
     }
 
     fn read_back(&self, job: &ReadBack<'_>, subcommand: &str) -> Result<Call, GitError> {
@@ -224,7 +238,14 @@ enum Found {
     Nothing,
 }
 
+fn reserved(path: RepoPath) -> TreeObstacle {
+    TreeObstacle::Refused { path, said: RESERVED.to_owned() }
+}
+
 fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<Found, TreeObstacle> {
+    if !path.is_safe() {
+        return Err(reserved(path.clone()));
+    }
     let unreadable = |_: io::Error| TreeObstacle::Unreadable(path.clone());
     let Some(meta) = files::stat(job.folder, path).map_err(unreadable)? else { return Ok(Found::Nothing) };
     if meta.is_symlink() {
@@ -289,39 +310,4 @@ fn look(job: &ReadBack<'_>) -> Result<Looked, GitError> {
         look_newer_than_files(job.index)?;
     }
     Ok(looked)
-}
-
-/// Git would wait for ever for a pipe that is named like one of its own files (`.gitignore`, `.gitattributes`). A pipe holds
-/// nothing, so it is removed.
-fn remove_pipes(job: &ReadBack<'_>) -> Result<Vec<TreeObstacle>, GitError> {
-    let mut obstacles = Vec::new();
-    let mut open = vec![Vec::new()];
-    while let Some(below) = open.pop() {
-        let folder = job.folder.join(std::ffi::OsStr::from_bytes(&below));
-        // What cannot be listed here cannot be listed by git either.
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let Ok(kind) = entry.file_type() else { continue };
-            let is_gits_pipe = kind.is_fifo() && name.as_bytes().starts_with(b".git");
-            if !kind.is_dir() && !is_gits_pipe {
-                continue;
-            }
-            let mut path = below.clone();
-            if !path.is_empty() {
-                path.push(b'/');
-            }
-            path.extend_from_slice(name.as_bytes());
-            if job.excluded.covers(&path) {
-                continue;
-            }
-            if is_gits_pipe {
-                fs::remove_file(entry.path()).map_err(GitError::io(&entry.path()))?;
-                obstacles.push(TreeObstacle::NotAFile(RepoPath::new(&path)));
-            } else if name != ".git" {
-                open.push(path);
-            }
-        }
-    }
-    Ok(obstacles)
 }

@@ -1,8 +1,8 @@
 //! A private copy of the git folder without its objects: what an agent, a check or Verdone itself uses as `.git` in a workspace.
 //!
 //! Whatever happens to it, the real repository does not notice. The real objects are an alternate. Settings, ignore rules, hooks,
-//! branches, tags and remote branches are copied; Verdone's own refs, stashes, logs, other work trees, submodules' repositories,
-//! locks and secrets in the settings are not.
+//! branches, tags and remote branches are copied; Verdone's own refs, stashes, logs, other work trees, locks and secrets in the
+//! settings are not. Repositories of submodules are copied in the same way.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -61,20 +61,42 @@ pub struct PrivateRepository<'a> {
     pub index: Option<&'a Path>,
 }
 
+/// What HEAD is in a private repository.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Head<'a> {
+    /// This branch, at this commit.
+    Branch(&'a str, Option<&'a Oid>),
+    AsItIs,
+}
+
 impl Git {
     /// Makes a private repository. Starts no process for most repositories.
     pub fn make_private_repository(&self, new: &PrivateRepository<'_>) -> Result<(), GitError> {
         if let Some(id) = new.head.filter(|id| !is_object_id(id)) {
             return Err(GitError::Unexpected { what: "rev-parse", detail: format!("{id} is not an object id") });
         }
-        let at = new.at;
+        self.make_private(new.at, Head::Branch(new.branch, new.head), new.objects, new.index)?;
+        // Without an index there are no files, and no submodules among them.
+        if new.index.is_some() {
+            self.copy_modules(new.at, new.objects);
+        }
+        Ok(())
+    }
+
+    pub(super) fn make_private(
+        &self,
+        at: &Path,
+        head: Head<'_>,
+        objects: Alternates,
+        index: Option<&Path>,
+    ) -> Result<(), GitError> {
         for folder in ["info", "objects/info", "objects/pack", "refs"] {
             fs::create_dir_all(at.join(folder)).map_err(GitError::io(at))?;
         }
-        if new.objects == Alternates::Bound {
+        if objects == Alternates::Bound {
             fs::create_dir_all(at.join(BOUND_OBJECTS)).map_err(GitError::io(at))?;
         }
-        write(&at.join("objects/info/alternates"), &self.alternates_file(new.objects)?)?;
+        write(&at.join("objects/info/alternates"), &self.alternates_file(objects)?)?;
         write(&at.join("config"), &private_settings(self)?)?;
         copy_files(&self.common_dir.join("info"), &at.join("info"), |_| true)?;
         if self.git_dir != self.common_dir {
@@ -86,11 +108,11 @@ impl Git {
             write(&at.join("shallow"), &shallow)?;
         }
         if self.common_dir.join("reftable").exists() {
-            self.copy_tables(new)?;
+            self.copy_tables(at, head)?;
         } else {
-            self.copy_refs(new)?;
+            self.copy_refs(at, head)?;
         }
-        new.index.map_or(Ok(()), |index| copy_index_file(index, &at.join("index")))
+        index.map_or(Ok(()), |index| copy_index_file(index, &at.join("index")))
     }
 
     /// Every folder with objects of this repository: its own first, then those that it borrows from.
@@ -130,7 +152,7 @@ impl Git {
     }
 
     /// All refs become one file; HEAD's branch one of its own.
-    fn copy_refs(&self, new: &PrivateRepository<'_>) -> Result<(), GitError> {
+    fn copy_refs(&self, at: &Path, head: Head<'_>) -> Result<(), GitError> {
         let mut refs: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         let packed = read_if_there(&self.common_dir.join("packed-refs"), LARGEST_LIST)?.unwrap_or_default();
         let mut last: Option<Vec<u8>> = None;
@@ -152,22 +174,27 @@ impl Git {
             }
         }
         for root in COPIED {
-            self.copy_loose(root.as_bytes(), new.at, &mut refs)?;
+            self.copy_loose(root.as_bytes(), at, &mut refs)?;
         }
-        let own = format!("refs/heads/{}", new.branch).into_bytes();
-        refs.remove(&own);
+        if let Head::Branch(branch, _) = head {
+            refs.remove(format!("refs/heads/{branch}").as_bytes());
+        }
         let mut text = b"# pack-refs with: sorted \n".to_vec();
         for value in refs.values() {
             text.extend_from_slice(value);
             text.push(b'\n');
         }
-        write(&new.at.join("packed-refs"), &text)?;
-        write(&new.at.join("HEAD"), &[b"ref: ", own.as_slice(), b"\n"].concat())?;
-        fs::create_dir_all(new.at.join("refs/heads")).map_err(GitError::io(new.at))?;
-        if let Some(head) = new.head {
-            let path = new.at.join(OsStr::from_bytes(&own));
-            fs::create_dir_all(path.parent().unwrap_or(new.at)).map_err(GitError::io(&path))?;
-            write(&path, format!("{head}\n").as_bytes())?;
+        write(&at.join("packed-refs"), &text)?;
+        fs::create_dir_all(at.join("refs/heads")).map_err(GitError::io(at))?;
+        let Head::Branch(branch, id) = head else {
+            let own = self.git_dir.join("HEAD");
+            return write(&at.join("HEAD"), &read_regular(&own, LARGEST_REF).map_err(GitError::io(&own))?);
+        };
+        write(&at.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes())?;
+        if let Some(id) = id {
+            let path = at.join("refs/heads").join(branch);
+            fs::create_dir_all(path.parent().unwrap_or(at)).map_err(GitError::io(&path))?;
+            write(&path, format!("{id}\n").as_bytes())?;
         }
         Ok(())
     }
@@ -205,9 +232,8 @@ impl Git {
         Ok(())
     }
 
-    /// Tables are copied whole; then git takes Verdone's refs out of the copy and sets HEAD.
-    fn copy_tables(&self, new: &PrivateRepository<'_>) -> Result<(), GitError> {
-        let at = new.at;
+    /// Tables are copied whole, HEAD among them; then git takes Verdone's refs out of the copy and sets HEAD.
+    fn copy_tables(&self, at: &Path, head: Head<'_>) -> Result<(), GitError> {
         write(&at.join("HEAD"), TABLE_HEAD.as_bytes())?;
         write(&at.join("refs/heads"), TABLE_REFS.as_bytes())?;
         let (from, to) = (self.common_dir.join("reftable"), at.join("reftable"));
@@ -224,11 +250,13 @@ impl Git {
             call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable())
         };
         let listed = call("for-each-ref").args(["--format=delete %(refname)"]).args(DROPPED).line()?;
-        call("symbolic-ref").args(["HEAD", &format!("refs/heads/{}", new.branch)]).run()?;
         let mut commands = if listed.is_empty() { String::new() } else { format!("{listed}\n") };
-        match new.head {
-            Some(head) => commands.push_str(&format!("update refs/heads/{} {head}\n", new.branch)),
-            None => commands.push_str(&format!("delete refs/heads/{}\n", new.branch)),
+        if let Head::Branch(branch, id) = head {
+            call("symbolic-ref").args(["HEAD", &format!("refs/heads/{branch}")]).run()?;
+            commands.push_str(&match id {
+                Some(id) => format!("update refs/heads/{branch} {id}\n"),
+                None => format!("delete refs/heads/{branch}\n"),
+            });
         }
         call("update-ref").args(["--no-deref", "--stdin"]).stdin(commands.into_bytes()).run()?;
         Ok(())
@@ -333,7 +361,7 @@ pub(super) fn copy_files(from: &Path, to: &Path, is_wanted: fn(&OsStr) -> bool) 
     Ok(())
 }
 
-fn list(folder: &Path) -> Result<Option<Vec<fs::DirEntry>>, GitError> {
+pub(super) fn list(folder: &Path) -> Result<Option<Vec<fs::DirEntry>>, GitError> {
     match fs::read_dir(folder).and_then(Iterator::collect) {
         Ok(entries) => Ok(Some(entries)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),

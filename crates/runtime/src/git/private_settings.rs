@@ -21,9 +21,19 @@ const LEFT_OUT: [&str; 6] =
 pub(super) fn private_settings(git: &Git) -> Result<Vec<u8>, GitError> {
     let path = git.common_dir.join("config");
     let text = read_linked(&path, LARGEST).map_err(GitError::io(&path))?;
+    let text = without_place(text);
     let mut out = if is_plain(&text) { text } else { effective_settings(git)? };
     out.extend_from_slice(FIXED.as_bytes());
     Ok(out)
+}
+
+/// Without the one line that each submodule's repository has about its place, as git writes it.
+fn without_place(text: Vec<u8>) -> Vec<u8> {
+    if text.windows(2).any(|pair| pair == b"\\\n") {
+        return text;
+    }
+    let is_place = |line: &&[u8]| line.starts_with(b"\tworktree = ");
+    text.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_place(line)).collect::<Vec<_>>().concat()
 }
 
 fn is_plain(text: &[u8]) -> bool {
@@ -115,6 +125,14 @@ mod tests {
         ] {
             assert_eq!(without_login(value.as_bytes()), expected.as_bytes());
         }
+    }
+
+    #[test]
+    fn the_place_of_a_submodule_is_left_out() {
+        let before = b"[core]\n\tbare = false\n\tworktree = ../../../lib\n[remote \"origin\"]\n".to_vec();
+        assert_eq!(without_place(before), b"[core]\n\tbare = false\n[remote \"origin\"]\n");
+        let continued = b"[alias]\n\tx = one \\\n\tworktree = two\n".to_vec();
+        assert_eq!(without_place(continued.clone()), continued);
     }
 
     #[test]

@@ -256,9 +256,13 @@ fn distinct(found: Vec<PathBuf>) -> Vec<PathBuf> {
     found.into_iter().filter(|path| fs::metadata(path).is_ok_and(|file| seen.insert((file.dev(), file.ino())))).collect()
 }
 
-/// A path without `.`; `..` stays, because what it means depends on links.
+/// A path without `.` and `..`. What `..` means depends on links, so these are resolved up to the last one.
 fn normal(path: &Path) -> PathBuf {
-    path.components().filter(|component| *component != Component::CurDir).collect()
+    let parts: Vec<Component<'_>> = path.components().filter(|part| *part != Component::CurDir).collect();
+    let end = parts.iter().rposition(|part| *part == Component::ParentDir).map_or(0, |last| last + 1);
+    let (above, below): (PathBuf, PathBuf) = (parts[..end].iter().collect(), parts[end..].iter().collect());
+    // What is not there is reported by the name that the user gave it.
+    if end == 0 { below } else { fs::canonicalize(&above).unwrap_or(above).join(below) }
 }
 
 fn list(candidates: &[Candidate]) -> String {

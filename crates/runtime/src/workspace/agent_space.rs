@@ -138,7 +138,8 @@ pub(super) fn write_beside_links(top: &Path, path: &Path, bytes: &[u8]) -> io::R
     draft.persist(place).map(drop).map_err(|error| error.error)
 }
 
-/// Everything in `.git` but the mount points of the real objects is made anew.
+/// Everything in `.git` but the mount points of the real objects is made anew. Repositories of submodules have such in them, and
+/// stay as the files of the submodules do.
 fn replace_repository(space: &AgentSpace, git: &Git, commit: &Oid, objects: Alternates) -> Result<(), WorkspaceError> {
     let own = space.tree.join(".git");
     let is_folder = fs::symlink_metadata(&own).is_ok_and(|meta| meta.is_dir());
@@ -158,7 +159,7 @@ fn replace_repository(space: &AgentSpace, git: &Git, commit: &Oid, objects: Alte
 fn move_all(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let name = entry?.file_name();
-        if !name.to_string_lossy().starts_with(BOUND_OBJECTS) {
+        if !name.to_string_lossy().starts_with(BOUND_OBJECTS) && name != "modules" {
             fs::rename(from.join(&name), to.join(&name))?;
         }
     }

@@ -28,7 +28,9 @@ use super::seal::{missing, missing_seal, possible, refusal};
 use super::state::{Held, Owner, StateFolder};
 use super::view::View;
 use super::visible::{Abilities, AgentInUse, System, Tree, ViewKind, ViewRequest, Visible, build};
-use crate::git::{Alternates, Git, IgnoredEntry, PrivateRepository, RepoPath, copy_index_file, file_clock, file_clock_after};
+use crate::git::{
+    Alternates, Git, IgnoredEntry, Module, PrivateRepository, RepoPath, copy_index_file, file_clock, file_clock_after,
+};
 use crate::process::{EnvPlan, check_program, own_program};
 use crate::project::Project;
 use crate::regular::read_regular;
@@ -85,6 +87,7 @@ struct Open {
     script_layer: Option<Arc<Layer>>,
     ability: Ability,
     ignored: Vec<IgnoredEntry>,
+    modules: Vec<Module>,
     /// Filters of the user's git settings.
     filters: Vec<String>,
     system: System,
@@ -196,6 +199,7 @@ impl Workspaces {
             script_layer: None,
             ability,
             ignored,
+            modules: git.modules(),
             filters,
             system: System::read(),
             number: 0,
@@ -430,6 +434,7 @@ impl Workspaces {
             at,
             tree,
             objects: if kind == ViewKind::Read { &[] } else { &self.objects },
+            modules: if kind == ViewKind::Read { &[] } else { &open.modules },
             ignored: &open.ignored,
             scratch: &scratch,
             state: open.held.state().path(),

@@ -13,6 +13,7 @@ mod folders;
 mod home;
 mod masks;
 mod prepare;
+mod submodules;
 mod system;
 mod temp;
 
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
 
 use super::plan::{Mount, Network, ViewPlan};
-use crate::git::IgnoredEntry;
+use crate::git::{IgnoredEntry, Module};
 use crate::process::EnvPlan;
 use draft::Draft;
 use prepare::Step;
@@ -103,6 +104,8 @@ pub struct ViewRequest<'a> {
     /// Object folders of the user's repository. The first is seen at `.git/base-objects` of the tree, the others at
     /// `.git/base-objects-2` and so on. Only where `.git` is a folder of the tree.
     pub objects: &'a [PathBuf],
+    /// Repositories of submodules. Their objects are seen at `base-objects` of their private ones.
+    pub modules: &'a [Module],
     /// What git ignores in the checkout ([`crate::git::Git::ignored_entries`]).
     pub ignored: &'a [IgnoredEntry],
     /// A folder of the workspace for upper layers, copies and temporary files. A view that continues an earlier one gives the same.
@@ -279,6 +282,7 @@ fn tree(draft: &mut Draft<'_>) {
             draft.bind(objects, &place, false);
         }
     }
+    submodules::show_objects(draft);
 }
 
 /// Parts of the run's folder that an agent's view has, and whether they can be written there.

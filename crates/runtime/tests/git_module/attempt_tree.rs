@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::time::Instant;
 
-use verdone_runtime::git::TreeObstacle;
+use verdone_runtime::git::{RepoPath, TreeObstacle};
 
 use crate::repo::{Repo, odd_names};
 use crate::workspace::{Workspace, tree_by_git};
@@ -120,6 +120,23 @@ fn pipes_and_sockets_do_not_hang_it() {
 }
 
 #[test]
+fn pipes_in_a_planted_repository_do_not_hang_it() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    let started = Instant::now();
+    for name in ["HEAD", "commondir"] {
+        workspace.git(&["init", "-q", name]);
+        let planted = workspace.path(format!("{name}/.git/{name}"));
+        let _ = fs::remove_file(&planted);
+        pipe(&planted);
+    }
+    workspace.write("ok", "1");
+    let read = workspace.read(&repo.git);
+    assert_eq!(read.obstacles, [TreeObstacle::Nested("commondir".into())], "one without a HEAD is a plain folder");
+    assert!(started.elapsed().as_secs() < 30);
+}
+
+#[test]
 fn large_and_unreadable_files_are_obstacles_and_stay_out() {
     let repo = Repo::new();
     let mut workspace = Workspace::new(&repo);
@@ -156,6 +173,59 @@ fn files_that_git_cannot_add_are_obstacles_and_the_others_are_in_the_tree() {
     assert!(names.len() == 2 && names[0].starts_with("git cannot add b.utf: ") && names[1].contains("y.utf"), "{names:?}");
     repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), ".gitattributes\na.new\nm.new\nz.new");
+}
+
+#[test]
+fn names_that_no_tree_may_have_are_obstacles_and_the_others_are_in_the_tree() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    let reserved = [".GIT/x", ".git ", "dir/.Git", "git~1/a\nb"];
+    for name in reserved.into_iter().chain(["fine", ".gitx", "dir/git"]) {
+        workspace.write(name, "x");
+    }
+    for number in 0..20 {
+        workspace.write(format!("git~1/{number}"), "x");
+    }
+    let read = workspace.read(&repo.git);
+    let is_refused = |name: &&str| {
+        read.obstacles.iter().any(|found| matches!(found, TreeObstacle::Refused { path, .. } if *path == RepoPath::from(*name)))
+    };
+    assert_eq!((read.obstacles.len(), reserved.iter().all(is_refused)), (24, true), "{:?}", read.obstacles);
+    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
+    assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), ".gitx\ndir/git\nfine");
+}
+
+#[test]
+fn folders_nested_deeper_than_a_path_can_name_are_an_obstacle() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    let deep = vec!["d".repeat(200); 15].join("/");
+    workspace.write(format!("upper/{deep}/file"), "x");
+    workspace.write(format!("lower/{deep}/file"), "x");
+    fs::rename(workspace.path("lower"), workspace.path(format!("upper/{deep}/lower"))).unwrap();
+    let read = workspace.read(&repo.git);
+    assert!(matches!(&read.obstacles[..], [TreeObstacle::Unreadable(_)]), "{:?}", read.obstacles);
+}
+
+#[test]
+fn folders_without_rights_are_made_readable_and_links_are_not_followed() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    let outside = repo.home().join("outside");
+    fs::create_dir(&outside).unwrap();
+    let set = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    set(&outside, 0o000);
+    symlink(&outside, workspace.path("to-outside")).unwrap();
+    workspace.write("closed/inner/file", "x");
+    fs::create_dir(workspace.path("empty")).unwrap();
+    for name in ["closed/inner", "closed", "empty", "."] {
+        set(&workspace.path(name), 0o004);
+    }
+    let tree = workspace.imported(&repo);
+    assert_eq!(repo.git(&["diff", "--name-only", "HEAD", tree.as_str()]), "closed/inner/file\nto-outside");
+    assert_eq!((mode(&workspace.path("closed")), mode(&outside)), (0o704, 0o000));
+    set(&outside, 0o700);
 }
 
 #[test]

@@ -53,6 +53,30 @@ fn branches_and_tags_are_copied_and_verdones_own_refs_and_stashes_are_not() {
 }
 
 #[test]
+fn repositories_of_submodules_are_copied_without_their_secrets() {
+    let repo = Repo::new();
+    let other = repo.home().join("other");
+    fs::create_dir(&other).unwrap();
+    let other = other.to_str().unwrap();
+    repo.git(&["-C", other, "init", "-q"]);
+    repo.git(&["-C", other, "commit", "-qm", "inner", "--allow-empty"]);
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "--name", "group/sub", other, "sub"]);
+    repo.git(&["commit", "-qm", "with submodule"]);
+    repo.git(&["-C", "sub", "checkout", "-q", "--detach"]);
+    repo.git(&["-C", "sub", "remote", "set-url", "origin", "https://me:secret@example.org/x.git"]);
+    fs::create_dir_all(repo.git.git_dir().join("modules/broken/objects")).unwrap();
+    fs::write(repo.git.git_dir().join("modules/broken/HEAD"), "").unwrap();
+    let workspace = Workspace::new(&repo);
+    let inside = |args: &[&str]| workspace.git(&[&["--git-dir=.git/modules/group/sub", "--work-tree=sub"], args].concat());
+    assert_eq!(inside(&["rev-parse", "HEAD"]), repo.git(&["rev-parse", "HEAD:sub"]));
+    assert_eq!(inside(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD");
+    assert_eq!(inside(&["config", "remote.origin.url"]), "https://example.org/x.git");
+    assert_eq!(inside(&["log", "-1", "--format=%s"]), "inner");
+    assert!(!workspace.path(".git/modules/broken").exists());
+    assert_eq!(workspace.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn whatever_happens_inside_the_real_repository_stays_as_it_is() {
     let repo = Repo::new();
     with_refs(&repo);

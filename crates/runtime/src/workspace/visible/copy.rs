@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 /// Copies a folder with everything in it to a place that does not exist yet. Links stay links; pipes, sockets and devices are left out,
-/// as is what cannot be read. Gives the paths that were left out because of an error.
+/// as is what cannot be read, and `.git` files: they name a repository elsewhere, often the user's own. Gives the paths that were left out because of an error.
 pub(super) fn copy_folder(from: &Path, to: &Path, except: &[OsString]) -> io::Result<Vec<PathBuf>> {
     let mut unread = Vec::new();
     let mut folders = vec![(from.to_owned(), to.to_owned())];
@@ -26,11 +26,11 @@ pub(super) fn copy_folder(from: &Path, to: &Path, except: &[OsString]) -> io::Re
         };
         for entry in entries {
             let entry = entry?;
-            if top && except.contains(&entry.file_name()) {
+            let (name, kind) = (entry.file_name(), entry.file_type()?);
+            if (top && except.contains(&name)) || (kind.is_file() && name == ".git") {
                 continue;
             }
-            let (source, target) = (entry.path(), to.join(entry.file_name()));
-            let kind = entry.file_type()?;
+            let (source, target) = (entry.path(), to.join(name));
             if kind.is_dir() {
                 folders.push((source, target));
             } else if kind.is_file() || kind.is_symlink() {
@@ -97,7 +97,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     #[test]
-    fn a_copy_keeps_times_modes_and_links_and_leaves_pipes_out() {
+    fn a_copy_keeps_times_modes_and_links_and_leaves_pipes_and_git_files_out() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
         fs::create_dir_all(from.join("sub/deep")).unwrap();
@@ -106,6 +106,7 @@ mod tests {
         fs::write(from.join("sub/deep/tool"), "#!").unwrap();
         fs::set_permissions(from.join("sub/deep/tool"), fs::Permissions::from_mode(0o555)).unwrap();
         symlink("file", from.join("sub/link")).unwrap();
+        fs::write(from.join("sub/.git"), "gitdir: ../../.git/modules/sub\n").unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, from.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
         let then = SystemTime::now() - Duration::from_hours(100);
         for name in ["sub/file", "sub/deep/tool", "sub/deep", "sub"] {
@@ -117,7 +118,7 @@ mod tests {
             assert_eq!((a.modified().unwrap(), a.permissions()), (b.modified().unwrap(), b.permissions()), "{name}");
         }
         assert_eq!(fs::read_link(to.join("sub/link")).unwrap(), Path::new("file"));
-        assert!(!to.join("pipe").exists() && !to.join("left").exists());
+        assert!(!to.join("pipe").exists() && !to.join("sub/.git").exists() && !to.join("left").exists());
         assert!(is_larger(&from, 5) && !is_larger(&from, 1 << 20));
         assert!(copy_folder(&from, &to, &[]).is_err(), "nothing is copied over what is there");
     }

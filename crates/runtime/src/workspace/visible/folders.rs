@@ -9,7 +9,7 @@ use verdone_core::config::FolderMode;
 use super::copy::is_larger;
 use super::draft::{Draft, is_clear, is_real_folder, key};
 use super::prepare::Step;
-use super::{Tree, ViewKind};
+use super::{Tree, ViewKind, submodules};
 use crate::project::HOME;
 use crate::workspace::plan::Mount;
 
@@ -41,6 +41,9 @@ pub(super) fn show(draft: &mut Draft<'_>) {
             copy_folder(draft, &path, source);
         } else if nested || (is_free(draft, &path) && draft.mount_point(&place)) {
             mount_folder(draft, &path, &place, mode);
+            if mode != FolderMode::Copy {
+                submodules::show_git_file(draft, &path);
+            }
             if mode == FolderMode::Overlay {
                 let above = draft.request.root.strip_prefix(draft.request.checkout).unwrap_or(Path::new(""));
                 draft.mount_points.push(path.strip_prefix(above).unwrap_or(&path).to_owned());

@@ -44,6 +44,11 @@ pub(super) enum Step {
         to: PathBuf,
         except: Vec<OsString>,
     },
+    /// A file in a folder that no view shows.
+    OwnFile {
+        path: PathBuf,
+        text: Vec<u8>,
+    },
     Link {
         at: PathBuf,
         to: PathBuf,
@@ -105,6 +110,7 @@ impl Preparation {
                         }
                     }
                 },
+                Step::OwnFile { path, text } => own_file(path, text).map_err(PrepareError::new("write", path))?,
                 Step::Link { at, to } => match symlink(to, at) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     done => done.map_err(PrepareError::new("create", at))?,
@@ -131,6 +137,11 @@ fn folder(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     // Independent of the umask.
     if mode == 0o700 { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(mode)) }
+}
+
+fn own_file(path: &Path, text: &[u8]) -> io::Result<()> {
+    folder(path.parent().unwrap_or(path), 0o700)?;
+    fs::write(path, text)
 }
 
 fn fresh(path: &Path) -> io::Result<()> {

@@ -16,6 +16,7 @@ struct World {
     seal: SealSettings,
     abilities: Abilities,
     ignored: Vec<IgnoredEntry>,
+    modules: Vec<Module>,
     agent: AgentInUse,
 }
 
@@ -35,6 +36,7 @@ impl World {
             seal: SealSettings::default(),
             abilities: Abilities { mounts: true, overlay: true },
             ignored: Vec::new(),
+            modules: Vec::new(),
             agent: AgentInUse { name: "claude".to_owned(), ..AgentInUse::default() },
         }
     }
@@ -91,6 +93,7 @@ impl World {
             at,
             tree,
             objects: &[self.at("objects"), self.at("home")],
+            modules: &self.modules,
             ignored: &self.ignored,
             scratch: &self.at("home/.local/state/verdone/w"),
             state: &self.at("home/.local/state/verdone"),

@@ -1,0 +1,59 @@
+//! Submodules of the checkout: their files are shown as ignored folders are, and git in them uses private repositories, which are
+//! `.git/modules/NAME` in the tree.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use super::draft::{Draft, is_real_folder, key};
+use super::prepare::Step;
+use crate::git::{BOUND_OBJECTS, Module};
+use crate::regular::read_regular;
+
+/// A `.git` file is one line.
+const LARGEST: u64 = 64 * 1024;
+
+/// Shows the real objects, read-only, where the private repositories look for them.
+pub(super) fn show_objects(draft: &mut Draft<'_>) {
+    let request = draft.request;
+    for module in request.modules.iter().filter(|module| is_real_folder(&module.objects())) {
+        let place = request.at.join(".git").join(&module.below);
+        // Not where it could not be copied, or where an agent removed it.
+        let is_private = is_real_folder(&request.tree.files().join(".git").join(&module.below));
+        if is_private && draft.mount_point(&place.join(BOUND_OBJECTS)) {
+            draft.bind(&module.objects(), &place.join(BOUND_OBJECTS), false);
+        }
+    }
+}
+
+/// Makes the `.git` file of a folder that is mounted name the private repository. Most do already, because they name it relative to
+/// the folder; in a linked work tree they do not.
+pub(super) fn show_git_file(draft: &mut Draft<'_>, path: &Path) {
+    let request = draft.request;
+    let Some(named) = named_in(&request.checkout.join(path).join(".git")) else { return };
+    let Some(module) = module_at(request.modules, &request.checkout.join(path).join(&named)) else { return };
+    let up: PathBuf = path.components().map(|_| "..").collect();
+    let private = up.join(".git").join(&module.below);
+    let private_repository = request.at.join(".git").join(&module.below);
+    if named == private || named == private_repository {
+        return;
+    }
+    let file = request.scratch.join("git-files").join(key(path));
+    let text = [b"gitdir: ", private.as_os_str().as_bytes(), b"\n"].concat();
+    draft.steps.push(Step::OwnFile { path: file.clone(), text });
+    draft.bind(&file, &request.at.join(path).join(".git"), false);
+}
+
+/// What a `.git` file names. Nothing where it is a folder.
+fn named_in(file: &Path) -> Option<PathBuf> {
+    let text = read_regular(file, LARGEST).ok()?;
+    let name = text.strip_prefix(b"gitdir: ")?;
+    let end = name.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    Some(PathBuf::from(OsString::from_vec(name[..end].to_vec())))
+}
+
+fn module_at<'m>(modules: &'m [Module], git_dir: &Path) -> Option<&'m Module> {
+    let git_dir = fs::canonicalize(git_dir).ok()?;
+    modules.iter().find(|module| module.git_dir == git_dir)
+}
