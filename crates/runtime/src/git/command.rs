@@ -448,23 +448,11 @@ mod tests {
         assert!(matches!(&error, GitError::Failed { code: Some(3), message, .. } if message == "no"), "{error:?}");
     }
 
-    /// Stands for the launcher: changes to the folder and executes the rest, or fails as the name of the plan says.
-    const LAUNCHER: &str = r#"#!/bin/sh
-case $3 in
-    exec) echo '{"step":"exec","path":"git","errno":2}' > "$7"; exit 125 ;;
-    bind) echo '{"step":"bind","path":"/x","errno":13}' > "$7"; exit 125 ;;
-esac
-cd "$5" && shift 10 && exec "$@"
-"#;
-
     #[test]
     fn git_is_started_by_the_launcher_of_a_workspace() {
-        use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
-        let launcher = dir.path().join("launcher");
-        std::fs::write(&launcher, LAUNCHER).unwrap();
-        std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
-        crate::workspace::launcher::set_program(&launcher);
+        // Not written here: a test beside this one that forks meanwhile would hold it open, and it could not be started.
+        crate::workspace::launcher::set_program(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stand_ins/launcher"));
         let call = |plan: &str| {
             let inside = Inside::Landlock { plan: plan.into() };
             let call = Call::plumbing(dir.path(), "-c", Duration::from_mins(1)).inside(&inside).unwrap();
