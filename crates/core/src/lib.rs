@@ -27,6 +27,7 @@ pub mod policy;
 mod position;
 pub mod prompt;
 pub mod proof;
+pub mod protect;
 pub mod redact;
 pub mod sanitise;
 pub mod scope;

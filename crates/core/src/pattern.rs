@@ -11,6 +11,8 @@ pub struct PathPatterns {
     /// As they are spelled, in lower case if case makes no difference.
     spelled: Vec<String>,
     globs: GlobSet,
+    /// Which of `spelled` each glob is.
+    places: Vec<usize>,
     ignore_case: bool,
 }
 
@@ -25,22 +27,31 @@ pub struct PatternError {
 
 impl PathPatterns {
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>, ignore_case: bool) -> Result<Self, PatternError> {
-        let (mut spelled, mut globs) = (Vec::new(), Vec::new());
+        let (mut spelled, mut globs, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for pattern in patterns.into_iter().map(without_dot) {
             let text = fold(pattern, ignore_case);
             if !is_plain(pattern) {
                 // A range such as `[Z-a]` has no lower case.
                 globs.push(parse(&text, true).or_else(|_| parse(pattern, true))?);
+                places.push(spelled.len());
             }
             spelled.push(text);
         }
         let globs = GlobSet::new(&globs).map_err(|error| PatternError::new(&spelled.join(", "), &error))?;
-        Ok(Self { spelled, globs, ignore_case })
+        Ok(Self { spelled, globs, places, ignore_case })
     }
 
     pub fn matches(&self, path: &str) -> bool {
         let path = fold(path, self.ignore_case);
         self.spelled.contains(&path) || self.globs.is_match(path.as_str())
+    }
+
+    /// The place of the first pattern that matches, in the order they were given.
+    pub fn first(&self, path: &str) -> Option<usize> {
+        let path = fold(path, self.ignore_case);
+        let exact = self.spelled.iter().position(|pattern| *pattern == path);
+        let glob = self.globs.matches(path.as_str()).into_iter().map(|n| self.places[n]).min();
+        exact.into_iter().chain(glob).min()
     }
 
     /// Whether a path is below what a pattern spells out.

@@ -1,0 +1,23 @@
+//! Which files judge the work, and which trees show it.
+//!
+//! *Protected* files judge the work: tests, test data, and the configuration of tests, linters, builds and CI. Everything else is
+//! *work*. Manifests and Rust files can be both: a manifest is split by key, a Rust file into its test items and the rest. From the
+//! changes of an attempt, [`trees`] plans the pristine tree (base with only the attempt's work) and the proof tree (base with only
+//! the attempt's protected files).
+//!
+//! Nothing here guesses intent. A changed test is neither good nor bad; the checks are run without it, and that decides.
+
+mod ecosystem;
+mod inline_tests;
+mod manifest;
+mod patterns;
+mod trees;
+
+pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
+pub use inline_tests::{InlineTests, Unreadable, has_inline_tests};
+pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
+pub use patterns::{Class, Group, Protection, Release, Role, Why};
+pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};
+
+#[cfg(test)]
+mod tests;

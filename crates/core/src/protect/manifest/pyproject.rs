@@ -1,0 +1,34 @@
+//! The keys of `pyproject.toml`. Tables of tools are protected, except for what package managers keep there.
+
+use super::split::Part;
+
+const POETRY: &[&str] = &[
+    "name", "version", "description", "license", "authors", "maintainers", "readme", "homepage", "repository", "documentation",
+    "keywords", "classifiers", "packages", "include", "exclude", "extras", "scripts", "urls", "package-mode", "requires-poetry",
+];
+const SETUPTOOLS: &[&str] =
+    &["packages", "py-modules", "package-data", "include-package-data", "exclude-package-data", "dynamic", "license-files", "zip-safe"];
+
+pub(super) fn part(path: &[&str]) -> Part {
+    match path {
+        ["project" | "build-system" | "tool"] | ["project", "entry-points"] => Part::Split,
+        // Plugins that test tools and linters load by themselves.
+        ["project", "entry-points", group] | ["tool", "poetry", "plugins", group] => entry_points(group),
+        ["project", _] | ["dependency-groups"] | ["build-system", "requires" | "build-backend"] => Part::Work,
+        ["tool", "poetry" | "uv" | "pdm" | "hatch" | "setuptools" | "flit"] => Part::Split,
+        ["tool", "poetry", "plugins" | "group"] | ["tool", "poetry", "group", _] | ["tool", "uv", "workspace"] => Part::Split,
+        ["tool", "poetry", key] if POETRY.contains(key) => Part::Work,
+        ["tool", "poetry", "dependencies" | "dev-dependencies"] | ["tool", "poetry", "group", _, "dependencies"] => Part::Dependencies,
+        ["tool", "poetry", "group", _, "optional"] | ["tool", "uv" | "pdm", "dev-dependencies"] => Part::Work,
+        ["tool", "uv", "sources"] => Part::Overrides,
+        ["tool", "uv", "workspace", "members"] => Part::Members,
+        ["tool", "pdm" | "hatch", "version"] | ["tool", "hatch", "metadata"] | ["tool", "flit", "module"] => Part::Work,
+        ["tool", "setuptools", key] if SETUPTOOLS.contains(key) => Part::Work,
+        _ => Part::Protected,
+    }
+}
+
+fn entry_points(group: &str) -> Part {
+    let of_a_tool = ["pytest11", "flake8", "pylint", "mypy", "nose", "coverage", "tox", "nox"].iter().any(|tool| group.starts_with(tool));
+    if of_a_tool { Part::Protected } else { Part::Work }
+}

@@ -1,0 +1,217 @@
+//! The rules by which two versions of a manifest become one: for each key, which side it is taken from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::KeyPath;
+
+/// What a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Work,
+    Protected,
+    /// A table: each of its keys is asked about.
+    Split,
+    /// Dependencies by name: work, but not the redirection of one that exists to files of the project, where a test tool of the
+    /// agent's own making could be.
+    Dependencies,
+    /// Replacements of dependencies by name: work, unless they lead to files of the project.
+    Overrides,
+    /// A list of which additions are work. What else happens to it is protected.
+    Members,
+    /// The same, but without the list everything is a member: to introduce it is a restriction.
+    DefaultMembers,
+    /// A list of tables, each with a `name`; their keys are asked about, below that name.
+    Named,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Base,
+    Attempt,
+}
+
+/// A parsed value of any format.
+pub(super) trait Document: Clone + PartialEq {
+    fn get(&self, key: &str) -> Option<&Self>;
+    fn keys(&self) -> Option<Vec<&str>>;
+    fn items(&self) -> Option<&[Self]>;
+    fn text(&self) -> Option<&str>;
+    fn table(entries: Vec<(String, Self)>) -> Self;
+    fn list(items: Vec<Self>) -> Self;
+    fn string(text: &str) -> Self;
+}
+
+pub(super) struct Merger {
+    part: fn(&[&str]) -> Part,
+    work_from: Side,
+    changed: Vec<KeyPath>,
+}
+
+impl Merger {
+    /// The merged document, and the protected keys that differ.
+    pub(super) fn merge<D: Document>(part: fn(&[&str]) -> Part, work_from: Side, base: &D, attempt: &D) -> (D, Vec<KeyPath>) {
+        let mut merger = Self { part, work_from, changed: Vec::new() };
+        let merged = merger.value(&[], Some(base), Some(attempt)).unwrap_or_else(|| D::table(Vec::new()));
+        merger.changed.sort();
+        merger.changed.dedup();
+        (merged, merger.changed)
+    }
+
+    fn value<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<D> {
+        let part = if path.is_empty() { Part::Split } else { (self.part)(path) };
+        let merged = match part {
+            Part::Work => return self.work(base, attempt),
+            Part::Protected => None,
+            Part::Split => self.split(path, base, attempt),
+            Part::Dependencies => self.dependencies(path, base, attempt, false),
+            Part::Overrides => self.dependencies(path, base, attempt, true),
+            Part::DefaultMembers if base.is_none() => None,
+            Part::Members | Part::DefaultMembers => self.members(path, base, attempt),
+            Part::Named => self.named(path, base, attempt),
+        };
+        // A value that has not the expected shape is protected as a whole.
+        merged.unwrap_or_else(|| self.protected(path, base, attempt))
+    }
+
+    fn work<D: Document>(&self, base: Option<&D>, attempt: Option<&D>) -> Option<D> {
+        match self.work_from {
+            Side::Base => base.cloned(),
+            Side::Attempt => attempt.cloned(),
+        }
+    }
+
+    fn protected<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<D> {
+        if base != attempt {
+            self.changed(path);
+        }
+        match self.work_from {
+            Side::Base => attempt.cloned(),
+            Side::Attempt => base.cloned(),
+        }
+    }
+
+    fn changed(&mut self, path: &[&str]) {
+        self.changed.push(KeyPath(path.iter().map(|key| (*key).to_owned()).collect()));
+    }
+
+    fn split<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<Option<D>> {
+        self.each(path, base, attempt, |merger, path, base, attempt| merger.value(path, base, attempt))
+    }
+
+    fn dependencies<D: Document>(
+        &mut self,
+        path: &[&str],
+        base: Option<&D>,
+        attempt: Option<&D>,
+        overrides: bool,
+    ) -> Option<Option<D>> {
+        self.each(path, base, attempt, |merger, path, base, attempt| {
+            let local = attempt.and_then(local_source);
+            let redirects = local.is_some() && (overrides || base.is_some()) && local != base.and_then(local_source);
+            if redirects { merger.protected(path, base, attempt) } else { merger.work(base, attempt) }
+        })
+    }
+
+    /// Merges two tables key by key; nothing if a side is not a table.
+    fn each<D: Document>(
+        &mut self,
+        path: &[&str],
+        base: Option<&D>,
+        attempt: Option<&D>,
+        merge: impl Fn(&mut Self, &[&str], Option<&D>, Option<&D>) -> Option<D>,
+    ) -> Option<Option<D>> {
+        let keys = |side: Option<&D>| side.map_or(Some(Vec::new()), |table| table.keys().map(owned));
+        let (base_keys, attempt_keys) = (keys(base)?, keys(attempt)?);
+        let (first, second) = match self.work_from {
+            Side::Base => (base_keys, attempt_keys),
+            Side::Attempt => (attempt_keys, base_keys),
+        };
+        let seen: BTreeSet<String> = first.iter().cloned().collect();
+        let mut entries = Vec::new();
+        for key in first.into_iter().chain(second.into_iter().filter(|key| !seen.contains(key))) {
+            let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
+            let side = |table: Option<&D>| table.and_then(|table| table.get(&key)).cloned();
+            if let Some(value) = merge(self, &path, side(base).as_ref(), side(attempt).as_ref()) {
+                entries.push((key, value));
+            }
+        }
+        // An empty table can mean something, such as `[workspace]`.
+        let kept = !entries.is_empty() || (base.is_some() && attempt.is_some()) || self.protected_side_is_empty(base, attempt);
+        Some(kept.then(|| D::table(entries)))
+    }
+
+    fn protected_side_is_empty<D: Document>(&self, base: Option<&D>, attempt: Option<&D>) -> bool {
+        let side = match self.work_from {
+            Side::Base => attempt,
+            Side::Attempt => base,
+        };
+        side.and_then(Document::keys).is_some_and(|keys| keys.is_empty())
+    }
+
+    fn members<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<Option<D>> {
+        let texts = |side: Option<&D>| -> Option<Vec<String>> {
+            let Some(side) = side else { return Some(Vec::new()) };
+            side.items()?.iter().map(|item| item.text().map(str::to_owned)).collect()
+        };
+        let (before, after) = (texts(base)?, texts(attempt)?);
+        let (was, is): (BTreeSet<&str>, BTreeSet<&str>) =
+            (before.iter().map(String::as_str).collect(), after.iter().map(String::as_str).collect());
+        // `!packages/a` takes members away.
+        let added = |item: &&str| !was.contains(item) && !item.starts_with('!');
+        let excluded = |item: &&str| !was.contains(item) && item.starts_with('!');
+        let old = before.iter().map(String::as_str);
+        let new = after.iter().map(String::as_str);
+        if is.iter().any(excluded) || was.iter().any(|item| !is.contains(item)) {
+            self.changed(path);
+        }
+        let merged: Vec<&str> = match self.work_from {
+            Side::Attempt => old.chain(new.filter(added)).collect(),
+            Side::Base => old.filter(|item| is.contains(item)).chain(new.filter(excluded)).collect(),
+        };
+        let both = base.is_some() && attempt.is_some();
+        Some((both || !merged.is_empty()).then(|| D::list(merged.into_iter().map(D::string).collect())))
+    }
+
+    fn named<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<Option<D>> {
+        let (before, after) = (by_name(base)?, by_name(attempt)?);
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let mut items = Vec::new();
+        for name in names {
+            let path: Vec<&str> = path.iter().copied().chain([name.as_str()]).collect();
+            let merged = self.split(&path, before.get(name), after.get(name)).flatten();
+            // Without its name, only protected keys of something that is not there are left.
+            items.extend(merged.filter(|item| item.get("name").is_some()));
+        }
+        Some((!items.is_empty()).then(|| D::list(items)))
+    }
+}
+
+fn by_name<D: Document>(list: Option<&D>) -> Option<BTreeMap<String, D>> {
+    let Some(list) = list else { return Some(BTreeMap::new()) };
+    let mut found = BTreeMap::new();
+    for item in list.items()? {
+        if found.insert(item.get("name")?.text()?.to_owned(), item.clone()).is_some() {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+fn owned(keys: Vec<&str>) -> Vec<String> {
+    keys.into_iter().map(str::to_owned).collect()
+}
+
+/// The files that a dependency is taken from, if not from a registry: a path, or a URL of a local file.
+fn local_source<D: Document>(value: &D) -> Option<String> {
+    const LOCAL: [&str; 9] = ["file:", "link:", "portal:", "patch:", "./", "../", "/", "~/", "workspace:."];
+    if let Some(text) = value.text() {
+        let text = text.trim();
+        return LOCAL.iter().any(|start| text.starts_with(start)).then(|| text.to_owned());
+    }
+    if let Some(path) = value.get("path").and_then(D::text) {
+        return Some(path.to_owned());
+    }
+    let nested = value.keys()?.into_iter().filter_map(|key| value.get(key)).filter_map(local_source);
+    let found: Vec<String> = nested.collect();
+    (!found.is_empty()).then(|| found.join(", "))
+}

@@ -1,0 +1,522 @@
+//! Which files are protected, and why: the settings first, then the conventions of the project's ecosystems, then two rules for new
+//! files of unknown purpose.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::ecosystem::{AUTORUN, CI, Ecosystem, PYTHON_MODULES};
+use super::manifest::{KeyPath, Manifest};
+use crate::config::ProtectSettings;
+use crate::pattern::{PathPatterns, PatternError, is_plain};
+use crate::scope::{self, Covered};
+
+/// What one file is to the verification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Class {
+    pub role: Role,
+    pub why: Why,
+    /// The pattern that says that this file runs outside of the workspace later.
+    pub autorun: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Work,
+    Protected,
+    /// Protected in some of its keys.
+    Split(Manifest),
+}
+
+/// What a protected file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    Tests,
+    Configuration,
+    Ci,
+}
+
+/// Why a file is protected, or why it is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "rule", rename_all = "kebab-case")]
+pub enum Why {
+    /// A pattern of `[protect] files` or `[protect] work`.
+    Setting { list: String, pattern: String },
+    /// A convention of an ecosystem.
+    Convention { ecosystem: String, group: Group, pattern: String },
+    /// A convention says that it is work.
+    WorkConvention { ecosystem: String, pattern: String },
+    /// It runs outside of the workspace later.
+    Autorun { pattern: String },
+    /// A manifest: split by key.
+    Manifest,
+    /// A new file that takes the place of a module that Python or its test tools import.
+    Shadows { module: String },
+    /// A new file of unknown purpose at the root of the project.
+    NewAtRoot,
+    /// A new file of unknown purpose in a folder that a pattern calls a test folder.
+    NewInTestFolder { pattern: String },
+    /// Protected keys of a manifest that changed.
+    Keys { keys: Vec<KeyPath> },
+    /// The file has test code among other code.
+    InlineTests,
+    /// A file with protected parts that could not be told apart.
+    Unreadable { reason: String },
+    /// A file where the base has a folder with protected files, or the other way round.
+    InTheWay { path: String },
+    /// No pattern matches.
+    Unlisted,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting { list, pattern } => write!(f, "`{pattern}` in [protect] {list}"),
+            Self::Convention { ecosystem, group, pattern } => {
+                let group = match group {
+                    Group::Tests => "tests",
+                    Group::Configuration => "configuration",
+                    Group::Ci => "CI",
+                };
+                write!(f, "`{pattern}` ({group}, {ecosystem})")
+            }
+            Self::WorkConvention { ecosystem, pattern } => write!(f, "`{pattern}` (work, {ecosystem})"),
+            Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside of the workspace later)"),
+            Self::Manifest => f.write_str("a manifest: some of its keys are protected"),
+            Self::Shadows { module } => write!(f, "a new file that replaces Python's module `{module}`"),
+            Self::NewAtRoot => f.write_str("a new file at the project's root that no pattern calls work"),
+            Self::NewInTestFolder { pattern } => write!(f, "a new file in a test folder (`{pattern}`)"),
+            Self::Keys { keys } => {
+                let keys: Vec<String> = keys.iter().map(KeyPath::to_string).collect();
+                write!(f, "protected keys: {}", keys.join(", "))
+            }
+            Self::InlineTests => f.write_str("tests in the file"),
+            Self::Unreadable { reason } => write!(f, "protected as a whole: {reason}"),
+            Self::InTheWay { path } => write!(f, "in the way of the protected {path}"),
+            Self::Unlisted => f.write_str("no pattern matches"),
+        }
+    }
+}
+
+/// What permits an attempt to change a protected file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum Release {
+    /// A pattern of `[protect] release`.
+    Setting { pattern: String },
+    /// A path of the story's `Scope:`.
+    Scope { path: String },
+}
+
+/// Says for every path whether it is protected. Paths are relative to the top of the tree.
+#[derive(Debug, Clone)]
+pub struct Protection {
+    /// Where the project is below the top of the tree: empty, or with a slash at its end.
+    project: String,
+    files: List,
+    work: List,
+    release: List,
+    autorun: List,
+    protected: List,
+    work_conventions: List,
+    python: bool,
+    /// Folders that a pattern of `files` spells out before a wildcard, each with that pattern.
+    test_folders: Vec<(String, String)>,
+    scope: Vec<(String, Arc<Covered>)>,
+}
+
+/// Patterns as they are written, what each is, and all of them compiled.
+#[derive(Debug, Clone)]
+struct List {
+    entries: Vec<(String, Option<(Ecosystem, Group)>)>,
+    compiled: PathPatterns,
+}
+
+impl List {
+    fn new(entries: Vec<(String, Option<(Ecosystem, Group)>)>, place: &dyn Fn(&str) -> String) -> Result<Self, PatternError> {
+        let placed: Vec<String> = entries.iter().map(|(pattern, _)| place(pattern)).collect();
+        Ok(Self { compiled: PathPatterns::new(placed.iter().map(String::as_str), false)?, entries })
+    }
+
+    /// The first pattern that matches the path, or that names a folder and would match everything below the path.
+    fn find(&self, path: &str) -> Option<&(String, Option<(Ecosystem, Group)>)> {
+        let as_folder = || self.compiled.first(&format!("{path}/_")).filter(|n| self.entries[*n].0.ends_with("/**"));
+        self.compiled.first(path).or_else(as_folder).map(|n| &self.entries[n])
+    }
+
+    fn pattern(&self, path: &str) -> Option<String> {
+        self.find(path).map(|(pattern, _)| pattern.clone())
+    }
+}
+
+impl Protection {
+    /// `project` is the project's folder below the top of the tree, empty if it is the top.
+    pub fn new(settings: &ProtectSettings, ecosystems: &[Ecosystem], project: &str) -> Result<Self, PatternError> {
+        let project = match project.trim_matches('/') {
+            "" | "." => String::new(),
+            folder => format!("{folder}/"),
+        };
+        let escaped = crate::pattern::escape(&project);
+        let convention = |pattern: &str| match pattern.strip_prefix('/') {
+            Some(rest) => format!("{escaped}{rest}"),
+            None => format!("**/{pattern}"),
+        };
+        // A pattern of the settings may end with a slash, or name a folder: then it means everything below.
+        let setting = |pattern: &str| match pattern.trim_start_matches("./").strip_suffix('/') {
+            Some(folder) => format!("{escaped}{folder}/**"),
+            None => format!("{escaped}{}", pattern.trim_start_matches("./")),
+        };
+        let given = |patterns: &[String]| {
+            let folders = patterns.iter().filter(|pattern| is_plain(pattern) && !pattern.ends_with('/')).map(|p| format!("{p}/**"));
+            patterns.iter().cloned().chain(folders).map(|pattern| (pattern, None)).collect()
+        };
+        let mut ecosystems: Vec<Ecosystem> = [Ecosystem::Any].iter().chain(ecosystems).copied().collect();
+        ecosystems.sort_unstable();
+        ecosystems.dedup();
+        let labelled = |list: fn(Ecosystem) -> &'static [&'static str], group: Group| {
+            let of_one = move |one: &Ecosystem| {
+                let one = *one;
+                list(one).iter().map(move |pattern| ((*pattern).to_owned(), Some((one, group))))
+            };
+            ecosystems.iter().flat_map(of_one).collect::<Vec<_>>()
+        };
+        let ci = CI.iter().map(|pattern| ((*pattern).to_owned(), Some((Ecosystem::Any, Group::Ci))));
+        let protected = labelled(|one| one.defaults().tests, Group::Tests)
+            .into_iter()
+            .chain(labelled(|one| one.defaults().configuration, Group::Configuration))
+            .chain(ci.clone())
+            .collect();
+        let everywhere: Vec<_> = AUTORUN.iter().map(|pattern| ((*pattern).to_owned(), None)).chain(ci).collect();
+        let own_autorun = List::new(given(&settings.autorun), &setting)?;
+        let mut autorun = List::new(everywhere, &convention)?;
+        if !own_autorun.entries.is_empty() {
+            let placed: Vec<String> = autorun.entries.iter().map(|(pattern, _)| convention(pattern)).collect();
+            let own: Vec<String> = own_autorun.entries.iter().map(|(pattern, _)| setting(pattern)).collect();
+            autorun.compiled = PathPatterns::new(placed.iter().chain(&own).map(String::as_str), false)?;
+            autorun.entries.extend(own_autorun.entries);
+        }
+        let test_folders = settings.files.iter().filter_map(|pattern| {
+            let (folder, name) = pattern.trim_start_matches("./").rsplit_once('/')?;
+            (is_plain(folder) && !is_plain(name)).then(|| (format!("{project}{folder}"), pattern.clone()))
+        });
+        Ok(Self {
+            files: List::new(given(&settings.files), &setting)?,
+            work: List::new(given(&settings.work), &setting)?,
+            release: List::new(given(&settings.release), &setting)?,
+            autorun,
+            protected: List::new(protected, &convention)?,
+            work_conventions: List::new(labelled(|one| one.defaults().work, Group::Tests), &convention)?,
+            python: ecosystems.contains(&Ecosystem::Python),
+            test_folders: test_folders.collect(),
+            scope: Vec::new(),
+            project,
+        })
+    }
+
+    /// The same for a story whose `Scope:` has these paths, relative to the project.
+    pub fn with_scope(&self, paths: &[String]) -> Self {
+        let placed = scope::below(paths, &self.project);
+        let readable = |path: String| Some((path.clone(), Arc::new(Covered::new(&[path], false).ok()?)));
+        Self { scope: placed.into_iter().filter_map(readable).collect(), ..self.clone() }
+    }
+
+    /// What a file is. `is_new`: the base does not have it.
+    pub fn classify(&self, path: &str, is_new: bool) -> Class {
+        let autorun = self.autorun.pattern(path);
+        let (role, why) = self.role(path, is_new, autorun.as_ref());
+        Class { role, why, autorun }
+    }
+
+    fn role(&self, path: &str, is_new: bool, autorun: Option<&String>) -> (Role, Why) {
+        if let Some(decided) = self.by_pattern(path, autorun) {
+            return decided;
+        }
+        if let Some(module) = self.shadowed_module(path).filter(|_| is_new) {
+            return (Role::Protected, Why::Shadows { module });
+        }
+        if let Some((pattern, of)) = self.work_conventions.find(path) {
+            let ecosystem = of.map_or("", |(one, _)| one.name()).to_owned();
+            return (Role::Work, Why::WorkConvention { ecosystem, pattern: pattern.clone() });
+        }
+        let (folder, _) = path.rsplit_once('/').unwrap_or(("", path));
+        if is_new && (folder.is_empty() || folder == self.project.trim_end_matches('/')) {
+            return (Role::Protected, Why::NewAtRoot);
+        }
+        match self.test_folders.iter().find(|(test_folder, _)| is_new && test_folder == folder) {
+            Some((_, pattern)) => (Role::Protected, Why::NewInTestFolder { pattern: pattern.clone() }),
+            None => (Role::Work, Why::Unlisted),
+        }
+    }
+
+    /// What a pattern says about a path, whether or not there is such a file.
+    fn by_pattern(&self, path: &str, autorun: Option<&String>) -> Option<(Role, Why)> {
+        if let Some(pattern) = self.files.pattern(path) {
+            return Some((Role::Protected, Why::Setting { list: "files".to_owned(), pattern }));
+        }
+        if let Some(pattern) = self.work.pattern(path) {
+            return Some((Role::Work, Why::Setting { list: "work".to_owned(), pattern }));
+        }
+        if let Some((pattern, Some((ecosystem, group)))) = self.protected.find(path) {
+            let ecosystem = ecosystem.name().to_owned();
+            return Some((Role::Protected, Why::Convention { ecosystem, group: *group, pattern: pattern.clone() }));
+        }
+        if let Some(manifest) = Manifest::of_path(path) {
+            return Some((Role::Split(manifest), Why::Manifest));
+        }
+        autorun.map(|pattern| (Role::Protected, Why::Autorun { pattern: pattern.clone() }))
+    }
+
+    /// The Python module that a file with this path replaces: at the project's root, in `src` or in `lib`.
+    fn shadowed_module(&self, path: &str) -> Option<String> {
+        let inside = path.strip_prefix(self.project.as_str()).filter(|_| self.python)?;
+        let inside = inside.strip_prefix("src/").or_else(|| inside.strip_prefix("lib/")).unwrap_or(inside);
+        let name = match inside.split_once('/') {
+            Some((name, "__init__.py")) => name,
+            Some(_) => return None,
+            None => inside.strip_suffix(".py")?,
+        };
+        PYTHON_MODULES.split(',').find(|module| *module == name).map(str::to_owned)
+    }
+
+    /// What permits the story to change this protected file.
+    pub fn released(&self, path: &str) -> Option<Release> {
+        if let Some(pattern) = self.released_by_setting(path) {
+            return Some(pattern);
+        }
+        let named = self.scope.iter().find(|(entry, covered)| covered.has(path) && (entry == path || self.names_protected(entry)));
+        named.map(|(entry, _)| Release::Scope { path: entry.clone() })
+    }
+
+    /// The same by `[protect] release` alone. Tests inside of a file with other code are released only so: a `Scope:` with
+    /// `src/lib.rs` names the code.
+    pub(super) fn released_by_setting(&self, path: &str) -> Option<Release> {
+        self.release.pattern(path).map(|pattern| Release::Setting { pattern })
+    }
+
+    /// Whether a path of a scope is itself about protected files. `tests/` and `src/**/*.test.js` are; `src/` and `.` are not,
+    /// although there may be tests below: they say where the work is.
+    fn names_protected(&self, entry: &str) -> bool {
+        [entry, &example(entry)].into_iter().any(|path| {
+            let decided = self.by_pattern(path, self.autorun.pattern(path).as_ref());
+            decided.is_some_and(|(role, _)| role != Role::Work)
+        })
+    }
+
+    /// Whether the plan of a tree needs the content of this file, in the base and in the attempt.
+    pub fn needs_content(&self, path: &str) -> bool {
+        match self.classify(path, false).role {
+            Role::Split(_) => true,
+            Role::Work => is_rust(path),
+            Role::Protected => is_pre_commit(path),
+        }
+    }
+}
+
+pub(super) fn is_rust(path: &str) -> bool {
+    path.ends_with(".rs")
+}
+
+pub(super) fn is_pre_commit(path: &str) -> bool {
+    path.rsplit('/').next() == Some(".pre-commit-config.yaml")
+}
+
+/// A path that a pattern matches: wildcards become a letter, of alternatives the first is taken.
+fn example(pattern: &str) -> String {
+    let (mut out, mut chars, mut skipping) = (String::new(), pattern.chars().peekable(), false);
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => out.extend(chars.next().filter(|_| !skipping)),
+            '{' => {}
+            ',' => skipping = true,
+            '}' => skipping = false,
+            _ if skipping => {}
+            '*' => {
+                while chars.next_if_eq(&'*').is_some() {}
+                out.push('x');
+            }
+            '?' => out.push('x'),
+            '[' => {
+                chars.by_ref().find(|c| *c == ']');
+                out.push('x');
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn protection(settings: &ProtectSettings) -> Protection {
+        Protection::new(settings, &Ecosystem::ALL, "").unwrap()
+    }
+
+    fn list(patterns: &[&str]) -> Vec<String> {
+        patterns.iter().map(|pattern| (*pattern).to_owned()).collect()
+    }
+
+    #[test]
+    fn every_default_pattern_can_be_read() {
+        for ecosystem in Ecosystem::ALL {
+            let Protection { .. } = Protection::new(&ProtectSettings::default(), &[ecosystem], "").unwrap();
+            let defaults = ecosystem.defaults();
+            for pattern in [defaults.tests, defaults.configuration, defaults.work, CI, AUTORUN].concat() {
+                crate::pattern::check(pattern).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn tests_and_their_configuration_are_protected_by_default() {
+        let protection = protection(&ProtectSettings::default());
+        for path in [
+            "tests/test_calc.py", "tests/oracle.py", "tests/__init__.py", "acceptance/util.py", "pkg/test_a.py", "pkg/a_test.py",
+            "conftest.py", "a/conftest.py", ".pytest.ini", "pytest.ini", "tox.ini", "setup.cfg", "noxfile.py", ".coveragerc", "ruff.toml",
+            "mypy.ini", ".flake8", "pyrightconfig.json", "src/a.test.js", "src/a.spec.tsx", "src/__tests__/a.js", "__mocks__/fs.js",
+            "src/__snapshots__/a.snap", "jest.config.js", "jest-matchers.js", "vitest.config.mjs", ".mocharc.yml", "karma.conf.js",
+            "playwright.config.ts", "cypress.config.ts", "babel.config.js", ".babelrc", ".eslintrc.json", "eslint.config.mjs",
+            ".prettierrc", "tsconfig.json", "tsconfig.build.json", "vite.config.ts", ".npmrc", "crates/a/tests/x.rs", "benches/b.rs",
+            ".cargo/config.toml", "clippy.toml", ".rustfmt.toml", "build.rs", "rust-toolchain.toml", "src/tests.rs", "a/calc_test.go",
+            "a/testdata/x", "Makefile", "GNUmakefile", "makefile", "local.mk", "justfile", "test/CMakeLists.txt", "t/basic.t",
+            "x.bats", ".github/workflows/ci.yml", ".gitlab-ci.yml", "Jenkinsfile", ".circleci/config.yml", ".pre-commit-config.yaml",
+            ".editorconfig", "src/test/java/ATest.java", "pom.xml", "build.gradle.kts", "spec/a_spec.rb", "Rakefile", ".rspec",
+            "phpunit.xml.dist", "src/ATest.php", "A.Tests/A.Tests.csproj", "mix.exs", "test/a_test.exs", "scripts/test.sh", "check.sh",
+            ".verdone/config.toml", ".gitattributes", "tests", "tests/fixtures/package.json", "pkg/pytest.ini",
+        ] {
+            assert_eq!(protection.classify(path, false).role, Role::Protected, "{path}");
+        }
+        for path in [
+            "src/lib.rs", "calc.py", "src/contest.py", "src/latest.js", "Cargo.lock", "package-lock.json", "yarn.lock", "poetry.lock",
+            "uv.lock", "go.sum", "go.mod", "Gemfile.lock", "composer.lock", "README.md", "docs/testing.md", "src/Commit.java",
+            "src/Latest.php", "src/app.config.ts", "app/tasks.py", "CMakeLists.txt", "requirements.txt", "src/features/a.ts",
+        ] {
+            assert_eq!(protection.classify(path, false).role, Role::Work, "{path}");
+        }
+        for path in ["package.json", "crates/a/Cargo.toml", "pyproject.toml"] {
+            assert!(matches!(protection.classify(path, true).role, Role::Split(_)), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_new_file_of_unknown_purpose_at_the_root_is_protected() {
+        let protection = protection(&ProtectSettings::default());
+        for (path, is_new, role) in [
+            ("pluggy.py", true, Role::Protected),
+            ("pluggy.py", false, Role::Work),
+            ("util.py", true, Role::Protected),
+            ("unknown.xyz", true, Role::Protected),
+            ("pkg/util.py", true, Role::Work),
+            ("pluggy/__init__.py", true, Role::Protected),
+            ("src/typing.py", true, Role::Protected),
+            ("src/app/typing.py", true, Role::Work),
+            ("billing/__init__.py", true, Role::Work),
+            ("CONTRIBUTING.md", true, Role::Work),
+            ("app.js", true, Role::Work),
+            ("main.go", true, Role::Work),
+            ("Cargo.lock", true, Role::Work),
+        ] {
+            assert_eq!(protection.classify(path, is_new).role, role, "{path}");
+        }
+        assert_eq!(protection.classify("x", true).why, Why::NewAtRoot);
+    }
+
+    #[test]
+    fn settings_decide_before_conventions() {
+        let settings = ProtectSettings {
+            files: list(&["checks/*.sh", "oracle", "golden/"]),
+            work: list(&["tests/generated/**", "oracle", "fixtures"]),
+            autorun: list(&["tasks/**"]),
+            ..ProtectSettings::default()
+        };
+        let protection = protection(&settings);
+        for (path, is_new, role) in [
+            ("checks/a.sh", false, Role::Protected),
+            ("checks/helper.awk", false, Role::Work),
+            ("checks/helper.awk", true, Role::Protected),
+            ("checks/deep/helper.awk", true, Role::Work),
+            ("oracle/a", false, Role::Protected),
+            ("golden/a", false, Role::Protected),
+            ("tests/generated/test_a.py", false, Role::Work),
+            ("tests/test_a.py", false, Role::Protected),
+            ("fixtures/a.json", false, Role::Work),
+            ("tasks/a", false, Role::Protected),
+        ] {
+            assert_eq!(protection.classify(path, is_new).role, role, "{path}");
+        }
+        let class = protection.classify("checks/a.sh", false);
+        assert_eq!(class.why.to_string(), "`checks/*.sh` in [protect] files");
+        assert_eq!(protection.classify("tasks/a", false).autorun.as_deref(), Some("tasks/**"));
+    }
+
+    #[test]
+    fn files_that_run_later_are_named() {
+        let protection = protection(&ProtectSettings::default());
+        for path in [".claude/settings.json", ".vscode/tasks.json", ".envrc", ".husky/pre-commit", ".githooks/x", ".github/workflows/a.yml",
+            ".devcontainer/devcontainer.json", ".idea/x.xml", "Jenkinsfile", ".mcp.json", "sub/.vscode/settings.json", ".claude"]
+        {
+            let class = protection.classify(path, true);
+            assert!(class.autorun.is_some() && class.role == Role::Protected, "{path}");
+        }
+        for path in [".gitattributes", ".gitmodules", "Makefile", "CLAUDE.md", "src/a.rs"] {
+            assert_eq!(protection.classify(path, false).autorun, None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_scope_releases_what_it_names_and_not_what_happens_to_be_inside() {
+        let settings = ProtectSettings { release: list(&["**/*.snap"]), ..ProtectSettings::default() };
+        let protection = protection(&settings);
+        for (scope, path, released) in [
+            ("tests", "tests/test_a.py", true),
+            ("tests/test_a.py", "tests/test_a.py", true),
+            ("tests/test_a.py", "tests/test_b.py", false),
+            ("src", "src/a.test.js", false),
+            ("src/a.test.js", "src/a.test.js", true),
+            ("src/**/*.test.js", "src/deep/a.test.js", true),
+            ("{tests,src}/**", "tests/a.py", true),
+            (".", "tests/test_a.py", false),
+            ("**", "tests/test_a.py", false),
+            ("pytest.ini", "pytest.ini", true),
+            (".github", ".github/workflows/a.yml", true),
+            ("*.toml", "ruff.toml", false),
+            ("src", "src/a.snap", true),
+        ] {
+            let found = protection.with_scope(&[scope.to_owned()]).released(path);
+            assert_eq!(found.is_some(), released, "{scope} {path}");
+        }
+        assert_eq!(protection.released("a/b.snap"), Some(Release::Setting { pattern: "**/*.snap".to_owned() }));
+    }
+
+    #[test]
+    fn a_project_below_the_top_of_the_tree_has_a_root_of_its_own() {
+        let settings = ProtectSettings { files: list(&["checks/**"]), ..ProtectSettings::default() };
+        let protection = Protection::new(&settings, &Ecosystem::ALL, "apps/[id]").unwrap();
+        for (path, role) in [
+            ("apps/[id]/checks/a", Role::Protected),
+            ("checks/a", Role::Work),
+            ("apps/[id]/new.xyz", Role::Protected),
+            ("new.xyz", Role::Protected),
+            ("apps/new.xyz", Role::Work),
+            ("apps/[id]/pluggy.py", Role::Protected),
+        ] {
+            assert_eq!(protection.classify(path, true).role, role, "{path}");
+        }
+        let scoped = protection.with_scope(&["checks".to_owned()]);
+        assert!(scoped.released("apps/[id]/checks/a").is_some());
+    }
+
+    #[test]
+    fn ecosystems_are_found_by_their_files() {
+        assert_eq!(Ecosystem::present([]), [Ecosystem::Any]);
+        assert_eq!(Ecosystem::present(["a/b.py", "Makefile", "x/Cargo.toml"]), [
+            Ecosystem::Any,
+            Ecosystem::Python,
+            Ecosystem::Rust,
+            Ecosystem::Make
+        ]);
+    }
+}
