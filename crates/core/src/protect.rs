@@ -8,16 +8,12 @@
 //! Nothing here guesses intent. A changed test is neither good nor bad; the checks are run without it, and that decides.
 
 mod ecosystem;
-mod inline_tests;
+pub mod inline_tests;
 mod manifest;
 mod patterns;
 mod trees;
 
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
-pub use inline_tests::{InlineTests, Unreadable, has_inline_tests};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
 pub use patterns::{Class, Group, Protection, Release, Role, Why};
 pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};
-
-#[cfg(test)]
-mod tests;

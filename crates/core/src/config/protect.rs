@@ -33,9 +33,10 @@ pub(super) fn unusable(settings: &ProtectSettings) -> Option<Finding> {
         for (n, pattern) in patterns.iter().enumerate() {
             let fault = match pattern::check(pattern) {
                 Err(error) => Some((error.to_string(), Some(error.hint.to_owned()))),
-                Ok(()) if leaves_project(pattern) => {
-                    Some((format!("{pattern:?} matches nothing inside the project"), Some("write it relative to the project".to_owned())))
-                }
+                Ok(()) if leaves_project(pattern) => Some((
+                    format!("{pattern:?} matches nothing inside the project"),
+                    Some("write it relative to the project".to_owned()),
+                )),
                 Ok(()) => None,
             };
             if let Some((message, hint)) = fault {

@@ -306,7 +306,11 @@ const RUST: Defaults = Defaults {
 const GO: Defaults = Defaults {
     markers: &["go.mod", "*.go"],
     tests: &["*_test.go", "testdata/**", "export_test.go"],
-    configuration: &[".golangci*", "{staticcheck.conf,.golangci-lint-version,.testcoverage.yml,magefile.go,.air.toml,.mockery.yaml}", "magefiles/**"],
+    configuration: &[
+        ".golangci*",
+        "{staticcheck.conf,.golangci-lint-version,.testcoverage.yml,magefile.go,.air.toml,.mockery.yaml}",
+        "magefiles/**",
+    ],
     work: &["go.{mod,sum,work,work.sum}", "*.go", "vendor/**"],
 };
 
@@ -319,7 +323,11 @@ const MAKE: Defaults = Defaults {
 
 const C: Defaults = Defaults {
     markers: &["CMakeLists.txt", "meson.build", "configure.ac", "*.c", "*.cc", "*.cpp", "*.cxx", "*.h", "*.hpp"],
-    tests: &["*[-_]{test,tests,unittest}.{c,cc,cpp,cxx,h,hpp}", "test[-_]*.{c,cc,cpp,cxx,h,hpp}", "{unittests,gtest,googletest}/**"],
+    tests: &[
+        "*[-_]{test,tests,unittest}.{c,cc,cpp,cxx,h,hpp}",
+        "test[-_]*.{c,cc,cpp,cxx,h,hpp}",
+        "{unittests,gtest,googletest}/**",
+    ],
     configuration: &[
         "CTest*.cmake",
         "CMake{Presets,UserPresets}.json",

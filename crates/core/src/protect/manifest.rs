@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use split::{Document, Merger, Side};
 
+pub(super) use package_json::RUN_ON_INSTALL;
+
 /// A kind of manifest, recognised by its name in any folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manifest {
@@ -102,7 +104,12 @@ impl Manifest {
         }
     }
 
-    fn merge(self, base: Option<&[u8]>, attempt: Option<&[u8]>, work_from: Side) -> Result<(Merged, Vec<KeyPath>), ManifestError> {
+    fn merge(
+        self,
+        base: Option<&[u8]>,
+        attempt: Option<&[u8]>,
+        work_from: Side,
+    ) -> Result<(Merged, Vec<KeyPath>), ManifestError> {
         match self {
             Self::PackageJson => merge(package_json::part, base, attempt, work_from, json::read, json::write),
             Self::ComposerJson => merge(composer_json::part, base, attempt, work_from, json::read, json::write),

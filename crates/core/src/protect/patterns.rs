@@ -169,7 +169,8 @@ impl Protection {
             None => format!("{escaped}{}", pattern.trim_start_matches("./")),
         };
         let given = |patterns: &[String]| {
-            let folders = patterns.iter().filter(|pattern| is_plain(pattern) && !pattern.ends_with('/')).map(|p| format!("{p}/**"));
+            let folders =
+                patterns.iter().filter(|pattern| is_plain(pattern) && !pattern.ends_with('/')).map(|p| format!("{p}/**"));
             patterns.iter().cloned().chain(folders).map(|pattern| (pattern, None)).collect()
         };
         let mut ecosystems: Vec<Ecosystem> = [Ecosystem::Any].iter().chain(ecosystems).copied().collect();
@@ -285,7 +286,8 @@ impl Protection {
         if let Some(pattern) = self.released_by_setting(path) {
             return Some(pattern);
         }
-        let named = self.scope.iter().find(|(entry, covered)| covered.has(path) && (entry == path || self.names_protected(entry)));
+        let named =
+            self.scope.iter().find(|(entry, covered)| covered.has(path) && (entry == path || self.names_protected(entry)));
         named.map(|(entry, _)| Release::Scope { path: entry.clone() })
     }
 
@@ -374,25 +376,113 @@ mod tests {
     fn tests_and_their_configuration_are_protected_by_default() {
         let protection = protection(&ProtectSettings::default());
         for path in [
-            "tests/test_calc.py", "tests/oracle.py", "tests/__init__.py", "acceptance/util.py", "pkg/test_a.py", "pkg/a_test.py",
-            "conftest.py", "a/conftest.py", ".pytest.ini", "pytest.ini", "tox.ini", "setup.cfg", "noxfile.py", ".coveragerc", "ruff.toml",
-            "mypy.ini", ".flake8", "pyrightconfig.json", "src/a.test.js", "src/a.spec.tsx", "src/__tests__/a.js", "__mocks__/fs.js",
-            "src/__snapshots__/a.snap", "jest.config.js", "jest-matchers.js", "vitest.config.mjs", ".mocharc.yml", "karma.conf.js",
-            "playwright.config.ts", "cypress.config.ts", "babel.config.js", ".babelrc", ".eslintrc.json", "eslint.config.mjs",
-            ".prettierrc", "tsconfig.json", "tsconfig.build.json", "vite.config.ts", ".npmrc", "crates/a/tests/x.rs", "benches/b.rs",
-            ".cargo/config.toml", "clippy.toml", ".rustfmt.toml", "build.rs", "rust-toolchain.toml", "src/tests.rs", "a/calc_test.go",
-            "a/testdata/x", "Makefile", "GNUmakefile", "makefile", "local.mk", "justfile", "test/CMakeLists.txt", "t/basic.t",
-            "x.bats", ".github/workflows/ci.yml", ".gitlab-ci.yml", "Jenkinsfile", ".circleci/config.yml", ".pre-commit-config.yaml",
-            ".editorconfig", "src/test/java/ATest.java", "pom.xml", "build.gradle.kts", "spec/a_spec.rb", "Rakefile", ".rspec",
-            "phpunit.xml.dist", "src/ATest.php", "A.Tests/A.Tests.csproj", "mix.exs", "test/a_test.exs", "scripts/test.sh", "check.sh",
-            ".verdone/config.toml", ".gitattributes", "tests", "tests/fixtures/package.json", "pkg/pytest.ini",
+            "tests/test_calc.py",
+            "tests/oracle.py",
+            "tests/__init__.py",
+            "acceptance/util.py",
+            "pkg/test_a.py",
+            "pkg/a_test.py",
+            "conftest.py",
+            "a/conftest.py",
+            ".pytest.ini",
+            "pytest.ini",
+            "tox.ini",
+            "setup.cfg",
+            "noxfile.py",
+            ".coveragerc",
+            "ruff.toml",
+            "mypy.ini",
+            ".flake8",
+            "pyrightconfig.json",
+            "src/a.test.js",
+            "src/a.spec.tsx",
+            "src/__tests__/a.js",
+            "__mocks__/fs.js",
+            "src/__snapshots__/a.snap",
+            "jest.config.js",
+            "jest-matchers.js",
+            "vitest.config.mjs",
+            ".mocharc.yml",
+            "karma.conf.js",
+            "playwright.config.ts",
+            "cypress.config.ts",
+            "babel.config.js",
+            ".babelrc",
+            ".eslintrc.json",
+            "eslint.config.mjs",
+            ".prettierrc",
+            "tsconfig.json",
+            "tsconfig.build.json",
+            "vite.config.ts",
+            ".npmrc",
+            "crates/a/tests/x.rs",
+            "benches/b.rs",
+            ".cargo/config.toml",
+            "clippy.toml",
+            ".rustfmt.toml",
+            "build.rs",
+            "rust-toolchain.toml",
+            "src/tests.rs",
+            "a/calc_test.go",
+            "a/testdata/x",
+            "Makefile",
+            "GNUmakefile",
+            "makefile",
+            "local.mk",
+            "justfile",
+            "test/CMakeLists.txt",
+            "t/basic.t",
+            "x.bats",
+            ".github/workflows/ci.yml",
+            ".gitlab-ci.yml",
+            "Jenkinsfile",
+            ".circleci/config.yml",
+            ".pre-commit-config.yaml",
+            ".editorconfig",
+            "src/test/java/ATest.java",
+            "pom.xml",
+            "build.gradle.kts",
+            "spec/a_spec.rb",
+            "Rakefile",
+            ".rspec",
+            "phpunit.xml.dist",
+            "src/ATest.php",
+            "A.Tests/A.Tests.csproj",
+            "mix.exs",
+            "test/a_test.exs",
+            "scripts/test.sh",
+            "check.sh",
+            ".verdone/config.toml",
+            ".gitattributes",
+            "tests",
+            "tests/fixtures/package.json",
+            "pkg/pytest.ini",
         ] {
             assert_eq!(protection.classify(path, false).role, Role::Protected, "{path}");
         }
         for path in [
-            "src/lib.rs", "calc.py", "src/contest.py", "src/latest.js", "Cargo.lock", "package-lock.json", "yarn.lock", "poetry.lock",
-            "uv.lock", "go.sum", "go.mod", "Gemfile.lock", "composer.lock", "README.md", "docs/testing.md", "src/Commit.java",
-            "src/Latest.php", "src/app.config.ts", "app/tasks.py", "CMakeLists.txt", "requirements.txt", "src/features/a.ts",
+            "src/lib.rs",
+            "calc.py",
+            "src/contest.py",
+            "src/latest.js",
+            "Cargo.lock",
+            "package-lock.json",
+            "yarn.lock",
+            "poetry.lock",
+            "uv.lock",
+            "go.sum",
+            "go.mod",
+            "Gemfile.lock",
+            "composer.lock",
+            "README.md",
+            "docs/testing.md",
+            "src/Commit.java",
+            "src/Latest.php",
+            "src/app.config.ts",
+            "app/tasks.py",
+            "CMakeLists.txt",
+            "requirements.txt",
+            "src/features/a.ts",
         ] {
             assert_eq!(protection.classify(path, false).role, Role::Work, "{path}");
         }
@@ -455,9 +545,20 @@ mod tests {
     #[test]
     fn files_that_run_later_are_named() {
         let protection = protection(&ProtectSettings::default());
-        for path in [".claude/settings.json", ".vscode/tasks.json", ".envrc", ".husky/pre-commit", ".githooks/x", ".github/workflows/a.yml",
-            ".devcontainer/devcontainer.json", ".idea/x.xml", "Jenkinsfile", ".mcp.json", "sub/.vscode/settings.json", ".claude"]
-        {
+        for path in [
+            ".claude/settings.json",
+            ".vscode/tasks.json",
+            ".envrc",
+            ".husky/pre-commit",
+            ".githooks/x",
+            ".github/workflows/a.yml",
+            ".devcontainer/devcontainer.json",
+            ".idea/x.xml",
+            "Jenkinsfile",
+            ".mcp.json",
+            "sub/.vscode/settings.json",
+            ".claude",
+        ] {
             let class = protection.classify(path, true);
             assert!(class.autorun.is_some() && class.role == Role::Protected, "{path}");
         }
@@ -512,11 +613,9 @@ mod tests {
     #[test]
     fn ecosystems_are_found_by_their_files() {
         assert_eq!(Ecosystem::present([]), [Ecosystem::Any]);
-        assert_eq!(Ecosystem::present(["a/b.py", "Makefile", "x/Cargo.toml"]), [
-            Ecosystem::Any,
-            Ecosystem::Python,
-            Ecosystem::Rust,
-            Ecosystem::Make
-        ]);
+        assert_eq!(
+            Ecosystem::present(["a/b.py", "Makefile", "x/Cargo.toml"]),
+            [Ecosystem::Any, Ecosystem::Python, Ecosystem::Rust, Ecosystem::Make]
+        );
     }
 }

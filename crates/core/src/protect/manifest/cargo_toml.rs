@@ -3,8 +3,25 @@
 use super::split::Part;
 
 const PACKAGE: &[&str] = &[
-    "name", "version", "edition", "rust-version", "description", "documentation", "readme", "homepage", "repository", "license",
-    "license-file", "keywords", "categories", "authors", "exclude", "include", "publish", "links", "default-run",
+    "name",
+    "version",
+    "edition",
+    "rust-version",
+    "description",
+    "documentation",
+    "readme",
+    "homepage",
+    "repository",
+    "license",
+    "license-file",
+    "keywords",
+    "categories",
+    "authors",
+    "exclude",
+    "include",
+    "publish",
+    "links",
+    "default-run",
 ];
 /// Of a library, a binary or an example. Whether its tests run is decided by other keys.
 const TARGET: &[&str] = &["name", "path", "crate-type", "crate_type", "proc-macro", "proc_macro", "required-features", "doc"];
@@ -17,7 +34,9 @@ pub(super) fn part(path: &[&str]) -> Part {
         | ["target", _] => Part::Split,
         ["package" | "project", key] | ["workspace", "package", key] if PACKAGE.contains(key) => Part::Work,
         ["package" | "project", "metadata", "docs"] | ["features" | "badges"] => Part::Work,
-        [.., key] if is_dependencies(key) && matches!(path.len(), 1 | 3) && (path.len() == 1 || path[0] == "target") => Part::Dependencies,
+        [.., key] if is_dependencies(key) && matches!(path.len(), 1 | 3) && (path.len() == 1 || path[0] == "target") => {
+            Part::Dependencies
+        }
         ["workspace", "dependencies"] => Part::Dependencies,
         ["workspace", "members"] => Part::Members,
         ["workspace", "default-members"] => Part::DefaultMembers,

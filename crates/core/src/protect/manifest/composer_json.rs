@@ -3,9 +3,31 @@
 use super::split::Part;
 
 const WORK: &[&str] = &[
-    "$schema", "name", "description", "version", "type", "keywords", "homepage", "readme", "time", "license", "authors", "support",
-    "funding", "require", "require-dev", "conflict", "replace", "provide", "suggest", "autoload", "minimum-stability",
-    "prefer-stable", "bin", "archive", "abandoned",
+    "$schema",
+    "name",
+    "description",
+    "version",
+    "type",
+    "keywords",
+    "homepage",
+    "readme",
+    "time",
+    "license",
+    "authors",
+    "support",
+    "funding",
+    "require",
+    "require-dev",
+    "conflict",
+    "replace",
+    "provide",
+    "suggest",
+    "autoload",
+    "minimum-stability",
+    "prefer-stable",
+    "bin",
+    "archive",
+    "abandoned",
 ];
 
 pub(super) fn part(path: &[&str]) -> Part {

@@ -3,11 +3,37 @@
 use super::split::Part;
 
 const POETRY: &[&str] = &[
-    "name", "version", "description", "license", "authors", "maintainers", "readme", "homepage", "repository", "documentation",
-    "keywords", "classifiers", "packages", "include", "exclude", "extras", "scripts", "urls", "package-mode", "requires-poetry",
+    "name",
+    "version",
+    "description",
+    "license",
+    "authors",
+    "maintainers",
+    "readme",
+    "homepage",
+    "repository",
+    "documentation",
+    "keywords",
+    "classifiers",
+    "packages",
+    "include",
+    "exclude",
+    "extras",
+    "scripts",
+    "urls",
+    "package-mode",
+    "requires-poetry",
 ];
-const SETUPTOOLS: &[&str] =
-    &["packages", "py-modules", "package-data", "include-package-data", "exclude-package-data", "dynamic", "license-files", "zip-safe"];
+const SETUPTOOLS: &[&str] = &[
+    "packages",
+    "py-modules",
+    "package-data",
+    "include-package-data",
+    "exclude-package-data",
+    "dynamic",
+    "license-files",
+    "zip-safe",
+];
 
 pub(super) fn part(path: &[&str]) -> Part {
     match path {
@@ -18,7 +44,9 @@ pub(super) fn part(path: &[&str]) -> Part {
         ["tool", "poetry" | "uv" | "pdm" | "hatch" | "setuptools" | "flit"] => Part::Split,
         ["tool", "poetry", "plugins" | "group"] | ["tool", "poetry", "group", _] | ["tool", "uv", "workspace"] => Part::Split,
         ["tool", "poetry", key] if POETRY.contains(key) => Part::Work,
-        ["tool", "poetry", "dependencies" | "dev-dependencies"] | ["tool", "poetry", "group", _, "dependencies"] => Part::Dependencies,
+        ["tool", "poetry", "dependencies" | "dev-dependencies"] | ["tool", "poetry", "group", _, "dependencies"] => {
+            Part::Dependencies
+        }
         ["tool", "poetry", "group", _, "optional"] | ["tool", "uv" | "pdm", "dev-dependencies"] => Part::Work,
         ["tool", "uv", "sources"] => Part::Overrides,
         ["tool", "uv", "workspace", "members"] => Part::Members,
@@ -29,6 +57,7 @@ pub(super) fn part(path: &[&str]) -> Part {
 }
 
 fn entry_points(group: &str) -> Part {
-    let of_a_tool = ["pytest11", "flake8", "pylint", "mypy", "nose", "coverage", "tox", "nox"].iter().any(|tool| group.starts_with(tool));
+    let of_a_tool =
+        ["pytest11", "flake8", "pylint", "mypy", "nose", "coverage", "tox", "nox"].iter().any(|tool| group.starts_with(tool));
     if of_a_tool { Part::Protected } else { Part::Work }
 }

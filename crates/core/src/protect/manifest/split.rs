@@ -58,6 +58,9 @@ impl Merger {
     }
 
     fn value<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<D> {
+        if base == attempt {
+            return base.cloned();
+        }
         let part = if path.is_empty() { Part::Split } else { (self.part)(path) };
         let merged = match part {
             Part::Work => return self.work(base, attempt),
@@ -81,9 +84,7 @@ impl Merger {
     }
 
     fn protected<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<D> {
-        if base != attempt {
-            self.changed(path);
-        }
+        self.changed(path);
         match self.work_from {
             Side::Base => attempt.cloned(),
             Side::Attempt => base.cloned(),
@@ -161,9 +162,10 @@ impl Merger {
         let excluded = |item: &&str| !was.contains(item) && item.starts_with('!');
         let old = before.iter().map(String::as_str);
         let new = after.iter().map(String::as_str);
-        if is.iter().any(excluded) || was.iter().any(|item| !is.contains(item)) {
-            self.changed(path);
+        if !is.iter().any(excluded) && was.iter().all(|item| is.contains(item)) {
+            return Some(self.work(base, attempt));
         }
+        self.changed(path);
         let merged: Vec<&str> = match self.work_from {
             Side::Attempt => old.chain(new.filter(added)).collect(),
             Side::Base => old.filter(|item| is.contains(item)).chain(new.filter(excluded)).collect(),
@@ -174,16 +176,26 @@ impl Merger {
 
     fn named<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<Option<D>> {
         let (before, after) = (by_name(base)?, by_name(attempt)?);
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let (first, second) = match self.work_from {
+            Side::Base => (base, attempt),
+            Side::Attempt => (attempt, base),
+        };
+        let mut names: Vec<&str> = first.map_or_else(Vec::new, names_in_order);
+        let seen: BTreeSet<&str> = names.iter().copied().collect();
+        names.extend(second.map_or_else(Vec::new, names_in_order).into_iter().filter(|name| !seen.contains(name)));
         let mut items = Vec::new();
         for name in names {
-            let path: Vec<&str> = path.iter().copied().chain([name.as_str()]).collect();
+            let path: Vec<&str> = path.iter().copied().chain([name]).collect();
             let merged = self.split(&path, before.get(name), after.get(name)).flatten();
             // Without its name, only protected keys of something that is not there are left.
             items.extend(merged.filter(|item| item.get("name").is_some()));
         }
         Some((!items.is_empty()).then(|| D::list(items)))
     }
+}
+
+fn names_in_order<D: Document>(list: &D) -> Vec<&str> {
+    list.items().unwrap_or_default().iter().filter_map(|item| item.get("name")?.text()).collect()
 }
 
 fn by_name<D: Document>(list: Option<&D>) -> Option<BTreeMap<String, D>> {
