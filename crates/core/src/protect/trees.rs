@@ -225,9 +225,8 @@ impl Planner<'_> {
             return self.take_work(&change.path);
         };
         let runs_on_install = |key: &super::KeyPath| match key.0.as_slice() {
-            [scripts] => scripts == "scripts",
             [scripts, name, ..] => scripts == "scripts" && RUN_ON_INSTALL.contains(&name.as_str()),
-            [] => false,
+            [..] => false,
         };
         let autorun = manifest == Manifest::PackageJson && keys.iter().any(runs_on_install);
         let released = self.protection.released(&change.path);

@@ -84,10 +84,30 @@ impl Merger {
     }
 
     fn protected<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<D> {
-        self.changed(path);
+        self.differences(path, base, attempt);
         match self.work_from {
             Side::Base => attempt.cloned(),
             Side::Attempt => base.cloned(),
+        }
+    }
+
+    /// Notes what differs inside of a protected value: a change of one script is `scripts.test`.
+    fn differences<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) {
+        const DEEPEST: usize = 4;
+        let keys = |side: Option<&D>| side.map_or_else(|| (path.len() == 1).then(Vec::new), |value| value.keys().map(owned));
+        let names: BTreeSet<String> = match (keys(base), keys(attempt)) {
+            (Some(before), Some(after)) if path.len() < DEEPEST => before.into_iter().chain(after).collect(),
+            (Some(_) | None, _) => BTreeSet::new(),
+        };
+        if names.is_empty() {
+            return self.changed(path);
+        }
+        for name in &names {
+            let [before, after] = [base, attempt].map(|side| side.and_then(|value| value.get(name)));
+            if before != after {
+                let path: Vec<&str> = path.iter().copied().chain([name.as_str()]).collect();
+                self.differences(&path, before, after);
+            }
         }
     }
 

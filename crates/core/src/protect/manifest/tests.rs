@@ -39,7 +39,10 @@ fn scripts_and_tools_are_protected_and_dependencies_are_work() {
         r#"{"name": "a", "version": "1.0.0", "scripts": {"test": "jest"}, "jest": {"bail": 1}, "dependencies": {"x": "1"}}"#;
     let attempt = r#"{"name": "a", "version": "1.1.0", "type": "module", "exports": {".": "./a.js"}, "scripts": {"test": "true"},
         "jest": {"testFailureExitCode": 0}, "dependencies": {"x": "2", "y": "1"}, "unknownTool": {}}"#;
-    assert_eq!(changed(Manifest::PackageJson, base, attempt), ["jest", "scripts", "unknownTool"]);
+    assert_eq!(
+        changed(Manifest::PackageJson, base, attempt),
+        ["jest.bail", "jest.testFailureExitCode", "scripts.test", "unknownTool"]
+    );
     let expected = r#"{"name": "a", "version": "1.1.0", "type": "module", "exports": {".": "./a.js"}, "scripts": {"test": "jest"},
         "jest": {"bail": 1}, "dependencies": {"x": "2", "y": "1"}}"#;
     assert_eq!(json(&pristine(Manifest::PackageJson, base, attempt)), json(expected));
@@ -64,7 +67,7 @@ fn work_alone_keeps_the_text_of_the_attempt() {
 #[test]
 fn keys_are_compared_as_they_are_read() {
     let base = r#"{"scripts": {"test": "jest"}}"#;
-    assert_eq!(changed(Manifest::PackageJson, base, r#"{"scr\u0069pts": {"test": "true"}}"#), ["scripts"]);
+    assert_eq!(changed(Manifest::PackageJson, base, r#"{"scr\u0069pts": {"test": "true"}}"#), ["scripts.test"]);
     for twice in [
         r#"{"scripts": {"test": "true"}, "scripts": {"test": "jest"}}"#,
         r#"{"scripts": {"test": "true"}, "scr\u0069pts": {"test": "jest"}}"#,
@@ -102,17 +105,20 @@ fn added_members_are_work_and_removed_ones_are_not() {
 fn settings_of_lints_profiles_and_targets_are_protected_in_any_spelling() {
     let base = "[package]\nname = \"a\"\nversion = \"0.1.0\"\n\n[lints.rust]\nunused = \"deny\"\n\n[target.'cfg(unix)'.dependencies]\nx = \"1\"\n";
     for (attempt, key) in [
-        (base.replace("deny", "allow"), "lints"),
-        (base.replace("[lints.rust]\nunused", "[lints]\nrust.unused").replace("deny", "allow"), "lints"),
-        (base.replace("[lints.rust]\nunused = \"deny\"", "[lints]\nrust = { \"un\\u0075sed\" = \"allow\" }"), "lints"),
-        (format!("profile.test.overflow-checks = false\n{base}"), "profile"),
+        (base.replace("deny", "allow"), "lints.rust.unused"),
+        (base.replace("[lints.rust]\nunused", "[lints]\nrust.unused").replace("deny", "allow"), "lints.rust.unused"),
+        (
+            base.replace("[lints.rust]\nunused = \"deny\"", "[lints]\nrust = { \"un\\u0075sed\" = \"allow\" }"),
+            "lints.rust.unused",
+        ),
+        (format!("profile.test.overflow-checks = false\n{base}"), "profile.test"),
         (base.replace("version", "autotests = false\nversion"), "package.autotests"),
         (base.replace("version", "build = \"x.rs\"\nversion"), "package.build"),
         (format!("{base}\n[target.'cfg(unix)']\n\"runner\" = \"true\"\n"), "target.\"cfg(unix)\".runner"),
         (format!("{base}\n[lib]\ntest = false\n"), "lib.test"),
         (format!("{base}\n[[bin]]\nname = \"b\"\n\"te\\u0073t\" = false\n"), "bin.b.test"),
         (format!("{base}\n[[test]]\nname = \"t\"\nharness = false\n"), "test"),
-        (format!("{base}\n[patch.crates-io]\nx = {{ path = \"x\" }}\n"), "patch"),
+        (format!("{base}\n[patch.crates-io]\nx = {{ path = \"x\" }}\n"), "patch.crates-io"),
         (base.replace("x = \"1\"", "x = { path = \"fake\" }"), "target.\"cfg(unix)\".dependencies.x"),
     ] {
         assert_eq!(changed(Manifest::CargoToml, base, &attempt), [key], "{attempt}");
@@ -137,8 +143,8 @@ fn tables_of_tools_are_protected_in_pyproject() {
     let base =
         "[project]\nname = \"a\"\nversion = \"1\"\ndependencies = [\"x\"]\n\n[tool.pytest.ini_options]\npythonpath = [\".\"]\n";
     for (attempt, key) in [
-        (format!("{base}addopts = \"-k add\"\n"), "tool.pytest"),
-        (base.replace("[\".\"]", "[\"compat\", \".\"]"), "tool.pytest"),
+        (format!("{base}addopts = \"-k add\"\n"), "tool.pytest.ini_options.addopts"),
+        (base.replace("[\".\"]", "[\"compat\", \".\"]"), "tool.pytest.ini_options.pythonpath"),
         (format!("{base}\n[tool.ruff]\nignore = [\"E\"]\n"), "tool.ruff"),
         (format!("{base}\n[project.entry-points.pytest11]\nx = \"x\"\n"), "project.entry-points.pytest11"),
         (format!("{base}\n[tool.uv.sources]\npytest = {{ path = \"fake\" }}\n"), "tool.uv.sources.pytest"),
