@@ -138,10 +138,9 @@ fn merge<D: Document>(
     let (merged, changed) = Merger::merge(part, work_from, &before, &after);
     // The text of one side keeps its format and comments.
     let merged = match work_from {
-        Side::Attempt if merged == after => Merged::Attempt,
         Side::Base if merged == before => Merged::Base,
-        Side::Attempt if merged == before => Merged::Base,
-        Side::Base if merged == after => Merged::Attempt,
+        _ if merged == after => Merged::Attempt,
+        _ if merged == before => Merged::Base,
         Side::Attempt => Merged::Text(write(&merged, &attempt_text)?),
         Side::Base => Merged::Text(write(&merged, &base_text)?),
     };

@@ -217,6 +217,7 @@ impl Protection {
     }
 
     /// The same for a story whose `Scope:` has these paths, relative to the project.
+    #[must_use]
     pub fn with_scope(&self, paths: &[String]) -> Self {
         let placed = scope::below(paths, &self.project);
         let readable = |path: String| Some((path.clone(), Arc::new(Covered::new(&[path], false).ok()?)));

@@ -206,7 +206,7 @@ impl Reader<'_> {
             }
             match self.word(at) {
                 "not" if self.is_open(at + 1, b'(') => negations.push(self.tokens[at + 1].close),
-                "test" if negations.len() % 2 == 0 && !self.is_sign(at + 1, b'=') => return true,
+                "test" if negations.len().is_multiple_of(2) && !self.is_sign(at + 1, b'=') => return true,
                 _ => {}
             }
         }

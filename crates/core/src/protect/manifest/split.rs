@@ -30,6 +30,9 @@ pub(super) enum Side {
     Attempt,
 }
 
+/// A value that is taken as a whole: it is protected, or not the table or list that it should be.
+struct NotMerged;
+
 /// A parsed value of any format.
 pub(super) trait Document: Clone + PartialEq {
     fn get(&self, key: &str) -> Option<&Self>;
@@ -50,11 +53,11 @@ pub(super) struct Merger {
 impl Merger {
     /// The merged document, and the protected keys that differ.
     pub(super) fn merge<D: Document>(part: fn(&[&str]) -> Part, work_from: Side, base: &D, attempt: &D) -> (D, Vec<KeyPath>) {
-        let mut merger = Self { part, work_from, changed: Vec::new() };
-        let merged = merger.value(&[], Some(base), Some(attempt)).unwrap_or_else(|| D::table(Vec::new()));
-        merger.changed.sort();
-        merger.changed.dedup();
-        (merged, merger.changed)
+        let mut state = Self { part, work_from, changed: Vec::new() };
+        let merged = state.value(&[], Some(base), Some(attempt)).unwrap_or_else(|| D::table(Vec::new()));
+        state.changed.sort();
+        state.changed.dedup();
+        (merged, state.changed)
     }
 
     fn value<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<D> {
@@ -64,16 +67,15 @@ impl Merger {
         let part = if path.is_empty() { Part::Split } else { (self.part)(path) };
         let merged = match part {
             Part::Work => return self.work(base, attempt),
-            Part::Protected => None,
+            Part::Protected => Err(NotMerged),
             Part::Split => self.split(path, base, attempt),
             Part::Dependencies => self.dependencies(path, base, attempt, false),
             Part::Overrides => self.dependencies(path, base, attempt, true),
-            Part::DefaultMembers if base.is_none() => None,
+            Part::DefaultMembers if base.is_none() => Err(NotMerged),
             Part::Members | Part::DefaultMembers => self.members(path, base, attempt),
             Part::Named => self.named(path, base, attempt),
         };
-        // A value that has not the expected shape is protected as a whole.
-        merged.unwrap_or_else(|| self.protected(path, base, attempt))
+        merged.unwrap_or_else(|NotMerged| self.protected(path, base, attempt))
     }
 
     fn work<D: Document>(&self, base: Option<&D>, attempt: Option<&D>) -> Option<D> {
@@ -115,8 +117,8 @@ impl Merger {
         self.changed.push(KeyPath(path.iter().map(|key| (*key).to_owned()).collect()));
     }
 
-    fn split<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<Option<D>> {
-        self.each(path, base, attempt, |merger, path, base, attempt| merger.value(path, base, attempt))
+    fn split<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Result<Option<D>, NotMerged> {
+        self.each(path, base, attempt, Self::value)
     }
 
     fn dependencies<D: Document>(
@@ -125,7 +127,7 @@ impl Merger {
         base: Option<&D>,
         attempt: Option<&D>,
         overrides: bool,
-    ) -> Option<Option<D>> {
+    ) -> Result<Option<D>, NotMerged> {
         self.each(path, base, attempt, |merger, path, base, attempt| {
             let local = attempt.and_then(local_source);
             let redirects = local.is_some() && (overrides || base.is_some()) && local != base.and_then(local_source);
@@ -133,16 +135,16 @@ impl Merger {
         })
     }
 
-    /// Merges two tables key by key; nothing if a side is not a table.
+    /// Merges two tables key by key.
     fn each<D: Document>(
         &mut self,
         path: &[&str],
         base: Option<&D>,
         attempt: Option<&D>,
         merge: impl Fn(&mut Self, &[&str], Option<&D>, Option<&D>) -> Option<D>,
-    ) -> Option<Option<D>> {
+    ) -> Result<Option<D>, NotMerged> {
         let keys = |side: Option<&D>| side.map_or(Some(Vec::new()), |table| table.keys().map(owned));
-        let (base_keys, attempt_keys) = (keys(base)?, keys(attempt)?);
+        let (base_keys, attempt_keys) = (keys(base).ok_or(NotMerged)?, keys(attempt).ok_or(NotMerged)?);
         let (first, second) = match self.work_from {
             Side::Base => (base_keys, attempt_keys),
             Side::Attempt => (attempt_keys, base_keys),
@@ -158,7 +160,7 @@ impl Merger {
         }
         // An empty table can mean something, such as `[workspace]`.
         let kept = !entries.is_empty() || (base.is_some() && attempt.is_some()) || self.protected_side_is_empty(base, attempt);
-        Some(kept.then(|| D::table(entries)))
+        Ok(kept.then(|| D::table(entries)))
     }
 
     fn protected_side_is_empty<D: Document>(&self, base: Option<&D>, attempt: Option<&D>) -> bool {
@@ -169,12 +171,12 @@ impl Merger {
         side.and_then(Document::keys).is_some_and(|keys| keys.is_empty())
     }
 
-    fn members<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<Option<D>> {
+    fn members<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Result<Option<D>, NotMerged> {
         let texts = |side: Option<&D>| -> Option<Vec<String>> {
             let Some(side) = side else { return Some(Vec::new()) };
             side.items()?.iter().map(|item| item.text().map(str::to_owned)).collect()
         };
-        let (before, after) = (texts(base)?, texts(attempt)?);
+        let (before, after) = (texts(base).ok_or(NotMerged)?, texts(attempt).ok_or(NotMerged)?);
         let (was, is): (BTreeSet<&str>, BTreeSet<&str>) =
             (before.iter().map(String::as_str).collect(), after.iter().map(String::as_str).collect());
         // `!packages/a` takes members away.
@@ -183,7 +185,7 @@ impl Merger {
         let old = before.iter().map(String::as_str);
         let new = after.iter().map(String::as_str);
         if !is.iter().any(excluded) && was.iter().all(|item| is.contains(item)) {
-            return Some(self.work(base, attempt));
+            return Ok(self.work(base, attempt));
         }
         self.changed(path);
         let merged: Vec<&str> = match self.work_from {
@@ -191,11 +193,11 @@ impl Merger {
             Side::Base => old.filter(|item| is.contains(item)).chain(new.filter(excluded)).collect(),
         };
         let both = base.is_some() && attempt.is_some();
-        Some((both || !merged.is_empty()).then(|| D::list(merged.into_iter().map(D::string).collect())))
+        Ok((both || !merged.is_empty()).then(|| D::list(merged.into_iter().map(D::string).collect())))
     }
 
-    fn named<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Option<Option<D>> {
-        let (before, after) = (by_name(base)?, by_name(attempt)?);
+    fn named<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) -> Result<Option<D>, NotMerged> {
+        let (before, after) = (by_name(base).ok_or(NotMerged)?, by_name(attempt).ok_or(NotMerged)?);
         let (first, second) = match self.work_from {
             Side::Base => (base, attempt),
             Side::Attempt => (attempt, base),
@@ -206,11 +208,11 @@ impl Merger {
         let mut items = Vec::new();
         for name in names {
             let path: Vec<&str> = path.iter().copied().chain([name]).collect();
-            let merged = self.split(&path, before.get(name), after.get(name)).flatten();
+            let merged = self.split(&path, before.get(name), after.get(name))?;
             // Without its name, only protected keys of something that is not there are left.
             items.extend(merged.filter(|item| item.get("name").is_some()));
         }
-        Some((!items.is_empty()).then(|| D::list(items)))
+        Ok((!items.is_empty()).then(|| D::list(items)))
     }
 }
 
