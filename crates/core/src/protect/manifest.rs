@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use split::{Document, Merger, Side};
 
-pub(super) use package_json::RUN_ON_INSTALL;
+pub(super) use package_json::runs_on_install;
 
 /// A kind of manifest, recognised by its name in any folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

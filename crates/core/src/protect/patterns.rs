@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::ecosystem::{AUTORUN, CI, Ecosystem, PYTHON_MODULES};
+use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, PYTHON_MODULES};
 use super::manifest::{KeyPath, Manifest};
 use crate::config::ProtectSettings;
 use crate::pattern::{PathPatterns, PatternError, is_plain};
@@ -127,23 +127,31 @@ pub struct Protection {
     scope: Vec<(String, Arc<Covered>)>,
 }
 
-/// Patterns as they are written, what each is, and all of them compiled.
+/// A pattern as it is written. One of the settings has no ecosystem.
+type Pattern = (String, Option<(Ecosystem, Group)>);
+
 #[derive(Debug, Clone)]
 struct List {
-    entries: Vec<(String, Option<(Ecosystem, Group)>)>,
+    patterns: Vec<Pattern>,
     compiled: PathPatterns,
 }
 
 impl List {
-    fn new(entries: Vec<(String, Option<(Ecosystem, Group)>)>, place: &dyn Fn(&str) -> String) -> Result<Self, PatternError> {
-        let placed: Vec<String> = entries.iter().map(|(pattern, _)| place(pattern)).collect();
-        Ok(Self { compiled: PathPatterns::new(placed.iter().map(String::as_str), false)?, entries })
+    fn new(patterns: Vec<Pattern>, project: &str) -> Result<Self, PatternError> {
+        let project = crate::pattern::escape(project);
+        let place = |(pattern, of): &Pattern| match (of, pattern.strip_prefix('/')) {
+            (Some(_), Some(rest)) => format!("{project}{rest}"),
+            (Some(_), None) => format!("**/{pattern}"),
+            (None, _) => format!("{project}{pattern}"),
+        };
+        let placed: Vec<String> = patterns.iter().map(place).collect();
+        Ok(Self { compiled: PathPatterns::new(placed.iter().map(String::as_str), false)?, patterns })
     }
 
     /// The first pattern that matches the path, or that names a folder and would match everything below the path.
-    fn find(&self, path: &str) -> Option<&(String, Option<(Ecosystem, Group)>)> {
-        let as_folder = || self.compiled.first(&format!("{path}/_")).filter(|n| self.entries[*n].0.ends_with("/**"));
-        self.compiled.first(path).or_else(as_folder).map(|n| &self.entries[n])
+    fn find(&self, path: &str) -> Option<&Pattern> {
+        let as_folder = || self.compiled.first(&format!("{path}/_")).filter(|n| self.patterns[*n].0.ends_with("/**"));
+        self.compiled.first(path).or_else(as_folder).map(|n| &self.patterns[n])
     }
 
     fn pattern(&self, path: &str) -> Option<String> {
@@ -158,57 +166,28 @@ impl Protection {
             "" | "." => String::new(),
             folder => format!("{folder}/"),
         };
-        let escaped = crate::pattern::escape(&project);
-        let convention = |pattern: &str| match pattern.strip_prefix('/') {
-            Some(rest) => format!("{escaped}{rest}"),
-            None => format!("**/{pattern}"),
-        };
-        // A pattern of the settings may end with a slash, or name a folder: then it means everything below.
-        let setting = |pattern: &str| match pattern.trim_start_matches("./").strip_suffix('/') {
-            Some(folder) => format!("{escaped}{folder}/**"),
-            None => format!("{escaped}{}", pattern.trim_start_matches("./")),
-        };
-        let given = |patterns: &[String]| {
-            let folders =
-                patterns.iter().filter(|pattern| is_plain(pattern) && !pattern.ends_with('/')).map(|p| format!("{p}/**"));
-            patterns.iter().cloned().chain(folders).map(|pattern| (pattern, None)).collect()
-        };
         let mut ecosystems: Vec<Ecosystem> = [Ecosystem::Any].iter().chain(ecosystems).copied().collect();
         ecosystems.sort_unstable();
         ecosystems.dedup();
-        let labelled = |list: fn(Ecosystem) -> &'static [&'static str], group: Group| {
-            let of_one = move |one: &Ecosystem| {
-                let one = *one;
-                list(one).iter().map(move |pattern| ((*pattern).to_owned(), Some((one, group))))
-            };
-            ecosystems.iter().flat_map(of_one).collect::<Vec<_>>()
+        let of_all = |list: fn(&Defaults) -> &'static [&'static str], group: Group| {
+            ecosystems.iter().flat_map(|one| conventions(list(one.defaults()), *one, group)).collect::<Vec<Pattern>>()
         };
-        let ci = CI.iter().map(|pattern| ((*pattern).to_owned(), Some((Ecosystem::Any, Group::Ci))));
-        let protected = labelled(|one| one.defaults().tests, Group::Tests)
-            .into_iter()
-            .chain(labelled(|one| one.defaults().configuration, Group::Configuration))
-            .chain(ci.clone())
-            .collect();
-        let everywhere: Vec<_> = AUTORUN.iter().map(|pattern| ((*pattern).to_owned(), None)).chain(ci).collect();
-        let own_autorun = List::new(given(&settings.autorun), &setting)?;
-        let mut autorun = List::new(everywhere, &convention)?;
-        if !own_autorun.entries.is_empty() {
-            let placed: Vec<String> = autorun.entries.iter().map(|(pattern, _)| convention(pattern)).collect();
-            let own: Vec<String> = own_autorun.entries.iter().map(|(pattern, _)| setting(pattern)).collect();
-            autorun.compiled = PathPatterns::new(placed.iter().chain(&own).map(String::as_str), false)?;
-            autorun.entries.extend(own_autorun.entries);
-        }
+        let ci = conventions(CI, Ecosystem::Any, Group::Ci);
+        let tests = of_all(|defaults| defaults.tests, Group::Tests);
+        let configuration = of_all(|defaults| defaults.configuration, Group::Configuration);
+        let autorun = conventions(AUTORUN, Ecosystem::Any, Group::Configuration);
+        let list = |patterns: &[&[Pattern]]| List::new(patterns.concat(), &project);
         let test_folders = settings.files.iter().filter_map(|pattern| {
             let (folder, name) = pattern.trim_start_matches("./").rsplit_once('/')?;
             (is_plain(folder) && !is_plain(name)).then(|| (format!("{project}{folder}"), pattern.clone()))
         });
         Ok(Self {
-            files: List::new(given(&settings.files), &setting)?,
-            work: List::new(given(&settings.work), &setting)?,
-            release: List::new(given(&settings.release), &setting)?,
-            autorun,
-            protected: List::new(protected, &convention)?,
-            work_conventions: List::new(labelled(|one| one.defaults().work, Group::Tests), &convention)?,
+            files: list(&[&given(&settings.files)])?,
+            work: list(&[&given(&settings.work)])?,
+            release: list(&[&given(&settings.release)])?,
+            autorun: list(&[&given(&settings.autorun), &autorun, &ci])?,
+            protected: list(&[&tests, &configuration, &ci])?,
+            work_conventions: list(&[&of_all(|defaults| defaults.work, Group::Configuration)])?,
             python: ecosystems.contains(&Ecosystem::Python),
             test_folders: test_folders.collect(),
             scope: Vec::new(),
@@ -307,14 +286,27 @@ impl Protection {
         })
     }
 
-    /// Whether the plan of a tree needs the content of this file, in the base and in the attempt.
+    /// Whether the plan of the trees needs the content of this file, in the base and in the attempt. Ask about both paths of a
+    /// renamed file.
     pub fn needs_content(&self, path: &str) -> bool {
-        match self.classify(path, false).role {
+        let class = self.classify(path, false);
+        match class.role {
             Role::Split(_) => true,
-            Role::Work => is_rust(path),
+            Role::Work => is_rust(path) && !matches!(class.why, Why::Setting { .. }),
             Role::Protected => is_pre_commit(path),
         }
     }
+}
+
+fn conventions(patterns: &[&str], ecosystem: Ecosystem, group: Group) -> Vec<Pattern> {
+    patterns.iter().map(|pattern| ((*pattern).to_owned(), Some((ecosystem, group)))).collect()
+}
+
+/// Patterns of the settings. One that names a folder means everything below it.
+fn given(patterns: &[String]) -> Vec<Pattern> {
+    let written = patterns.iter().map(|pattern| pattern.trim_start_matches("./").trim_end_matches('/'));
+    let with_content = written.flat_map(|pattern| [pattern.to_owned(), format!("{pattern}/**")]);
+    with_content.filter(|pattern| !pattern.ends_with("**/**")).map(|pattern| (pattern, None)).collect()
 }
 
 pub(super) fn is_rust(path: &str) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::inline_tests::{InlineTests, Unreadable, has_inline_tests};
-use super::manifest::{Manifest, Merged, RUN_ON_INSTALL};
+use super::manifest::{Manifest, Merged, runs_on_install};
 use super::patterns::{Group, Protection, Release, Role, Why, is_pre_commit, is_rust};
 
 /// A file in a tree.
@@ -150,9 +150,10 @@ impl Planner<'_> {
         let is_new = change.base.is_none() || old_path.is_some();
         let class = self.protection.classify(&change.path, is_new);
         let autorun = class.autorun.is_some() && !is_version_bump(change);
+        let is_set = matches!(class.why, Why::Setting { .. });
         match (class.role, old_path) {
-            (Role::Work, None) if is_rust(&change.path) => self.rust(change),
-            (Role::Work, Some(old)) if is_rust(&change.path) && self.is_rust_work(old) => self.rust(change),
+            (Role::Work, None) if is_rust(&change.path) && !is_set => self.rust(change),
+            (Role::Work, Some(old)) if is_rust(&change.path) && !is_set && self.is_rust_work(old) => self.rust(change),
             // A manifest is bound to its folder: moving it removes one package and adds another.
             (Role::Split(manifest), None) => self.manifest(change, manifest),
             (role, Some(old)) => self.renamed(change, old, role, class.why, autorun),
@@ -224,11 +225,11 @@ impl Planner<'_> {
         let Some(keys) = manifest.protected_change(base, attempt).or_else(|| mode_changed.then(Vec::new)) else {
             return self.take_work(&change.path);
         };
-        let runs_on_install = |key: &super::KeyPath| match key.0.as_slice() {
-            [scripts, name, ..] => scripts == "scripts" && RUN_ON_INSTALL.contains(&name.as_str()),
+        let is_run = |key: &super::KeyPath| match key.0.as_slice() {
+            [scripts, name, ..] => scripts == "scripts" && runs_on_install(name),
             [..] => false,
         };
-        let autorun = manifest == Manifest::PackageJson && keys.iter().any(runs_on_install);
+        let autorun = manifest == Manifest::PackageJson && keys.iter().any(is_run);
         let released = self.protection.released(&change.path);
         if released.is_some() {
             self.take_released(&change.path);

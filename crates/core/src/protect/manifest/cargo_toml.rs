@@ -1,30 +1,13 @@
 //! The keys of `Cargo.toml`.
 
-use super::split::Part;
+use super::split::{Part, is_listed};
 
-const PACKAGE: &[&str] = &[
-    "name",
-    "version",
-    "edition",
-    "rust-version",
-    "description",
-    "documentation",
-    "readme",
-    "homepage",
-    "repository",
-    "license",
-    "license-file",
-    "keywords",
-    "categories",
-    "authors",
-    "exclude",
-    "include",
-    "publish",
-    "links",
-    "default-run",
-];
+const PACKAGE: &str = "\
+name version edition rust-version description documentation readme homepage repository license license-file keywords \
+categories authors exclude include publish links default-run";
 /// Of a library, a binary or an example. Whether its tests run is decided by other keys.
-const TARGET: &[&str] = &["name", "path", "crate-type", "crate_type", "proc-macro", "proc_macro", "required-features", "doc"];
+const TARGET: &str = "\
+name path crate-type crate_type proc-macro proc_macro required-features doc";
 
 pub(super) fn part(path: &[&str]) -> Part {
     match path {
@@ -32,7 +15,7 @@ pub(super) fn part(path: &[&str]) -> Part {
         | ["workspace", "package"]
         | ["package" | "project", "metadata"]
         | ["target", _] => Part::Split,
-        ["package" | "project", key] | ["workspace", "package", key] if PACKAGE.contains(key) => Part::Work,
+        ["package" | "project", key] | ["workspace", "package", key] if is_listed(PACKAGE, key) => Part::Work,
         ["package" | "project", "metadata", "docs"] | ["features" | "badges"] => Part::Work,
         [.., key] if is_dependencies(key) && matches!(path.len(), 1 | 3) && (path.len() == 1 || path[0] == "target") => {
             Part::Dependencies
@@ -41,7 +24,7 @@ pub(super) fn part(path: &[&str]) -> Part {
         ["workspace", "members"] => Part::Members,
         ["workspace", "default-members"] => Part::DefaultMembers,
         ["bin" | "example"] => Part::Named,
-        ["lib", key] | ["bin" | "example", _, key] if TARGET.contains(key) => Part::Work,
+        ["lib", key] | ["bin" | "example", _, key] if is_listed(TARGET, key) => Part::Work,
         _ => Part::Protected,
     }
 }

@@ -1,38 +1,14 @@
 //! The keys of `composer.json`.
 
-use super::split::Part;
+use super::split::{Part, is_listed};
 
-const WORK: &[&str] = &[
-    "$schema",
-    "name",
-    "description",
-    "version",
-    "type",
-    "keywords",
-    "homepage",
-    "readme",
-    "time",
-    "license",
-    "authors",
-    "support",
-    "funding",
-    "require",
-    "require-dev",
-    "conflict",
-    "replace",
-    "provide",
-    "suggest",
-    "autoload",
-    "minimum-stability",
-    "prefer-stable",
-    "bin",
-    "archive",
-    "abandoned",
-];
+const WORK: &str = "\
+$schema name description version type keywords homepage readme time license authors support funding require require-dev \
+conflict replace provide suggest autoload minimum-stability prefer-stable bin archive abandoned";
 
 pub(super) fn part(path: &[&str]) -> Part {
     match path {
-        [key] if WORK.contains(key) => Part::Work,
+        [key] if is_listed(WORK, key) => Part::Work,
         _ => Part::Protected,
     }
 }

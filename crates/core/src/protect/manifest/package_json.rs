@@ -1,62 +1,16 @@
 //! The keys of `package.json`. Unknown keys are protected: most are the configuration of some tool.
 
-use super::split::Part;
+use super::split::{Part, is_listed};
 
-const WORK: &[&str] = &[
-    "$schema",
-    "name",
-    "displayName",
-    "version",
-    "description",
-    "keywords",
-    "homepage",
-    "bugs",
-    "license",
-    "licenses",
-    "author",
-    "contributors",
-    "maintainers",
-    "publisher",
-    "funding",
-    "repository",
-    "private",
-    "publishConfig",
-    "files",
-    "main",
-    "module",
-    "browser",
-    "types",
-    "typings",
-    "typesVersions",
-    "exports",
-    "imports",
-    "bin",
-    "man",
-    "directories",
-    "type",
-    "sideEffects",
-    "unpkg",
-    "jsdelivr",
-    "style",
-    "source",
-    "engines",
-    "os",
-    "cpu",
-    "libc",
-    "packageManager",
-    "peerDependenciesMeta",
-    "dependenciesMeta",
-    "bundleDependencies",
-    "bundledDependencies",
-    "icon",
-    "categories",
-    "contributes",
-    "activationEvents",
-];
+const WORK: &str = "\
+$schema name displayName version description keywords homepage bugs license licenses author contributors maintainers \
+publisher funding repository private publishConfig files main module browser types typings typesVersions exports imports \
+bin man directories type sideEffects unpkg jsdelivr style source engines os cpu libc packageManager peerDependenciesMeta \
+dependenciesMeta bundleDependencies bundledDependencies icon categories contributes activationEvents";
 
 pub(super) fn part(path: &[&str]) -> Part {
     match path {
-        [key] if WORK.contains(key) => Part::Work,
+        [key] if is_listed(WORK, key) => Part::Work,
         ["dependencies" | "devDependencies" | "peerDependencies" | "optionalDependencies"] => Part::Dependencies,
         ["overrides" | "resolutions"] | ["pnpm", "overrides"] => Part::Overrides,
         ["workspaces"] => Part::Members,
@@ -65,19 +19,11 @@ pub(super) fn part(path: &[&str]) -> Part {
     }
 }
 
-/// Scripts that npm runs by itself when the package is installed or published.
-pub(in super::super) const RUN_ON_INSTALL: &[&str] = &[
-    "preinstall",
-    "install",
-    "postinstall",
-    "prepublish",
-    "preprepare",
-    "prepare",
-    "postprepare",
-    "prepack",
-    "postpack",
-    "prepublishOnly",
-    "publish",
-    "postpublish",
-    "dependencies",
-];
+/// Whether npm runs a script by itself when the package is installed or published.
+pub(in super::super) fn runs_on_install(script: &str) -> bool {
+    is_listed(RUN_ON_INSTALL, script)
+}
+
+const RUN_ON_INSTALL: &str = "\
+preinstall install postinstall prepublish preprepare prepare postprepare prepack postpack prepublishOnly publish \
+postpublish dependencies";

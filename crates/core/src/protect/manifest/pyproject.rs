@@ -1,39 +1,12 @@
 //! The keys of `pyproject.toml`. Tables of tools are protected, except for what package managers keep there.
 
-use super::split::Part;
+use super::split::{Part, is_listed};
 
-const POETRY: &[&str] = &[
-    "name",
-    "version",
-    "description",
-    "license",
-    "authors",
-    "maintainers",
-    "readme",
-    "homepage",
-    "repository",
-    "documentation",
-    "keywords",
-    "classifiers",
-    "packages",
-    "include",
-    "exclude",
-    "extras",
-    "scripts",
-    "urls",
-    "package-mode",
-    "requires-poetry",
-];
-const SETUPTOOLS: &[&str] = &[
-    "packages",
-    "py-modules",
-    "package-data",
-    "include-package-data",
-    "exclude-package-data",
-    "dynamic",
-    "license-files",
-    "zip-safe",
-];
+const POETRY: &str = "\
+name version description license authors maintainers readme homepage repository documentation keywords classifiers \
+packages include exclude extras scripts urls package-mode requires-poetry";
+const SETUPTOOLS: &str = "\
+packages py-modules package-data include-package-data exclude-package-data dynamic license-files zip-safe";
 
 pub(super) fn part(path: &[&str]) -> Part {
     match path {
@@ -50,8 +23,8 @@ pub(super) fn part(path: &[&str]) -> Part {
         }
         ["tool", "uv", "sources"] => Part::Overrides,
         ["tool", "uv", "workspace", "members"] => Part::Members,
-        ["tool", "poetry", key] if POETRY.contains(key) => Part::Work,
-        ["tool", "setuptools", key] if SETUPTOOLS.contains(key) => Part::Work,
+        ["tool", "poetry", key] if is_listed(POETRY, key) => Part::Work,
+        ["tool", "setuptools", key] if is_listed(SETUPTOOLS, key) => Part::Work,
         ["project", _]
         | ["dependency-groups"]
         | ["build-system", "requires" | "build-backend"]

@@ -216,6 +216,11 @@ impl Merger {
     }
 }
 
+/// Whether a key is one of these words.
+pub(super) fn is_listed(words: &str, key: &str) -> bool {
+    words.split_ascii_whitespace().any(|word| word == key)
+}
+
 fn names_in_order<D: Document>(list: &D) -> Vec<&str> {
     list.items().unwrap_or_default().iter().filter_map(|item| item.get("name")?.text()).collect()
 }

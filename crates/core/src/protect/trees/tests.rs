@@ -181,6 +181,11 @@ fn inline_tests_are_those_of_the_base_and_follow_renames() {
     assert_eq!((&plan.pristine["src/a.rs"], &plan.pristine["src/b.rs"]), (&Take::Attempt, &merged(&pristine)));
     assert_eq!((&plan.proof["src/a.rs"], &plan.proof["src/b.rs"]), (&merged(&proof), &Take::Base));
     assert_eq!(kinds(&plan), [("src/b.rs", ChangeKind::Renamed)]);
+    // What the settings call work is work, with all that is in it.
+    let settings = ProtectSettings { work: vec!["src/**".to_owned()], ..ProtectSettings::default() };
+    let plan =
+        plan_trees(&Protection::new(&settings, &Ecosystem::ALL, "").unwrap(), &[change("src/a.rs", Some(base), Some(&attempt))]);
+    assert!(!plan.needs_pristine());
     // The code is named, not its tests.
     let scoped = protection().with_scope(&["src/a.rs".to_owned()]);
     let plan = plan_trees(&scoped, &[change("src/a.rs", Some(base), Some(&attempt))]);
