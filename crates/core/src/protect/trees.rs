@@ -124,9 +124,11 @@ impl TreePlan {
 
 /// Plans both trees.
 pub fn plan_trees(protection: &Protection, changes: &[Change]) -> TreePlan {
-    let new_modules = changes.iter().any(|change| {
-        change.base.is_none() && is_rust(&change.path) && content(change.attempt.as_ref()).is_some_and(has_inline_tests)
-    });
+    let is_tested = |entry: &Entry| content(Some(entry)).is_some_and(has_inline_tests);
+    let rust = || changes.iter().filter(|change| is_rust(&change.path));
+    let adds_tests = rust().any(|change| change.base.is_none() && change.attempt.as_ref().is_some_and(is_tested));
+    // A renamed file is at its old place in the proof tree: a line that declares the new one would break the build by itself.
+    let new_modules = adds_tests && rust().all(|change| change.renamed_from.is_none());
     let mut planner = Planner { protection, new_modules, plan: TreePlan::default() };
     for change in changes {
         planner.change(change);

@@ -206,6 +206,16 @@ fn tests_of_a_new_module_reach_the_proof_tree() {
     assert_eq!(plan.pristine["src/lib.rs"], Take::Attempt);
     assert_eq!(plan.proof["src/lib.rs"], merged("pub fn a() {}\n\npub mod b;\n"));
     assert!(matches!(&plan.proof["src/b.rs"], Take::Merged { content, .. } if !content.starts_with(b"pub")));
+    // The proof tree has a renamed file at its old place, so nothing may declare the new one.
+    let plan = plan_trees(
+        &protection(),
+        &[
+            change("src/lib.rs", Some("mod old;\n"), Some("mod b;\nmod new;\n")),
+            change("src/b.rs", None, Some(module)),
+            renamed("src/old.rs", "src/new.rs", "", ""),
+        ],
+    );
+    assert_eq!(plan.proof["src/lib.rs"], Take::Base);
 }
 
 #[test]
