@@ -299,8 +299,8 @@ fn any_changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(any_change(), 0..8).prop_map(|changes| {
         let mut seen = std::collections::BTreeSet::new();
         let is_first = |change: &Change| {
-            let paths = [Some(&change.path), change.renamed_from.as_ref()].into_iter().flatten();
-            paths.fold(true, |first, path| seen.insert(path.clone()) && first)
+            let mut paths = [Some(&change.path), change.renamed_from.as_ref()].into_iter().flatten();
+            paths.all(|path| seen.insert(path.clone()))
         };
         changes.into_iter().filter(|change| change.base != change.attempt).filter(is_first).collect()
     })
