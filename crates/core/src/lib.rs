@@ -38,4 +38,5 @@ pub mod tamper;
 pub mod test_outcome;
 pub mod update;
 pub mod verdict;
+pub mod verify;
 pub mod view;

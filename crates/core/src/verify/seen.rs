@@ -1,0 +1,209 @@
+//! A job together with what was seen of it: the facts that both the next step and the judgement depend on.
+
+use super::counts::{self, CheckState, CountChange, TestNames};
+use super::job::{Baseline, ChangeKind, PlannedCheck, Tree, VerifyJob};
+use super::observed::{BuiltTree, CheckResult, Observed, ResultId};
+use super::proof::Proof;
+use crate::check::{CommandSpec, TestCount};
+use crate::id::Oid;
+use crate::test_outcome::simple_commands;
+
+#[derive(Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) job: &'a VerifyJob,
+    pub(super) observed: &'a Observed,
+    /// The checks that are due, the story's own first.
+    pub(super) checks: Vec<PlannedCheck>,
+}
+
+/// What a story's own check said before the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OwnBefore {
+    /// It fails, as it should.
+    Red,
+    /// It passes already, so it proves nothing.
+    Green,
+    /// It could not tell, for this reason.
+    Unknown { why: String },
+    /// It names a test file that only the attempt has.
+    Missing { file: String },
+    NotRun,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn new(job: &'a VerifyJob, observed: &'a Observed) -> Self {
+        Self { job, observed, checks: job.checks() }
+    }
+
+    pub(super) fn own(&self) -> impl Iterator<Item = &PlannedCheck> {
+        self.checks.iter().filter(|check| check.is_own())
+    }
+
+    pub(super) fn required(&self) -> impl Iterator<Item = &PlannedCheck> {
+        self.checks.iter().filter(|check| check.is_required())
+    }
+
+    pub(super) fn tree(&self, tree: Tree) -> Option<&Oid> {
+        match tree {
+            Tree::Base => self.job.base.as_ref(),
+            Tree::Attempt => Some(&self.job.attempt),
+            Tree::Pristine => built(self.observed.pristine.as_ref()),
+            Tree::Proof => built(self.observed.proof.as_ref()),
+        }
+    }
+
+    pub(super) fn result(&self, tree: Tree, check: &PlannedCheck) -> Option<&CheckResult> {
+        let id = ResultId { tree: self.tree(tree)?.clone(), command: check.digest.clone() };
+        self.observed.results.get(&id)
+    }
+
+    pub(super) fn state(&self, tree: Tree, check: &PlannedCheck) -> CheckState {
+        self.result(tree, check).map_or(CheckState::NotRun, |result| CheckState::of(&result.run))
+    }
+
+    /// How a check ended on a tree, in words.
+    pub(super) fn words(&self, tree: Tree, check: &PlannedCheck) -> String {
+        let Some(result) = self.result(tree, check) else { return "was not run".to_owned() };
+        match (CheckState::of(&result.run), counts::counted_failures(&result.run)) {
+            (CheckState::Red, failed) if result.run.outcome.passed() => {
+                format!("ended with exit code 0, but counts {failed} failed")
+            }
+            _ => result.run.outcome.words(),
+        }
+    }
+
+    pub(super) fn was_interrupted(&self) -> bool {
+        let trees = [Tree::Base, Tree::Attempt, Tree::Pristine, Tree::Proof];
+        let mut states = trees.iter().flat_map(|tree| self.checks.iter().map(|check| self.state(*tree, check)));
+        states.any(|state| state == CheckState::Interrupted)
+    }
+
+    pub(super) fn before(&self, own: &PlannedCheck) -> OwnBefore {
+        let Some(result) = self.result(Tree::Base, own) else { return OwnBefore::NotRun };
+        match CheckState::before_the_work(&result.run) {
+            CheckState::Green => OwnBefore::Green,
+            CheckState::Red => match self.added_test_named_by(&own.check.command) {
+                Some(file) => OwnBefore::Missing { file },
+                None => OwnBefore::Red,
+            },
+            CheckState::Unknown if result.run.outcome.passed() => OwnBefore::Unknown { why: "ran no tests".to_owned() },
+            CheckState::Unknown => OwnBefore::Unknown { why: result.run.outcome.words() },
+            CheckState::Interrupted | CheckState::NotRun => OwnBefore::NotRun,
+        }
+    }
+
+    /// Whether the base cannot answer this check: a test that was written first belongs to the attempt.
+    pub(super) fn exists_only_in_attempt(&self, check: &PlannedCheck) -> bool {
+        check.is_own() && matches!(self.before(check), OwnBefore::Unknown { .. } | OwnBefore::Missing { .. })
+    }
+
+    fn added_test_named_by(&self, command: &CommandSpec) -> Option<String> {
+        let commands = match command {
+            CommandSpec::Shell(line) => simple_commands(line),
+            CommandSpec::Argv(words) => vec![words.clone()],
+        };
+        let mut added = self.job.protected.iter().filter(|change| change.change == ChangeKind::Added);
+        added.find(|change| commands.iter().any(|words| names_file(words, &change.path))).map(|change| change.path.clone())
+    }
+
+    pub(super) fn needs_pristine(&self) -> bool {
+        self.job.protected.iter().any(|change| !change.released)
+    }
+
+    /// The checks that have to pass with the files from before the work.
+    pub(super) fn pristine_checks(&self) -> Vec<PlannedCheck> {
+        self.required().filter(|check| !self.exists_only_in_attempt(check)).cloned().collect()
+    }
+
+    /// What a check said on the base about its tests, seen now or at the start of the run.
+    pub(super) fn baseline(&self, check: &PlannedCheck) -> Option<Baseline> {
+        if let Some(result) = self.result(Tree::Base, check) {
+            let passed = CheckState::of(&result.run) == CheckState::Green;
+            return Some(Baseline { passed, tests: result.run.tests, names: result.names.clone() });
+        }
+        let same = |gate: &&super::job::JobGate| PlannedCheck::new(&gate.check, gate.hidden).digest == check.digest;
+        self.job.due_gates().filter(same).find_map(|gate| gate.baseline.clone())
+    }
+
+    /// Every required check whose tests can be compared with those of the base.
+    pub(super) fn count_changes(&self) -> Vec<CountChange> {
+        if self.job.surface.is_reviewed() {
+            return Vec::new();
+        }
+        let allowed = self.job.may_lower_counts();
+        let mut changes = Vec::new();
+        for check in self.required().filter(|check| !self.exists_only_in_attempt(check)) {
+            let Some(before) = self.baseline(check) else { continue };
+            for tree in [Tree::Attempt, Tree::Pristine] {
+                let Some(after) = self.result(tree, check) else { continue };
+                let (old, new) = (before.tests, after.run.tests);
+                let fall = counts::compare(old, new, (before.names.as_ref(), after.names.as_ref()));
+                if old.is_some() || new.is_some() {
+                    let allowed = allowed && fall.is_some();
+                    changes.push(CountChange { check: check.check.name.clone(), tree, before: old, after: new, fall, allowed });
+                }
+            }
+        }
+        changes
+    }
+
+    /// Whether no proof above `untested` is wanted.
+    pub(super) fn is_limited_to_untested(&self) -> bool {
+        self.job.at_most.is_some_and(|most| most <= Proof::Untested)
+    }
+
+    pub(super) fn tests(&self, tree: Tree, check: &PlannedCheck) -> Option<TestCount> {
+        self.result(tree, check).and_then(|result| result.run.tests)
+    }
+
+    pub(super) fn names(&self, tree: Tree, check: &PlannedCheck) -> Option<&TestNames> {
+        self.result(tree, check).and_then(|result| result.names.as_ref())
+    }
+}
+
+fn built(tree: Option<&BuiltTree>) -> Option<&Oid> {
+    match tree {
+        Some(BuiltTree::Built(id)) => Some(id),
+        Some(BuiltTree::Failed { .. }) | None => None,
+    }
+}
+
+/// Whether a command names a file itself: by its path, as a test of it (`path::test`), as a Python module, or as `cargo test --test`.
+fn names_file(words: &[String], path: &str) -> bool {
+    let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+    let module = stem.replace('/', ".");
+    let is_below = |word: &str, name: &str, separators: &[char]| {
+        word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(separators))
+    };
+    let by_word = |word: &String| {
+        let word = word.strip_prefix("./").unwrap_or(word);
+        is_below(word, path, &[':', '#']) || is_below(word, &module, &['.', ':'])
+    };
+    let target = |name: &str| stem == format!("tests/{name}") || stem == format!("tests/{name}/main");
+    words.iter().any(by_word) || words.windows(2).any(|pair| pair[0] == "--test" && target(&pair[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_names_a_test_file_by_path_test_module_or_target_and_by_nothing_else() {
+        for (command, path, expected) in [
+            ("pytest tests/test_a.py", "tests/test_a.py", true),
+            ("pytest ./tests/test_a.py::test_x -q", "tests/test_a.py", true),
+            ("python -m unittest tests.test_a.Case.test_x", "tests/test_a.py", true),
+            ("cargo test --test login", "tests/login.rs", true),
+            ("cargo test --test login", "tests/login/main.rs", true),
+            ("npx jest a.test.js", "a.test.js", true),
+            ("pytest tests", "tests/test_a.py", false),
+            ("pytest tests/test_a.py2", "tests/test_a.py", false),
+            ("python -m unittest tests.test_ab", "tests/test_a.py", false),
+            ("cargo test login", "tests/login.rs", false),
+            ("make test", "Makefile", false),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(names_file(&words, path), expected, "{command} {path}");
+        }
+    }
+}
