@@ -32,7 +32,7 @@ pub use judge::judge;
 pub use observed::{BuiltTree, CheckResult, Observed, ResultId, SeenCondition};
 pub use outcome::Outcome;
 pub use proof::{Proof, UnknownProof};
-pub use reason::{Reason, Weight};
+pub use reason::{Doubt, Failure, Note, Reason};
 pub use report::{TreeIds, VerifyReport};
 pub use seen::OwnBefore;
 pub use steps::{Step, next_step, red_check};

@@ -6,7 +6,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::job::Tree;
+use super::job::{Baseline, Tree};
+use super::observed::CheckResult;
 use crate::check::{CheckOutcome, CheckRun, TestCount};
 
 /// Names that one sentence lists, and that a report keeps.
@@ -30,7 +31,9 @@ impl CheckState {
         match run.outcome {
             CheckOutcome::Passed if counted_failures(run) > 0 => Self::Red,
             CheckOutcome::Passed => Self::Green,
-            CheckOutcome::Failed { code: 126 | 127 } | CheckOutcome::TimedOut { .. } | CheckOutcome::Unknown { .. } => Self::Unknown,
+            CheckOutcome::Failed { code: 126 | 127 } | CheckOutcome::TimedOut { .. } | CheckOutcome::Unknown { .. } => {
+                Self::Unknown
+            }
             CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } => Self::Red,
             CheckOutcome::Interrupted => Self::Interrupted,
         }
@@ -98,37 +101,36 @@ pub enum CountFall {
 impl fmt::Display for CountFall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FewerPassed { before, after } => write!(f, "{before} tests passed before the work, {after} pass now"),
-            Self::Vanished { before } => write!(f, "{before} tests passed before the work, and its output counts none now"),
-            Self::NotFixed { failed } => {
-                write!(f, "{failed} tests failed before the work, and no more tests pass now than then")
-            }
+            Self::FewerPassed { before, after } => write!(f, "{} passed before the work, now {after}", tests(*before)),
+            Self::Vanished { before } => write!(f, "{} ran before the work, and its output counts none now", tests(*before)),
+            Self::NotFixed { failed } => write!(f, "{} failed before the work, and no more tests pass now", tests(*failed)),
             Self::NowSkipped { tests } => write!(f, "tests that passed before the work are skipped now: {}", list(tests)),
         }
     }
 }
 
 /// Whether fewer tests speak for the work than before it. Without counts on the base there is nothing to compare.
-pub(super) fn compare(
-    before: Option<TestCount>,
-    after: Option<TestCount>,
-    names: (Option<&TestNames>, Option<&TestNames>),
-) -> Option<CountFall> {
-    let before = before?;
-    let Some(after) = after else {
-        // Some runners count failures alone: only passed tests can vanish.
-        return (before.passed > 0).then_some(CountFall::Vanished { before: before.passed });
+pub(super) fn compare(before: &Baseline, after: &CheckResult) -> Option<CountFall> {
+    let old = before.tests?;
+    let Some(new) = after.run.tests else {
+        // Some runners count failures alone, and only say that the rest passed.
+        let is_gone = old.passed > 0 || (old.ran > 0 && !after.some_tests_ran);
+        return is_gone.then_some(CountFall::Vanished { before: old.ran });
     };
-    if after.passed < before.passed {
-        return Some(CountFall::FewerPassed { before: before.passed, after: after.passed });
+    if new.passed < old.passed {
+        return Some(CountFall::FewerPassed { before: old.passed, after: new.passed });
     }
-    if before.failed > 0 && after.passed == before.passed {
-        return Some(CountFall::NotFixed { failed: before.failed });
+    if old.failed > 0 && new.passed == old.passed {
+        return Some(CountFall::NotFixed { failed: old.failed });
     }
     // A name that is gone says nothing: tests are renamed and merged, and doctests are named by their line.
-    let (Some(old), Some(new)) = names else { return None };
+    let (old, new) = (before.names.as_ref()?, after.names.as_ref()?);
     let tests: Vec<String> = old.passed.intersection(&new.skipped).take(KEPT).cloned().collect();
     (!tests.is_empty()).then_some(CountFall::NowSkipped { tests })
+}
+
+fn tests(number: u64) -> String {
+    if number == 1 { "1 test".to_owned() } else { format!("{number} tests") }
 }
 
 /// A few names in a sentence.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::CheckState;
 use super::job::Tree;
-use super::reason::{Reason, Weight};
+use super::reason::Reason;
 use super::seen::Seen;
 
 /// Feedback for the next turn. Of a hidden check it says the name and that it did not pass, nothing else.
@@ -30,21 +30,19 @@ pub struct FeedbackCheck {
 }
 
 pub(super) fn feedback(seen: &Seen<'_>, reasons: &[Reason]) -> Feedback {
-    let problems: Vec<&Reason> = reasons.iter().filter(|reason| reason.weight() > Weight::Explains).collect();
     let is_hidden = |name: &str| seen.checks.iter().any(|check| check.hidden && check.check.name == name);
-    let sentence = |reason: &&Reason| match reason.check().filter(|name| is_hidden(name)) {
-        Some(name) => format!("the hidden check `{name}` did not pass"),
-        None => reason.to_string(),
-    };
-    let mut said: Vec<String> = problems.iter().map(sentence).collect();
-    said.dedup();
-    let mut advice: Vec<String> = Vec::new();
-    for line in problems.iter().filter_map(|reason| reason.advice()) {
-        if !advice.contains(&line) {
-            advice.push(line);
+    let (mut problems, mut advice): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for reason in reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_))) {
+        let (problem, todo) = match reason.failing_check().filter(|name| is_hidden(name)) {
+            Some(name) => (format!("the hidden check `{name}` did not pass"), Some("Make the check pass.".to_owned())),
+            None => (reason.to_string(), reason.advice()),
+        };
+        if !problems.contains(&problem) {
+            problems.push(problem);
         }
+        advice.extend(todo.filter(|todo| !advice.contains(todo)));
     }
-    Feedback { problems: said, advice, checks: checks(seen) }
+    Feedback { problems, advice, checks: checks(seen) }
 }
 
 fn checks(seen: &Seen<'_>) -> Vec<FeedbackCheck> {

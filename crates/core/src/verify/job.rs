@@ -1,6 +1,6 @@
 //! What is to be judged, as data: one job for every surface.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -130,14 +130,17 @@ pub enum Tree {
     Proof,
 }
 
-impl fmt::Display for Tree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Tree {
+    pub const ALL: [Self; 4] = [Self::Base, Self::Attempt, Self::Pristine, Self::Proof];
+
+    /// The word in JSON and messages.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Base => "base",
             Self::Attempt => "attempt",
             Self::Pristine => "pristine",
             Self::Proof => "proof",
-        })
+        }
     }
 }
 
@@ -219,7 +222,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     struct Asked<'a> {
         command: &'a CommandSpec,
         hidden: bool,
-        env: &'a std::collections::BTreeMap<String, String>,
+        env: &'a BTreeMap<String, String>,
         inputs: &'a [String],
         zero_tests: Option<ZeroTests>,
         junit: Option<&'a str>,
@@ -253,23 +256,30 @@ impl VerifyJob {
         self.story.as_ref().and_then(|story| story.minimum).unwrap_or(self.minimum)
     }
 
+    pub(super) fn requires(&self, condition: &str) -> bool {
+        self.conditions.iter().any(|name| name == condition)
+    }
+
     pub(super) fn can_give_feedback(&self) -> bool {
         self.surface.has_agent() && self.feedback == FeedbackTurn::Left
     }
 
-    /// Protected files whose changes the scope does not name.
+    /// Changed protected files that the scope does not name.
     pub(super) fn unreleased(&self) -> Vec<String> {
-        self.protected.iter().filter(|change| !change.released).map(|change| change.path.clone()).collect()
+        self.protected_files(|change| !change.released)
     }
 
     pub(super) fn released(&self) -> Vec<String> {
-        self.protected.iter().filter(|change| change.released).map(|change| change.path.clone()).collect()
+        self.protected_files(|change| change.released)
     }
 
     /// Test files that the attempt added or changed.
     pub(super) fn brought_tests(&self) -> Vec<String> {
-        let is_brought = |change: &&ProtectedChange| change.kind == ProtectedKind::Test && change.change != ChangeKind::Deleted;
-        self.protected.iter().filter(is_brought).map(|change| change.path.clone()).collect()
+        self.protected_files(|change| change.kind == ProtectedKind::Test && change.change != ChangeKind::Deleted)
+    }
+
+    fn protected_files(&self, wanted: impl Fn(&ProtectedChange) -> bool) -> Vec<String> {
+        self.protected.iter().filter(|change| wanted(change)).map(|change| change.path.clone()).collect()
     }
 
     /// Whether the scope names test files that the attempt changed: only then may it lower counts.

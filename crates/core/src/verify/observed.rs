@@ -44,11 +44,13 @@ pub struct CheckResult {
     pub run: CheckRun,
     /// The names of its tests, where a report gives them.
     pub names: Option<TestNames>,
+    /// At least one test ran, though the output may not say how many.
+    pub some_tests_ran: bool,
 }
 
 impl From<CheckRun> for CheckResult {
     fn from(run: CheckRun) -> Self {
-        Self { run, names: None }
+        Self { some_tests_ran: run.tests.is_some_and(|tests| tests.ran > 0), run, names: None }
     }
 }
 

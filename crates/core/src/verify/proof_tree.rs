@@ -2,7 +2,8 @@
 
 use super::counts::CheckState;
 use super::job::{PlannedCheck, Tree};
-use super::reason::Reason;
+use super::observed::BuiltTree;
+use super::reason::Note;
 use super::seen::{OwnBefore, Seen};
 use crate::check::CommandSpec;
 use crate::test_outcome::{runs_tests, simple_commands};
@@ -47,40 +48,39 @@ impl Seen<'_> {
         !self.job.brought_tests().is_empty() && self.shows_more_than_the_base(check)
     }
 
-    /// Whether tests fail on the proof tree that do not fail on the base, or tests pass on the attempt that the base does not have.
+    /// Whether a test fails on the proof tree that does not fail on the base.
     fn shows_more_than_the_base(&self, check: &PlannedCheck) -> bool {
         let Some(base) = self.baseline(check) else { return false };
-        let failed_before = base.tests.map(|tests| tests.failed).or(base.passed.then_some(0));
         let failed = self.tests(Tree::Proof, check).map_or(0, |tests| tests.failed);
-        if let (Some(proof), Some(attempt), Some(base)) =
-            (self.names(Tree::Proof, check), self.names(Tree::Attempt, check), base.names.as_ref())
-            && failed > 0
-        {
-            return proof.failed.intersection(&attempt.passed).any(|name| !base.failed.contains(name));
+        if failed == 0 {
+            // It does not build or load: red if the attempt passes tests that the base does not have.
+            let passed = self.tests(Tree::Attempt, check).map_or(0, |tests| tests.passed);
+            return base.tests.is_some_and(|base| passed > base.ran);
         }
-        let fails_more = failed_before.is_some_and(|before| failed > before);
-        // A build or import error counts no failed test. It is red if the attempt passes tests that the base does not have.
-        let passed_before = base.tests.map(|tests| tests.passed);
-        let passed = self.tests(Tree::Attempt, check).map_or(0, |tests| tests.passed);
-        fails_more || passed_before.is_some_and(|before| passed > before)
+        match (self.names(Tree::Proof, check), self.names(Tree::Attempt, check), &base.names) {
+            (Some(proof), Some(attempt), Some(base)) => {
+                proof.failed.intersection(&attempt.passed).any(|name| !base.failed.contains(name))
+            }
+            _ => base.tests.map(|tests| tests.failed).or(base.passed.then_some(0)).is_some_and(|before| failed > before),
+        }
     }
 
     /// Why no test of the attempt proves anything.
-    pub(super) fn not_shown_because(&self) -> Reason {
+    pub(super) fn not_shown_because(&self) -> Note {
         let files = self.job.brought_tests();
         if files.is_empty() {
-            return Reason::NoTests;
+            return Note::NoTests;
         }
-        if let Some(super::BuiltTree::Failed { why }) = &self.observed.proof {
-            return Reason::ProofTreeFailed { why: why.clone() };
+        if let Some(BuiltTree::Failed { why }) = &self.observed.proof {
+            return Note::ProofTreeNotBuilt { why: why.clone() };
         }
         let checks = self.proof_checks();
         let is_in = |states: &[CheckState]| checks.iter().find(|check| states.contains(&self.state(Tree::Proof, check)));
         if let Some(check) = is_in(&[CheckState::Red, CheckState::Unknown, CheckState::Interrupted]) {
             let said = self.words(Tree::Proof, check);
-            return Reason::TestsUnclear { check: check.check.name.clone(), said };
+            return Note::TestsUnclear { check: check.check.name.clone(), said };
         }
-        if is_in(&[CheckState::Green]).is_some() { Reason::TestsPassWithoutWork { files } } else { Reason::TestsNotRun { files } }
+        if is_in(&[CheckState::Green]).is_some() { Note::TestsPassWithoutWork { files } } else { Note::TestsNotRun { files } }
     }
 }
 

@@ -12,7 +12,7 @@ use super::job::{AutorunChange, ProtectedChange, Surface, Tree};
 use super::observed::SeenCondition;
 use super::outcome::Outcome;
 use super::proof::Proof;
-use super::reason::{Reason, Weight};
+use super::reason::{Failure, Reason};
 use crate::check::CheckRun;
 use crate::done::JudgeFact;
 use crate::id::{Oid, StoryId};
@@ -67,17 +67,17 @@ pub struct TreeIds {
 impl VerifyReport {
     /// The first reason why it is not done.
     pub fn problem(&self) -> Option<&Reason> {
-        self.reasons.first().filter(|reason| reason.weight() > Weight::Explains)
+        self.reasons.iter().find(|reason| !matches!(reason, Reason::Note(_)))
     }
 
-    /// Whether only a person is needed, once the agent had its turn of feedback: the checks themselves pass.
+    /// Whether all checks pass, and only a person is needed once the agent had its turn of feedback.
     pub fn is_doubted(&self) -> bool {
-        self.problem().is_some_and(|reason| reason.weight() == Weight::Review)
+        matches!(self.problem(), Some(Reason::Doubt(_)))
     }
 
     /// Whether it says nothing about the work, because the checks were cut short.
     pub fn was_interrupted(&self) -> bool {
-        self.reasons.contains(&Reason::Interrupted)
+        self.reasons.contains(&Reason::Failure(Failure::Interrupted))
     }
 
     /// Whether ending the attempt here counts against the story. A review never does.

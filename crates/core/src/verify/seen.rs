@@ -1,7 +1,12 @@
 //! A job together with what was seen of it: the facts that both the next step and the judgement depend on.
 
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::counts::{self, CheckState, CountChange, TestNames};
-use super::job::{Baseline, ChangeKind, PlannedCheck, Tree, VerifyJob};
+use super::job::{Baseline, ChangeKind, JobGate, PlannedCheck, Tree, VerifyJob};
 use super::observed::{BuiltTree, CheckResult, Observed, ResultId};
 use super::proof::Proof;
 use crate::check::{CommandSpec, TestCount};
@@ -17,17 +22,31 @@ pub(super) struct Seen<'a> {
 }
 
 /// What a story's own check said before the work.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "kebab-case")]
 pub enum OwnBefore {
-    /// It fails, as it should.
     Red,
-    /// It passes already, so it proves nothing.
     Green,
-    /// It could not tell, for this reason.
-    Unknown { why: String },
+    Unknown {
+        why: String,
+    },
     /// It names a test file that only the attempt has.
-    Missing { file: String },
+    Missing {
+        file: String,
+    },
     NotRun,
+}
+
+impl fmt::Display for OwnBefore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Red => f.write_str("failed before the work and passes now"),
+            Self::Green => f.write_str("passed before the work already, so it proves nothing"),
+            Self::Unknown { why } => write!(f, "gave no answer before the work: {why}"),
+            Self::Missing { file } => write!(f, "needs {file}, which the attempt added"),
+            Self::NotRun => f.write_str("was not run before the work"),
+        }
+    }
 }
 
 impl<'a> Seen<'a> {
@@ -73,9 +92,8 @@ impl<'a> Seen<'a> {
     }
 
     pub(super) fn was_interrupted(&self) -> bool {
-        let trees = [Tree::Base, Tree::Attempt, Tree::Pristine, Tree::Proof];
-        let mut states = trees.iter().flat_map(|tree| self.checks.iter().map(|check| self.state(*tree, check)));
-        states.any(|state| state == CheckState::Interrupted)
+        let is_cut = |tree: Tree| self.checks.iter().any(|check| self.state(tree, check) == CheckState::Interrupted);
+        Tree::ALL.into_iter().any(is_cut)
     }
 
     pub(super) fn before(&self, own: &PlannedCheck) -> OwnBefore {
@@ -121,7 +139,7 @@ impl<'a> Seen<'a> {
             let passed = CheckState::of(&result.run) == CheckState::Green;
             return Some(Baseline { passed, tests: result.run.tests, names: result.names.clone() });
         }
-        let same = |gate: &&super::job::JobGate| PlannedCheck::new(&gate.check, gate.hidden).digest == check.digest;
+        let same = |gate: &&JobGate| PlannedCheck::new(&gate.check, gate.hidden).digest == check.digest;
         self.job.due_gates().filter(same).find_map(|gate| gate.baseline.clone())
     }
 
@@ -137,7 +155,7 @@ impl<'a> Seen<'a> {
             for tree in [Tree::Attempt, Tree::Pristine] {
                 let Some(after) = self.result(tree, check) else { continue };
                 let (old, new) = (before.tests, after.run.tests);
-                let fall = counts::compare(old, new, (before.names.as_ref(), after.names.as_ref()));
+                let fall = counts::compare(&before, after);
                 if old.is_some() || new.is_some() {
                     let allowed = allowed && fall.is_some();
                     changes.push(CountChange { check: check.check.name.clone(), tree, before: old, after: new, fall, allowed });

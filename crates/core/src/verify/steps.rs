@@ -6,7 +6,7 @@ use super::judge::{dependence, failures, judge, proven};
 use super::observed::{BuiltTree, Observed};
 use super::outcome::Outcome;
 use super::proof::Proof;
-use super::reason::Reason;
+use super::reason::Doubt;
 use super::seen::{OwnBefore, Seen};
 use crate::check::stages;
 
@@ -16,7 +16,10 @@ pub enum Step {
     /// Compose this tree ([`Tree::Pristine`] or [`Tree::Proof`]).
     Build(Tree),
     /// Run these checks, which may run at the same time. Each gets a result, an interrupted one if need be.
-    Run { tree: Tree, checks: Vec<PlannedCheck> },
+    Run {
+        tree: Tree,
+        checks: Vec<PlannedCheck>,
+    },
     /// Find out whether the required conditions hold.
     AskConditions,
     /// Ask a second agent to refute the work.
@@ -37,7 +40,9 @@ pub fn next_step(job: &VerifyJob, observed: &Observed) -> Step {
     if job.nothing_changed() {
         return Step::Done;
     }
-    if let Some(step) = seen.next_stage(Tree::Attempt, &seen.checks) {
+    if let Some(step) =
+        seen.next_stage(Tree::Attempt, &seen.checks, |stage| job.stop_at_failing_stage && seen.has_red(Tree::Attempt, stage))
+    {
         return step;
     }
     if !failures(&seen).is_empty() {
@@ -62,14 +67,17 @@ impl Seen<'_> {
         if let Some(step) = self.run_missing(Tree::Base, unknown) {
             return Some(step);
         }
-        let fell = |reason: &Reason| matches!(reason, Reason::CountsFell { .. });
+        let fell = |doubt: &Doubt| matches!(doubt, Doubt::CountsFell { .. });
         if !self.needs_pristine() || dependence(self).iter().any(fell) {
             return None;
         }
         match &self.observed.pristine {
             None => Some(Step::Build(Tree::Pristine)),
             Some(BuiltTree::Failed { .. }) => None,
-            Some(BuiltTree::Built(_)) => self.next_stage(Tree::Pristine, &self.pristine_checks()),
+            Some(BuiltTree::Built(_)) => {
+                // One red check decides.
+                self.next_stage(Tree::Pristine, &self.pristine_checks(), |stage| self.has_red(Tree::Pristine, stage))
+            }
         }
     }
 
@@ -82,7 +90,10 @@ impl Seen<'_> {
         match &self.observed.proof {
             None => Some(Step::Build(Tree::Proof)),
             Some(BuiltTree::Failed { .. }) => None,
-            Some(BuiltTree::Built(_)) => self.next_stage(Tree::Proof, &self.proof_checks()),
+            Some(BuiltTree::Built(_)) => {
+                // One test decides.
+                self.next_stage(Tree::Proof, &self.proof_checks(), |_| self.shown_by_tests().is_some())
+            }
         }
     }
 
@@ -101,27 +112,23 @@ impl Seen<'_> {
         (self.job.judge && self.observed.judge.is_none() && without(false)).then_some(Step::AskJudge)
     }
 
-    /// The checks of the next stage that have no result on this tree. A stage that fails may be the last one.
-    fn next_stage(&self, tree: Tree, checks: &[PlannedCheck]) -> Option<Step> {
+    /// The checks of the next stage that have no result on this tree, unless a stage before it `ends` the matter.
+    fn next_stage(&self, tree: Tree, checks: &[PlannedCheck], ends: impl Fn(&[PlannedCheck]) -> bool) -> Option<Step> {
         for stage in stages(checks.iter().map(|check| &check.check)) {
-            let is_in = |check: &&PlannedCheck| stage.iter().any(|other| std::ptr::eq(*other, &raw const check.check));
-            let group: Vec<PlannedCheck> = checks.iter().filter(is_in).cloned().collect();
+            let is_in_stage = |check: &&PlannedCheck| stage.iter().any(|other| std::ptr::eq(*other, &raw const check.check));
+            let group: Vec<PlannedCheck> = checks.iter().filter(is_in_stage).cloned().collect();
             if let Some(step) = self.run_missing(tree, group.clone()) {
                 return Some(step);
             }
-            let fails = |check: &PlannedCheck| check.is_required() && self.state(tree, check) != CheckState::Green;
-            let stops = match tree {
-                Tree::Base => false,
-                Tree::Attempt => self.job.stop_at_failing_stage,
-                // One red check decides.
-                Tree::Pristine => true,
-                Tree::Proof => return_early_on_proof(self),
-            };
-            if stops && (tree == Tree::Proof || group.iter().any(fails)) {
+            if ends(&group) {
                 return None;
             }
         }
         None
+    }
+
+    fn has_red(&self, tree: Tree, checks: &[PlannedCheck]) -> bool {
+        checks.iter().any(|check| check.is_required() && self.state(tree, check) != CheckState::Green)
     }
 
     /// Those of these checks that have no result on a tree, identical commands once.
@@ -136,8 +143,4 @@ impl Seen<'_> {
         });
         (!checks.is_empty()).then_some(Step::Run { tree, checks })
     }
-}
-
-fn return_early_on_proof(seen: &Seen<'_>) -> bool {
-    seen.shown_by_tests().is_some()
 }
