@@ -203,6 +203,17 @@ fn refutation(seen: &Seen<'_>) -> Option<Doubt> {
 
 /// How well work is proven whose checks all pass, and why so.
 pub(super) fn proven(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
+    let (proof, mut notes) = shown(seen);
+    match seen.job.at_most.filter(|at_most| proof > *at_most) {
+        Some(at_most) => {
+            notes.push(Note::ProofLimited { at_most });
+            (at_most, notes)
+        }
+        None => (proof, notes),
+    }
+}
+
+fn shown(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
     let job = seen.job;
     if seen.required().next().is_none() {
         return (Proof::Unchecked, vec![Note::NoCheck]);
@@ -220,20 +231,19 @@ pub(super) fn proven(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
     let is_limited = !limits.is_empty() || seen.own().any(|own| seen.exists_only_in_attempt(own));
     notes.extend(own_checks(seen));
     notes.extend(limits);
-    let mut proof = Proof::Untested;
     if was_red && !is_limited {
-        proof = Proof::Verified;
-    } else if let Some(check) = seen.shown_by_tests() {
-        proof = Proof::AgentTested;
-        notes.insert(0, Note::TestsProveWork { check: check.check.name.clone(), files: job.brought_tests() });
-    } else {
-        notes.push(seen.not_shown_because());
+        return (Proof::Verified, notes);
     }
-    if let Some(at_most) = job.at_most.filter(|at_most| proof > *at_most) {
-        proof = at_most;
-        notes.push(Note::ProofLimited { at_most });
+    match seen.shown_by_tests() {
+        Some(check) => {
+            notes.insert(0, Note::TestsProveWork { check: check.check.name.clone(), files: job.brought_tests() });
+            (Proof::AgentTested, notes)
+        }
+        None => {
+            notes.push(seen.not_shown_because());
+            (Proof::Untested, notes)
+        }
     }
-    (proof, notes)
 }
 
 /// Why the work is agent-tested at best.

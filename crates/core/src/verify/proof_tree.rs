@@ -21,15 +21,17 @@ impl Seen<'_> {
 
     /// The checks that can show something there.
     pub(super) fn proof_checks(&self) -> Vec<PlannedCheck> {
-        let may_show = |check: &&PlannedCheck| {
-            check.is_own() || self.tests(Tree::Attempt, check).is_some() || is_test_command(&check.check.command)
-        };
-        self.required().filter(may_show).cloned().collect()
+        self.required().filter(|check| self.may_run_tests(check)).cloned().collect()
+    }
+
+    fn may_run_tests(&self, check: &PlannedCheck) -> bool {
+        check.is_own() || self.tests(Tree::Attempt, check).is_some() || is_test_command(&check.check.command)
     }
 
     /// The first check by which tests of the attempt are proven to test the work.
     pub(super) fn shown_by_tests(&self) -> Option<&PlannedCheck> {
-        self.required().find(|check| self.shows_a_test(check))
+        let mut checks = self.required().filter(|check| self.may_run_tests(check));
+        checks.find(|check| self.needs_proof_tree() && self.shows_a_test(check))
     }
 
     fn shows_a_test(&self, check: &PlannedCheck) -> bool {

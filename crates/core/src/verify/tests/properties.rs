@@ -189,7 +189,7 @@ fn worsened(run: &CheckRun, how: u8) -> CheckRun {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_500))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn a_verification_ends_asks_nothing_twice_and_is_sound(world in world()) {

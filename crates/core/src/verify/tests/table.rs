@@ -303,7 +303,11 @@ fn rulings_on_tests_of_the_attempt() {
         row("… one more is", red_before(count(3, 2, 0)), AgentTested, Done, ""),
         row(
             "a check without tests shows none",
-            World::without_own().added_test().says(Tree::Proof, TEST, failed()),
+            World::without_own().with(|job| job.gates[0].check.command = own_check("./lint").command).added_test().says(
+                Tree::Proof,
+                TEST,
+                failed(),
+            ),
             Untested,
             Done,
             "no check is known to run",
