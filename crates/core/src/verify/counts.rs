@@ -15,7 +15,8 @@ const NAMED: usize = 3;
 const KEPT: usize = 50;
 
 /// What a result means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum CheckState {
     Green,
     Red,

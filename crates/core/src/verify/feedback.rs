@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::CheckState;
-use super::job::Tree;
+use super::job::{PlannedCheck, Tree};
 use super::reason::Reason;
 use super::seen::Seen;
 
@@ -46,15 +46,13 @@ pub(super) fn feedback(seen: &Seen<'_>, reasons: &[Reason]) -> Feedback {
 }
 
 fn checks(seen: &Seen<'_>) -> Vec<FeedbackCheck> {
-    let mut found = Vec::new();
-    for tree in [Tree::Attempt, Tree::Pristine] {
-        for check in seen.required().filter(|check| !(tree == Tree::Pristine && seen.exists_only_in_attempt(check))) {
-            let Some(result) = seen.result(tree, check) else { continue };
-            if CheckState::of(&result.run) != CheckState::Green {
-                let tail = if check.hidden { String::new() } else { result.run.tail.clone() };
-                found.push(FeedbackCheck { name: check.check.name.clone(), tree, tail });
-            }
-        }
-    }
-    found
+    let on = |tree: Tree, check: &PlannedCheck| {
+        let tail = seen.result(tree, check).filter(|_| !check.hidden).map(|result| result.run.tail.clone());
+        FeedbackCheck { name: check.check.name.clone(), tree, tail: tail.unwrap_or_default() }
+    };
+    let ran = |tree: Tree, check: &PlannedCheck| seen.state(tree, check) != CheckState::NotRun;
+    let red = seen.required().filter(|check| ran(Tree::Attempt, check) && seen.state(Tree::Attempt, check) != CheckState::Green);
+    let pristine = seen.pristine_checks();
+    let doubted = pristine.iter().filter(|check| ran(Tree::Pristine, check) && seen.fails_on_pristine(check));
+    red.map(|check| on(Tree::Attempt, check)).chain(doubted.map(|check| on(Tree::Pristine, check))).collect()
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counts::TestNames;
+use super::counts::{CheckState, TestNames};
+use super::observed::CheckResult;
 use super::proof::Proof;
-use crate::check::{Check, CheckOrigin, CommandSpec, TestCount, ZeroTests};
+use crate::check::{Check, CheckOrigin, CheckOutcome, CommandSpec, TestCount, ZeroTests};
 use crate::id::{Oid, StoryId, digest};
 use crate::scope::Covered;
 
@@ -109,11 +110,19 @@ pub struct JobGate {
 /// What a gate said on the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
-    pub passed: bool,
+    pub state: CheckState,
     /// Absent where its output counts no tests.
     pub tests: Option<TestCount>,
     #[serde(default)]
     pub names: Option<TestNames>,
+}
+
+impl From<&CheckResult> for Baseline {
+    fn from(result: &CheckResult) -> Self {
+        // What could not be started, or found no tests, ran none.
+        let none = matches!(result.run.outcome, CheckOutcome::Unknown { .. }).then(TestCount::default);
+        Self { state: CheckState::of(&result.run), tests: result.run.tests.or(none), names: result.names.clone() }
+    }
 }
 
 /// The trees on which checks run.

@@ -143,8 +143,7 @@ pub(super) fn dependence(seen: &Seen<'_>) -> Vec<Doubt> {
     let checks = seen.pristine_checks();
     let (not_run, ran): (Vec<_>, Vec<_>) =
         checks.iter().partition(|check| seen.state(Tree::Pristine, check) == CheckState::NotRun);
-    let red = ran.into_iter().filter(|check| seen.state(Tree::Pristine, check) != CheckState::Green);
-    doubts.extend(red.map(failed));
+    doubts.extend(ran.into_iter().filter(|check| seen.fails_on_pristine(check)).map(failed));
     // One doubt decides, so the other checks are not run on purpose.
     if doubts.is_empty() {
         doubts.extend(not_run.into_iter().map(failed));

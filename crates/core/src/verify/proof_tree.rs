@@ -63,7 +63,10 @@ impl Seen<'_> {
             (Some(proof), Some(attempt), Some(base)) => {
                 proof.failed.intersection(&attempt.passed).any(|name| !base.failed.contains(name))
             }
-            _ => base.tests.map(|tests| tests.failed).or(base.passed.then_some(0)).is_some_and(|before| failed > before),
+            _ => {
+                let passed = (base.state == CheckState::Green).then_some(0);
+                base.tests.map(|tests| tests.failed).or(passed).is_some_and(|before| failed > before)
+            }
         }
     }
 

@@ -133,11 +133,20 @@ impl<'a> Seen<'a> {
         self.required().filter(|check| !self.exists_only_in_attempt(check)).cloned().collect()
     }
 
+    /// Whether a check speaks against the work on the pristine tree. A gate that gave no answer on the base either (a project without
+    /// tests, so far) lost nothing.
+    pub(super) fn fails_on_pristine(&self, check: &PlannedCheck) -> bool {
+        match self.state(Tree::Pristine, check) {
+            CheckState::Green => false,
+            CheckState::Unknown => self.baseline(check).is_none_or(|base| base.state != CheckState::Unknown),
+            CheckState::Red | CheckState::Interrupted | CheckState::NotRun => true,
+        }
+    }
+
     /// What a check said on the base about its tests, seen now or at the start of the run.
     pub(super) fn baseline(&self, check: &PlannedCheck) -> Option<Baseline> {
         if let Some(result) = self.result(Tree::Base, check) {
-            let passed = CheckState::of(&result.run) == CheckState::Green;
-            return Some(Baseline { passed, tests: result.run.tests, names: result.names.clone() });
+            return Some(Baseline::from(result));
         }
         let same = |gate: &&JobGate| PlannedCheck::new(&gate.check, gate.hidden).digest == check.digest;
         self.job.due_gates().filter(same).find_map(|gate| gate.baseline.clone())

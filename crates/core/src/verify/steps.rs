@@ -40,9 +40,9 @@ pub fn next_step(job: &VerifyJob, observed: &Observed) -> Step {
     if job.nothing_changed() {
         return Step::Done;
     }
-    if let Some(step) =
-        seen.next_stage(Tree::Attempt, &seen.checks, |stage| job.stop_at_failing_stage && seen.has_red(Tree::Attempt, stage))
-    {
+    let fails = |check: &PlannedCheck| check.is_required() && seen.state(Tree::Attempt, check) != CheckState::Green;
+    let ends = |stage: &[PlannedCheck]| job.stop_at_failing_stage && stage.iter().any(fails);
+    if let Some(step) = seen.next_stage(Tree::Attempt, &seen.checks, ends) {
         return step;
     }
     if !failures(&seen).is_empty() {
@@ -76,7 +76,9 @@ impl Seen<'_> {
             Some(BuiltTree::Failed { .. }) => None,
             Some(BuiltTree::Built(_)) => {
                 // One red check decides.
-                self.next_stage(Tree::Pristine, &self.pristine_checks(), |stage| self.has_red(Tree::Pristine, stage))
+                self.next_stage(Tree::Pristine, &self.pristine_checks(), |stage| {
+                    stage.iter().any(|check| self.fails_on_pristine(check))
+                })
             }
         }
     }
@@ -125,10 +127,6 @@ impl Seen<'_> {
             }
         }
         None
-    }
-
-    fn has_red(&self, tree: Tree, checks: &[PlannedCheck]) -> bool {
-        checks.iter().any(|check| check.is_required() && self.state(tree, check) != CheckState::Green)
     }
 
     /// Those of these checks that have no result on a tree, identical commands once.

@@ -199,9 +199,10 @@ proptest! {
     }
 
     #[test]
-    fn what_the_steps_leave_out_would_not_change_the_answer(world in world()) {
-        let interrupted = world.said.values().any(|result| result.run.outcome == CheckOutcome::Interrupted);
-        prop_assume!(!interrupted);
+    fn what_the_steps_leave_out_would_not_change_the_answer(mut world in world()) {
+        for result in world.said.values_mut().filter(|result| result.run.outcome == CheckOutcome::Interrupted) {
+            result.run.outcome = failed();
+        }
         let (played, all) = (world.report(), assert_sound(&world.job, &whole(&world)));
         let failed = |report: &VerifyReport| report.outcome == Outcome::Failed;
         prop_assert_eq!(played.outcome == Outcome::Done, all.outcome == Outcome::Done, "{:?} {:?}", played.reasons, all.reasons);
@@ -231,7 +232,8 @@ proptest! {
         let id = which.get(&ids);
         let mut after = before.clone();
         let result = after.results.get_mut(id).unwrap();
-        prop_assume!(result.run.outcome != CheckOutcome::Interrupted);
+        // From red to unknown is not more red.
+        prop_assume!(CheckState::of(&result.run) == CheckState::Green || how == 0 && result.run.outcome != CheckOutcome::Interrupted);
         result.run = worsened(&result.run, how);
         let (before, after) = (judge(&world.job, &before), judge(&world.job, &after));
         prop_assert!(after.proof <= before.proof && after.outcome <= before.outcome, "{:?} {:?}", before.reasons, after.reasons);

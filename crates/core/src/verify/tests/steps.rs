@@ -2,7 +2,7 @@
 
 use super::world::{OWN, TEST, World, count, failed, gate, unknown};
 use crate::check::Stage;
-use crate::verify::{Baseline, ChangeKind, OwnBefore, ProtectedKind, Step, Surface, Tree, next_step, red_check};
+use crate::verify::{Baseline, ChangeKind, CheckState, OwnBefore, ProtectedKind, Step, Surface, Tree, next_step, red_check};
 
 /// The steps in short: `attempt: ./own test`.
 fn steps(world: &World) -> Vec<String> {
@@ -20,7 +20,7 @@ fn steps(world: &World) -> Vec<String> {
 }
 
 fn known(world: World) -> World {
-    world.with(|job| job.gates[0].baseline = Some(Baseline { passed: true, tests: None, names: None }))
+    world.with(|job| job.gates[0].baseline = Some(Baseline { state: CheckState::Green, tests: None, names: None }))
 }
 
 #[test]

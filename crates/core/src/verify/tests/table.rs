@@ -7,7 +7,7 @@ use crate::verify::ChangeKind::{Deleted, Modified};
 use crate::verify::Outcome::{Accepted, Done, Failed, NeedsReview};
 use crate::verify::Proof::{AgentTested, Unchecked, Untested, Verified};
 use crate::verify::ProtectedKind::{Config, Test, TestData};
-use crate::verify::{Baseline, FeedbackTurn, Outcome, Proof, SeenCondition, Surface, TestNames, Tree, VerifyReport};
+use crate::verify::{Baseline, CheckState, FeedbackTurn, Outcome, Proof, SeenCondition, Surface, TestNames, Tree, VerifyReport};
 
 struct Row {
     ruling: &'static str,
@@ -208,7 +208,7 @@ fn rulings_on_counts() {
     let mut skips_by_name = gate(count(2, 0, 0), count(2, 0, 1));
     skips_by_name.said.get_mut(&(Tree::Base, TEST.to_owned())).unwrap().names = names(&["a", "b"], &[]);
     skips_by_name.said.get_mut(&(Tree::Attempt, TEST.to_owned())).unwrap().names = names(&["a", "dummy"], &["b"]);
-    let baseline = Baseline { passed: true, tests: count(3, 0, 0), names: None };
+    let baseline = Baseline { state: CheckState::Green, tests: count(3, 0, 0), names: None };
     let known = counts_fell().with(|job| job.gates[0].baseline = Some(baseline.clone()));
     let mut uncounted = own(count(0, 1, 0), None);
     uncounted.said.get_mut(&(Tree::Attempt, OWN.to_owned())).unwrap().some_tests_ran = true;
@@ -271,6 +271,10 @@ fn rulings_on_counts() {
 fn rulings_on_tests_of_the_attempt() {
     let import_error =
         |passed| brings_test().result(Tree::Proof, TEST, failed(), None).counts(Tree::Attempt, TEST, count(passed, 0, 0));
+    let greenfield = |pristine| {
+        let world = brings_test().result(Tree::Base, TEST, unknown(), None).result(Tree::Pristine, TEST, pristine, None);
+        world.result(Tree::Proof, TEST, failed(), None)
+    };
     let red_before = |proof| {
         let world = brings_test().result(Tree::Base, TEST, failed(), count(3, 1, 0)).counts(Tree::Pristine, TEST, count(4, 0, 0));
         world.counts(Tree::Attempt, TEST, count(5, 0, 0)).counts(Tree::Proof, TEST, proof)
@@ -283,6 +287,15 @@ fn rulings_on_tests_of_the_attempt() {
             Untested,
             Done,
             "pass without its work",
+        ),
+        row("a project without tests so far", greenfield(unknown()), AgentTested, Done, "tests/new.rs"),
+        row("… whose gate is red without the new tests", greenfield(failed()), Untested, NeedsReview, "passes only with"),
+        row(
+            "a gate that lost its tests on pristine",
+            brings_test().result(Tree::Pristine, TEST, unknown(), None),
+            Untested,
+            NeedsReview,
+            "only with",
         ),
         row(
             "everything else green on pristine",
