@@ -233,16 +233,12 @@ fn shown(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
     if was_red && !is_limited {
         return (Proof::Verified, notes);
     }
-    match seen.shown_by_tests() {
-        Some(check) => {
-            notes.insert(0, Note::TestsProveWork { check: check.check.name.clone(), files: job.brought_tests() });
-            (Proof::AgentTested, notes)
-        }
-        None => {
-            notes.push(seen.not_shown_because());
-            (Proof::Untested, notes)
-        }
+    if let Some(check) = seen.shown_by_tests() {
+        notes.insert(0, Note::TestsProveWork { check: check.check.name.clone(), files: job.brought_tests() });
+        return (Proof::AgentTested, notes);
     }
+    notes.push(seen.not_shown_because());
+    (Proof::Untested, notes)
 }
 
 /// Why the work is agent-tested at best.

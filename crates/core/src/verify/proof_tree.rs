@@ -59,15 +59,12 @@ impl Seen<'_> {
             let passed = self.tests(Tree::Attempt, check).map_or(0, |tests| tests.passed);
             return base.tests.is_some_and(|base| passed > base.ran);
         }
-        match (self.names(Tree::Proof, check), self.names(Tree::Attempt, check), &base.names) {
-            (Some(proof), Some(attempt), Some(base)) => {
-                proof.failed.intersection(&attempt.passed).any(|name| !base.failed.contains(name))
-            }
-            _ => {
-                let passed = (base.state == CheckState::Green).then_some(0);
-                base.tests.map(|tests| tests.failed).or(passed).is_some_and(|before| failed > before)
-            }
+        let names = (self.names(Tree::Proof, check), self.names(Tree::Attempt, check), &base.names);
+        if let (Some(proof), Some(attempt), Some(base)) = names {
+            return proof.failed.intersection(&attempt.passed).any(|name| !base.failed.contains(name));
         }
+        let none_failed = (base.state == CheckState::Green).then_some(0);
+        base.tests.map(|tests| tests.failed).or(none_failed).is_some_and(|before| failed > before)
     }
 
     /// Why no test of the attempt proves anything.

@@ -131,8 +131,12 @@ impl Doubt {
     fn check(&self) -> Option<&str> {
         match self {
             Self::PristineFailed { check, .. } | Self::CountsFell { check, .. } => Some(check),
-            Self::PristineNotBuilt { .. } | Self::AutorunChanged { .. } | Self::BelowMinimum { .. } => None,
-            Self::ConditionUnknown { .. } | Self::JudgeRefuted { .. } | Self::JudgeUnknown { .. } => None,
+            Self::PristineNotBuilt { .. }
+            | Self::AutorunChanged { .. }
+            | Self::BelowMinimum { .. }
+            | Self::ConditionUnknown { .. }
+            | Self::JudgeRefuted { .. }
+            | Self::JudgeUnknown { .. } => None,
         }
     }
 

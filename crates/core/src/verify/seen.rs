@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::{self, CheckState, CountChange, TestNames};
-use super::job::{Baseline, ChangeKind, JobGate, PlannedCheck, Tree, VerifyJob};
+use super::job::{Baseline, ChangeKind, JobGate, PlannedCheck, ProtectedChange, ProtectedKind, Tree, VerifyJob};
 use super::observed::{BuiltTree, CheckResult, Observed, ResultId};
 use super::proof::Proof;
 use crate::check::{CommandSpec, TestCount};
@@ -101,8 +101,9 @@ impl<'a> Seen<'a> {
         match CheckState::before_the_work(&result.run) {
             CheckState::Green => OwnBefore::Green,
             CheckState::Red => match self.added_test_named_by(&own.check.command) {
-                Some(file) => OwnBefore::Missing { file },
-                None => OwnBefore::Red,
+                // Where tests pass, the check exists on the base.
+                Some(file) if result.run.tests.is_none_or(|tests| tests.passed == 0) => OwnBefore::Missing { file },
+                Some(_) | None => OwnBefore::Red,
             },
             CheckState::Unknown if result.run.outcome.passed() => OwnBefore::Unknown { why: "ran no tests".to_owned() },
             CheckState::Unknown => OwnBefore::Unknown { why: result.run.outcome.words() },
@@ -120,7 +121,10 @@ impl<'a> Seen<'a> {
             CommandSpec::Shell(line) => simple_commands(line),
             CommandSpec::Argv(words) => vec![words.clone()],
         };
-        let mut added = self.job.protected.iter().filter(|change| change.change == ChangeKind::Added);
+        let is_new_test = |change: &&ProtectedChange| {
+            change.change == ChangeKind::Added && matches!(change.kind, ProtectedKind::Test | ProtectedKind::CheckScript)
+        };
+        let mut added = self.job.protected.iter().filter(is_new_test);
         added.find(|change| commands.iter().any(|words| names_file(words, &change.path))).map(|change| change.path.clone())
     }
 
@@ -195,19 +199,20 @@ fn built(tree: Option<&BuiltTree>) -> Option<&Oid> {
     }
 }
 
-/// Whether a command names a file itself: by its path, as a test of it (`path::test`), as a Python module, or as `cargo test --test`.
+/// Whether a command names a file itself: by its path, as a test of it (`path::test`), as a module of unittest, or as `cargo test --test`.
+/// A plain word is no path: a new file `test` must not be taken for the one in `make test`.
 fn names_file(words: &[String], path: &str) -> bool {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
-    let module = stem.replace('/', ".");
-    let is_below = |word: &str, name: &str, separators: &[char]| {
-        word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(separators))
+    let is_below = |word: &str, name: &str, separator: char| {
+        word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(separator))
     };
-    let by_word = |word: &String| {
-        let word = word.strip_prefix("./").unwrap_or(word);
-        is_below(word, path, &[':', '#']) || is_below(word, &module, &['.', ':'])
-    };
+    let by_path = |word: &String| is_below(word.strip_prefix("./").unwrap_or(word), path, ':');
+    let by_module = |word: &String| is_below(word, &stem.replace('/', "."), '.');
+    let is_python = path.ends_with(".py") && words.iter().any(|word| word == "unittest");
     let target = |name: &str| stem == format!("tests/{name}") || stem == format!("tests/{name}/main");
-    words.iter().any(by_word) || words.windows(2).any(|pair| pair[0] == "--test" && target(&pair[1]))
+    path.contains(['/', '.']) && words.iter().any(by_path)
+        || is_python && words.iter().any(by_module)
+        || words.windows(2).any(|pair| pair[0] == "--test" && target(&pair[1]))
 }
 
 #[cfg(test)]
@@ -228,6 +233,9 @@ mod tests {
             ("python -m unittest tests.test_ab", "tests/test_a.py", false),
             ("cargo test login", "tests/login.rs", false),
             ("make test", "Makefile", false),
+            ("make test", "test", false),
+            ("npm test", "test.py", false),
+            ("python -m pytest test", "test.py", false),
         ] {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
             assert_eq!(names_file(&words, path), expected, "{command} {path}");

@@ -63,8 +63,7 @@ impl Seen<'_> {
         if self.job.surface.is_reviewed() {
             return None;
         }
-        let unknown = self.required().filter(|check| self.baseline(check).is_none()).cloned().collect();
-        if let Some(step) = self.run_missing(Tree::Base, unknown) {
+        if let Some(step) = self.run_baseline(self.required().cloned().collect()) {
             return Some(step);
         }
         let fell = |doubt: &Doubt| matches!(doubt, Doubt::CountsFell { .. });
@@ -83,11 +82,19 @@ impl Seen<'_> {
         }
     }
 
+    fn run_baseline(&self, mut checks: Vec<PlannedCheck>) -> Option<Step> {
+        checks.retain(|check| self.baseline(check).is_none());
+        self.run_missing(Tree::Base, checks)
+    }
+
     fn prove_by_tests(&self) -> Option<Step> {
         let is_settled = !dependence(self).is_empty() || proven(self).0 > Proof::Untested;
         let is_skipped = self.job.surface.is_reviewed() && self.needs_pristine();
         if is_settled || is_skipped || !self.needs_proof_tree() {
             return None;
+        }
+        if let Some(step) = self.run_baseline(self.proof_checks()) {
+            return Some(step);
         }
         match &self.observed.proof {
             None => Some(Step::Build(Tree::Proof)),

@@ -41,6 +41,7 @@ pub(super) fn unknown() -> CheckOutcome {
     CheckOutcome::Unknown { reason: "ran no tests".to_owned() }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "counts are optional everywhere")]
 pub(super) fn count(passed: u64, failed: u64, skipped: u64) -> Option<TestCount> {
     Some(TestCount { ran: passed + failed, passed, failed, skipped })
 }
@@ -155,9 +156,12 @@ impl World {
 
     /// Does one step.
     pub(super) fn perform(&self, step: &Step, observed: &mut Observed) {
-        let build = |tree: Tree| match self.unbuildable.contains(&tree) {
-            true => BuiltTree::Failed { why: "no".to_owned() },
-            false => BuiltTree::Built(self.tree(tree)),
+        let build = |tree: Tree| {
+            if self.unbuildable.contains(&tree) {
+                BuiltTree::Failed { why: "no".to_owned() }
+            } else {
+                BuiltTree::Built(self.tree(tree))
+            }
         };
         match step {
             Step::Build(Tree::Pristine) => observed.pristine = Some(build(Tree::Pristine)),
