@@ -32,7 +32,7 @@ fn a_tree_is_visited_only_if_it_can_change_the_answer() {
             job.gates[1].baseline = job.gates[0].baseline.clone();
         })
     };
-    let table: [(&str, World, &[&str]); 13] = [
+    let table: [(&str, World, &[&str]); 14] = [
         ("nothing protected changed", known(World::new()), &["base: ./own", "attempt: ./own", "attempt: test"]),
         ("the base's counts are unknown", World::new(), &["base: ./own", "attempt: ./own", "attempt: test", "base: test"]),
         (
@@ -72,6 +72,11 @@ fn a_tree_is_visited_only_if_it_can_change_the_answer() {
                 "build proof",
                 "proof: ./own",
             ],
+        ),
+        (
+            "without protected files the proof tree would be the base",
+            known(World::new().says(Tree::Base, OWN, unknown())),
+            &["base: ./own", "attempt: ./own", "attempt: test"],
         ),
         (
             "released files need no pristine tree",

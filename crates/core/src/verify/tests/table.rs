@@ -162,6 +162,17 @@ fn rulings_on_the_red_check() {
             "",
         ),
         row(
+            "a check that names a new file, but passes tests on the base",
+            names_added(failed()).counts(Tree::Base, "sh tests/new.rs", count(1, 1, 0)).counts(
+                Tree::Attempt,
+                "sh tests/new.rs",
+                count(2, 0, 0),
+            ),
+            Untested,
+            NeedsReview,
+            "only with",
+        ),
+        row(
             "a missing test file is red if the proof tree shows it",
             names_added(failed()),
             AgentTested,
@@ -290,6 +301,20 @@ fn rulings_on_tests_of_the_attempt() {
         ),
         row("a project without tests so far", greenfield(unknown()), AgentTested, Done, "tests/new.rs"),
         row("… whose gate is red without the new tests", greenfield(failed()), Untested, NeedsReview, "passes only with"),
+        row(
+            "a gate that was red gives no answer on pristine",
+            greenfield(unknown()).says(Tree::Base, TEST, failed()),
+            Untested,
+            NeedsReview,
+            "only with",
+        ),
+        row(
+            "import errors, but only old tests pass",
+            red_before(None).counts(Tree::Attempt, TEST, count(4, 0, 0)).counts(Tree::Pristine, TEST, count(4, 0, 0)),
+            Untested,
+            Done,
+            "no test is known",
+        ),
         row(
             "a gate that lost its tests on pristine",
             brings_test().result(Tree::Pristine, TEST, unknown(), None),
