@@ -39,4 +39,5 @@ pub mod tamper;
 pub mod test_outcome;
 pub mod update;
 pub mod verdict;
+pub mod verify;
 pub mod view;

@@ -1,0 +1,41 @@
+//! The one judge of work: which trees are checked, how well a story is proven, and what becomes of it.
+//!
+//! A [`VerifyJob`] says what is to be judged. [`next_step`] says what has to be run next, [`Observed`] collects what was seen, and
+//! [`judge`] turns both into a [`VerifyReport`]. Nothing here runs a command: every surface (runs, session loops, `verdone verify`,
+//! `audit --rerun`, `accept`) executes the same steps and asks the same function.
+//!
+//! Mechanism, not patterns: the work has to pass with the tests and configuration from before it, and tests that it brought along
+//! have to fail without it. What cannot be determined is *unknown*, never *done*.
+
+mod counts;
+mod criteria;
+mod feedback;
+mod job;
+mod judge;
+mod observed;
+mod outcome;
+mod proof;
+mod proof_tree;
+mod reason;
+mod report;
+mod seen;
+mod steps;
+
+pub use counts::{CheckState, CountChange, CountFall, TestNames};
+pub use criteria::ProvenCriterion;
+pub use feedback::{Feedback, FeedbackCheck};
+pub use job::{
+    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, PlannedCheck, ProtectedChange, ProtectedKind, Surface,
+    Tree, VerifyJob,
+};
+pub use judge::judge;
+pub use observed::{BuiltTree, CheckResult, Observed, ResultId, SeenCondition};
+pub use outcome::Outcome;
+pub use proof::{Proof, UnknownProof};
+pub use reason::{Doubt, Failure, Note, Reason};
+pub use report::{TreeIds, VerifyReport};
+pub use seen::OwnBefore;
+pub use steps::{Step, next_step, red_check};
+
+#[cfg(test)]
+mod tests;

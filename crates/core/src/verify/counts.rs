@@ -1,0 +1,144 @@
+//! What one result says, and whether a check still runs the tests that it ran on the base.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::job::{Baseline, Tree};
+use super::observed::CheckResult;
+use crate::check::{CheckOutcome, CheckRun, TestCount};
+
+/// Names that one sentence lists, and that a report keeps.
+const NAMED: usize = 3;
+const KEPT: usize = 50;
+
+/// What a result means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckState {
+    Green,
+    Red,
+    /// It proves nothing either way: not found, not executable, no tests, out of time.
+    Unknown,
+    Interrupted,
+    NotRun,
+}
+
+impl CheckState {
+    /// A counted failure fails a check whatever its exit code.
+    pub fn of(run: &CheckRun) -> Self {
+        match run.outcome {
+            CheckOutcome::Passed if counted_failures(run) > 0 => Self::Red,
+            CheckOutcome::Passed => Self::Green,
+            CheckOutcome::Failed { code: 126 | 127 } | CheckOutcome::TimedOut { .. } | CheckOutcome::Unknown { .. } => {
+                Self::Unknown
+            }
+            CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } => Self::Red,
+            CheckOutcome::Interrupted => Self::Interrupted,
+        }
+    }
+
+    /// The same for the red check, where a pass without any test is unknown too.
+    pub fn before_the_work(run: &CheckRun) -> Self {
+        match Self::of(run) {
+            Self::Green if run.tests.is_some_and(|tests| tests.ran == 0) => Self::Unknown,
+            state => state,
+        }
+    }
+}
+
+pub(super) fn counted_failures(run: &CheckRun) -> u64 {
+    run.tests.map_or(0, |tests| tests.failed)
+}
+
+/// Names of tests by how they ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TestNames {
+    pub passed: BTreeSet<String>,
+    pub failed: BTreeSet<String>,
+    pub skipped: BTreeSet<String>,
+}
+
+/// The tests of one check on the base and on another tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CountChange {
+    pub check: String,
+    pub tree: Tree,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<TestCount>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<TestCount>,
+    /// How they fell, where they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fall: Option<CountFall>,
+    /// The story's scope names changed test files, so counts may fall.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allowed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "fall", rename_all = "kebab-case")]
+pub enum CountFall {
+    FewerPassed {
+        before: u64,
+        after: u64,
+    },
+    /// Its output counted tests on the base, and counts none now.
+    Vanished {
+        before: u64,
+    },
+    /// Tests failed on the base, and not one more passes now: they were skipped or removed.
+    NotFixed {
+        failed: u64,
+    },
+    /// Tests that passed on the base are skipped now.
+    NowSkipped {
+        tests: Vec<String>,
+    },
+}
+
+impl fmt::Display for CountFall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FewerPassed { before, after } => write!(f, "{} passed before the work, now {after}", tests(*before)),
+            Self::Vanished { before } => write!(f, "{} ran before the work, and its output counts none now", tests(*before)),
+            Self::NotFixed { failed } => write!(f, "{} failed before the work, and no more tests pass now", tests(*failed)),
+            Self::NowSkipped { tests } => write!(f, "tests that passed before the work are skipped now: {}", list(tests)),
+        }
+    }
+}
+
+/// Whether fewer tests speak for the work than before it. Without counts on the base there is nothing to compare.
+pub(super) fn compare(before: &Baseline, after: &CheckResult) -> Option<CountFall> {
+    let old = before.tests?;
+    let Some(new) = after.run.tests else {
+        // Some runners count failures alone, and only say that the rest passed.
+        let is_gone = old.passed > 0 || (old.ran > 0 && !after.some_tests_ran);
+        return is_gone.then_some(CountFall::Vanished { before: old.ran });
+    };
+    if new.passed < old.passed {
+        return Some(CountFall::FewerPassed { before: old.passed, after: new.passed });
+    }
+    if old.failed > 0 && new.passed == old.passed {
+        return Some(CountFall::NotFixed { failed: old.failed });
+    }
+    // A name that is gone says nothing: tests are renamed and merged, and doctests are named by their line.
+    let (old, new) = (before.names.as_ref()?, after.names.as_ref()?);
+    let tests: Vec<String> = old.passed.intersection(&new.skipped).take(KEPT).cloned().collect();
+    (!tests.is_empty()).then_some(CountFall::NowSkipped { tests })
+}
+
+fn tests(number: u64) -> String {
+    if number == 1 { "1 test".to_owned() } else { format!("{number} tests") }
+}
+
+/// A few names in a sentence.
+pub(super) fn list(names: &[String]) -> String {
+    let first = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}

@@ -1,0 +1,313 @@
+//! What is to be judged, as data: one job for every surface.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::counts::{CheckState, TestNames};
+use super::observed::CheckResult;
+use super::proof::Proof;
+use crate::check::{Check, CheckOrigin, CheckOutcome, CommandSpec, TestCount, ZeroTests};
+use crate::id::{Oid, StoryId, digest};
+use crate::scope::Covered;
+
+/// Everything that the engine has to know before anything runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VerifyJob {
+    pub surface: Surface,
+    /// Absent where a range of commits is judged without a plan.
+    pub story: Option<JobStory>,
+    /// The gates in the order of the config, hidden ones included. `when` is evaluated here.
+    pub gates: Vec<JobGate>,
+    /// The tree that the attempt started from; absent where there is none.
+    pub base: Option<Oid>,
+    /// The tree that is judged, and committed if it passes.
+    pub attempt: Oid,
+    /// Files that differ from the base, without those that Verdone itself writes (plan marks). Absent where nobody can tell.
+    pub changed: Option<Vec<String>>,
+    /// Changed protected files.
+    pub protected: Vec<ProtectedChange>,
+    /// Changed files that run outside of the workspace later.
+    pub autorun: Vec<AutorunChange>,
+    /// `[done] minimum`: a weaker proof is not done. `--unchecked` sets it to the weakest.
+    pub minimum: Proof,
+    /// No better proof than this, whatever is seen. `accept` passes the proof with which the attempt went to review.
+    pub at_most: Option<Proof>,
+    /// Whether changes outside of the story's scope fail it.
+    pub enforce_scope: bool,
+    /// Whether a story without any change can be done.
+    pub allow_unchanged: bool,
+    /// Whether later stages are skipped once a check of a stage fails.
+    pub stop_at_failing_stage: bool,
+    pub feedback: FeedbackTurn,
+    /// Whether a second agent has to be asked to refute the work.
+    pub judge: bool,
+    /// Names of conditions that have to hold.
+    pub conditions: Vec<String>,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Surface {
+    Run,
+    Loop,
+    Verify,
+    VerifyBase,
+    AuditRerun,
+    Accept,
+}
+
+impl Surface {
+    pub const ALL: [Self; 6] = [Self::Run, Self::Loop, Self::Verify, Self::VerifyBase, Self::AuditRerun, Self::Accept];
+
+    /// Whether an agent is there that can be given feedback.
+    pub fn has_agent(self) -> bool {
+        match self {
+            Self::Run | Self::Loop => true,
+            Self::Verify | Self::VerifyBase | Self::AuditRerun | Self::Accept => false,
+        }
+    }
+
+    /// Whether a person has looked at the work already. Then only its checks count: no pristine tree, no comparison of counts, no
+    /// minimum, no scope, no judge.
+    pub fn is_reviewed(self) -> bool {
+        match self {
+            Self::Accept => true,
+            Self::Run | Self::Loop | Self::Verify | Self::VerifyBase | Self::AuditRerun => false,
+        }
+    }
+}
+
+/// A story as far as it matters for its proof.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobStory {
+    pub id: StoryId,
+    /// Its own checks, in order.
+    pub checks: Vec<Check>,
+    /// The texts of its criteria.
+    pub criteria: Vec<String>,
+    /// Paths that it names as its own; empty means that it names none.
+    pub scope: Vec<String>,
+    /// `Proof: …` of the story, in place of `[done] minimum`.
+    pub minimum: Option<Proof>,
+    /// From 1 to 10, for gates that run from a complexity on.
+    pub complexity: u32,
+}
+
+/// A gate with what it said on the base, where that is known from before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobGate {
+    pub check: Check,
+    /// Its files lie outside of the repository: the agent learns its name and whether it passed, nothing else.
+    #[serde(default)]
+    pub hidden: bool,
+    #[serde(default)]
+    pub baseline: Option<Baseline>,
+}
+
+/// What a gate said on the base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    pub state: CheckState,
+    /// Absent where its output counts no tests.
+    pub tests: Option<TestCount>,
+    #[serde(default)]
+    pub names: Option<TestNames>,
+}
+
+impl From<&CheckResult> for Baseline {
+    fn from(result: &CheckResult) -> Self {
+        // What could not be started, or found no tests, ran none.
+        let none = matches!(result.run.outcome, CheckOutcome::Unknown { .. }).then(TestCount::default);
+        Self { state: CheckState::of(&result.run), tests: result.run.tests.or(none), names: result.names.clone() }
+    }
+}
+
+/// The trees on which checks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tree {
+    /// The commit that the attempt started from.
+    Base,
+    /// The files that the attempt produced.
+    Attempt,
+    /// The base with only the attempt's work files, and the protected files that its scope names.
+    Pristine,
+    /// The base with only the attempt's protected files: its tests without its work.
+    Proof,
+}
+
+impl Tree {
+    pub const ALL: [Self; 4] = [Self::Base, Self::Attempt, Self::Pristine, Self::Proof];
+
+    /// The word in JSON and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Attempt => "attempt",
+            Self::Pristine => "pristine",
+            Self::Proof => "proof",
+        }
+    }
+}
+
+/// A protected file that the attempt changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProtectedChange {
+    pub path: String,
+    pub kind: ProtectedKind,
+    pub change: ChangeKind,
+    /// The story's scope, or `[protect] release`, names it.
+    pub released: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtectedKind {
+    Test,
+    /// Test data: fixtures, snapshots, golden files.
+    TestData,
+    /// Configuration of tests, linters and builds.
+    Config,
+    Ci,
+    CheckScript,
+}
+
+/// A rename is a deletion and an addition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeKind {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// A changed file that runs outside of the workspace later: `.envrc`, `.vscode/`, git hooks, CI.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AutorunChange {
+    pub path: String,
+    /// The story's scope names it.
+    pub released: bool,
+}
+
+/// The one turn of feedback that comes before a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeedbackTurn {
+    /// Not given yet, and there is a turn for it.
+    Left,
+    Given,
+    /// The attempt has no turn left.
+    NoneLeft,
+}
+
+/// A check with the digest under which its results are kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedCheck {
+    pub check: Check,
+    pub hidden: bool,
+    pub digest: String,
+}
+
+impl PlannedCheck {
+    pub fn new(check: &Check, hidden: bool) -> Self {
+        Self { digest: command_digest(check, hidden), check: check.clone(), hidden }
+    }
+
+    pub fn is_required(&self) -> bool {
+        !self.check.terms.advisory
+    }
+
+    pub fn is_own(&self) -> bool {
+        self.check.origin == CheckOrigin::Story
+    }
+}
+
+/// What a result depends on beside the tree. Name, stage, retries and time limit are no part of it.
+fn command_digest(check: &Check, hidden: bool) -> String {
+    #[derive(Serialize)]
+    struct Asked<'a> {
+        command: &'a CommandSpec,
+        hidden: bool,
+        env: &'a BTreeMap<String, String>,
+        inputs: &'a [String],
+        zero_tests: Option<ZeroTests>,
+        junit: Option<&'a str>,
+    }
+    let terms = &check.terms;
+    let asked = Asked {
+        command: &check.command,
+        hidden,
+        env: &terms.env,
+        inputs: &terms.inputs,
+        zero_tests: terms.zero_tests,
+        junit: terms.junit.as_deref(),
+    };
+    digest(&serde_json::to_vec(&asked).expect("a command is always valid JSON"))
+}
+
+impl VerifyJob {
+    /// The checks that are due, the story's own first.
+    pub fn checks(&self) -> Vec<PlannedCheck> {
+        let own = self.story.iter().flat_map(|story| &story.checks).map(|check| PlannedCheck::new(check, false));
+        own.chain(self.due_gates().map(|gate| PlannedCheck::new(&gate.check, gate.hidden))).collect()
+    }
+
+    pub(super) fn due_gates(&self) -> impl Iterator<Item = &JobGate> {
+        let complexity = self.story.as_ref().map_or(u32::from(crate::done::UNKNOWN_COMPLEXITY), |story| story.complexity);
+        self.gates.iter().filter(move |gate| gate.check.terms.when.holds(self.changed.as_deref(), complexity))
+    }
+
+    /// The weakest proof that is done.
+    pub fn required_proof(&self) -> Proof {
+        self.story.as_ref().and_then(|story| story.minimum).unwrap_or(self.minimum)
+    }
+
+    pub(super) fn requires(&self, condition: &str) -> bool {
+        self.conditions.iter().any(|name| name == condition)
+    }
+
+    pub(super) fn can_give_feedback(&self) -> bool {
+        self.surface.has_agent() && self.feedback == FeedbackTurn::Left
+    }
+
+    /// Changed protected files that the scope does not name.
+    pub(super) fn unreleased(&self) -> Vec<String> {
+        self.protected_files(|change| !change.released)
+    }
+
+    pub(super) fn released(&self) -> Vec<String> {
+        self.protected_files(|change| change.released)
+    }
+
+    /// Test files that the attempt added or changed.
+    pub(super) fn brought_tests(&self) -> Vec<String> {
+        self.protected_files(|change| change.kind == ProtectedKind::Test && change.change != ChangeKind::Deleted)
+    }
+
+    fn protected_files(&self, wanted: impl Fn(&ProtectedChange) -> bool) -> Vec<String> {
+        self.protected.iter().filter(|change| wanted(change)).map(|change| change.path.clone()).collect()
+    }
+
+    /// Whether the scope names test files that the attempt changed: only then may it lower counts.
+    pub(super) fn may_lower_counts(&self) -> bool {
+        self.protected.iter().any(|change| change.released && change.kind == ProtectedKind::Test)
+    }
+
+    pub(super) fn nothing_changed(&self) -> bool {
+        let nothing = self.changed.as_ref().is_some_and(Vec::is_empty);
+        nothing && !self.allow_unchanged && self.surface.has_agent()
+    }
+
+    /// Changed files outside of an enforced scope. A scope that cannot be read covers nothing.
+    pub(super) fn out_of_scope(&self) -> Vec<String> {
+        let Some(story) = self.story.as_ref().filter(|story| self.enforce_scope && !story.scope.is_empty()) else {
+            return Vec::new();
+        };
+        let covered = Covered::new(&story.scope, false).ok();
+        let is_outside = |path: &&String| !covered.as_ref().is_some_and(|covered| covered.has(path));
+        self.changed.iter().flatten().filter(is_outside).cloned().collect()
+    }
+}

@@ -1,0 +1,75 @@
+//! What was seen so far. It starts empty, grows step by step, and is all that the judge knows.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::counts::TestNames;
+use crate::check::CheckRun;
+use crate::done::JudgeFact;
+use crate::id::Oid;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observed {
+    /// The pristine tree, once it was asked for.
+    pub pristine: Option<BuiltTree>,
+    /// The proof tree, once it was asked for.
+    pub proof: Option<BuiltTree>,
+    /// Results of checks, from this verification or from an earlier one with the same trees.
+    pub results: BTreeMap<ResultId, CheckResult>,
+    /// The required conditions, once they were asked for. One that is missing here is unknown.
+    pub conditions: Option<Vec<SeenCondition>>,
+    /// The answer of the second agent, once it was asked.
+    pub judge: Option<JudgeFact>,
+}
+
+/// A tree that Verdone composes from two others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BuiltTree {
+    Built(Oid),
+    Failed { why: String },
+}
+
+/// One question: this command on this tree.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResultId {
+    pub tree: Oid,
+    /// See [`super::PlannedCheck::digest`].
+    pub command: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckResult {
+    pub run: CheckRun,
+    /// The names of its tests, where a report gives them.
+    pub names: Option<TestNames>,
+    /// At least one test ran, though the output may not say how many.
+    pub some_tests_ran: bool,
+}
+
+impl From<CheckRun> for CheckResult {
+    fn from(run: CheckRun) -> Self {
+        Self { some_tests_ran: run.tests.is_some_and(|tests| tests.ran > 0), run, names: None }
+    }
+}
+
+/// What is known of a required condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum SeenCondition {
+    /// It holds, or is not needed for this story.
+    Met { name: String },
+    /// It does not hold, and the agent can do something about it.
+    Missing { name: String, why: String, todo: String },
+    /// Nobody can tell: never met.
+    Unknown { name: String, why: String },
+}
+
+impl SeenCondition {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Met { name } | Self::Missing { name, .. } | Self::Unknown { name, .. } => name,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Why a story is proven as it is, and why it is done or not: one sentence each.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::counts::{CountFall, list};
+use super::job::Tree;
+use super::proof::Proof;
+use super::seen::OwnBefore;
+
+/// The kind decides the outcome: a failure fails, a doubt needs a person, a note only explains the proof.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Reason {
+    Failure(Failure),
+    Doubt(Doubt),
+    Note(Note),
+}
+
+/// The attempt does not pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Failure {
+    CheckFailed { check: String, said: String },
+    CheckUnknown { check: String, said: String },
+    CheckNotRun { check: String },
+    Interrupted,
+    NothingChanged,
+    OutOfScope { files: Vec<String> },
+    ConditionMissing { name: String, why: String, todo: String },
+}
+
+/// The attempt passes, but a person has to look at it: after one turn of feedback, if the agent can do something about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Doubt {
+    /// Green on the attempt, but not with the protected files from before the work.
+    PristineFailed {
+        check: String,
+        said: String,
+        files: Vec<String>,
+    },
+    PristineNotBuilt {
+        why: String,
+    },
+    CountsFell {
+        check: String,
+        tree: Tree,
+        change: CountFall,
+    },
+    AutorunChanged {
+        files: Vec<String>,
+    },
+    BelowMinimum {
+        proof: Proof,
+        minimum: Proof,
+    },
+    ConditionUnknown {
+        name: String,
+        why: String,
+    },
+    JudgeRefuted {
+        findings: Vec<String>,
+    },
+    JudgeUnknown {
+        why: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Note {
+    OwnCheck { check: String, before: OwnBefore },
+    NoOwnCheck,
+    NoCheck,
+    TestsProveWork { check: String, files: Vec<String> },
+    NoTests,
+    TestsPassWithoutWork { files: Vec<String> },
+    TestsUnclear { check: String, said: String },
+    TestsNotRun { files: Vec<String> },
+    ProofTreeNotBuilt { why: String },
+    ScopeNamesProtected { files: Vec<String> },
+    CountsLowered { check: String, change: CountFall },
+    PristineSkipped { files: Vec<String> },
+    ProofLimited { at_most: Proof },
+    Flaky { check: String },
+}
+
+impl Reason {
+    /// What the agent can do about it; nothing where it is out of its hands.
+    pub fn advice(&self) -> Option<String> {
+        match self {
+            Self::Failure(failure) => failure.advice(),
+            Self::Doubt(doubt) => doubt.advice(),
+            Self::Note(_) => None,
+        }
+    }
+
+    /// The check that stands in the way, by name.
+    pub fn failing_check(&self) -> Option<&str> {
+        match self {
+            Self::Failure(failure) => failure.check(),
+            Self::Doubt(doubt) => doubt.check(),
+            Self::Note(_) => None,
+        }
+    }
+}
+
+impl Failure {
+    fn check(&self) -> Option<&str> {
+        match self {
+            Self::CheckFailed { check, .. } | Self::CheckUnknown { check, .. } | Self::CheckNotRun { check } => Some(check),
+            Self::Interrupted | Self::NothingChanged | Self::OutOfScope { .. } | Self::ConditionMissing { .. } => None,
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        match self {
+            Self::CheckFailed { .. } | Self::CheckUnknown { .. } => Some("Make the check pass.".to_owned()),
+            Self::CheckNotRun { .. } | Self::Interrupted => None,
+            Self::NothingChanged => Some("Do the work that the story asks for.".to_owned()),
+            Self::OutOfScope { files } => Some(format!("Undo the changes to {}.", list(files))),
+            Self::ConditionMissing { todo, .. } => Some(format!("{}.", todo.trim_end_matches('.'))),
+        }
+    }
+}
+
+impl Doubt {
+    fn check(&self) -> Option<&str> {
+        match self {
+            Self::PristineFailed { check, .. } | Self::CountsFell { check, .. } => Some(check),
+            Self::PristineNotBuilt { .. }
+            | Self::AutorunChanged { .. }
+            | Self::BelowMinimum { .. }
+            | Self::ConditionUnknown { .. }
+            | Self::JudgeRefuted { .. }
+            | Self::JudgeUnknown { .. } => None,
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        match self {
+            Self::PristineFailed { files, .. } => {
+                Some(format!("Restore {}, or change the code so that the check passes with the old files.", list(files)))
+            }
+            Self::PristineNotBuilt { .. } => Some("Restore the changed tests and configuration.".to_owned()),
+            Self::CountsFell { .. } => {
+                Some("Restore the tests that no longer pass, or change the code so that they do.".to_owned())
+            }
+            Self::AutorunChanged { files } => Some(format!("Undo the changes to {}.", list(files))),
+            Self::BelowMinimum { .. } => Some("Bring a test that fails without your change.".to_owned()),
+            Self::JudgeRefuted { .. } => Some("Correct what the reviewer found.".to_owned()),
+            Self::ConditionUnknown { .. } | Self::JudgeUnknown { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failure(failure) => failure.fmt(f),
+            Self::Doubt(doubt) => doubt.fmt(f),
+            Self::Note(note) => note.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CheckFailed { check, said } => write!(f, "`{check}` {said}"),
+            Self::CheckUnknown { check, said } => write!(f, "`{check}` gave no answer: {said}"),
+            Self::CheckNotRun { check } => write!(f, "`{check}` was not run"),
+            Self::Interrupted => f.write_str("the verification was interrupted"),
+            Self::NothingChanged => f.write_str("no file was changed"),
+            Self::OutOfScope { files } => write!(f, "files outside of the story's scope were changed: {}", list(files)),
+            Self::ConditionMissing { name, why, .. } => write!(f, "the condition {name} is not met: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PristineFailed { check, said, files } => {
+                write!(f, "`{check}` passes only with the changed {}: with the files from before the work it {said}", list(files))
+            }
+            Self::PristineNotBuilt { why } => {
+                write!(f, "the work could not be combined with the tests and configuration from before it: {why}")
+            }
+            Self::CountsFell { check, tree: Tree::Pristine, change } => {
+                write!(f, "`{check}`, run with the files from before the work: {change}")
+            }
+            Self::CountsFell { check, tree: Tree::Base | Tree::Attempt | Tree::Proof, change } => {
+                write!(f, "`{check}`: {change}")
+            }
+            Self::AutorunChanged { files } => {
+                write!(f, "{} will run outside of the workspace, and the story's scope does not name it", list(files))
+            }
+            Self::BelowMinimum { proof, minimum } => write!(f, "the story is {proof}, but at least {minimum} is required"),
+            Self::ConditionUnknown { name, why } => write!(f, "the condition {name} could not be determined: {why}"),
+            Self::JudgeRefuted { findings } if findings.is_empty() => f.write_str("a second agent refuted the work"),
+            Self::JudgeRefuted { findings } => write!(f, "a second agent refuted the work: {}", findings.join("; ")),
+            Self::JudgeUnknown { why } => write!(f, "a second agent gave no clear answer: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OwnCheck { check, before } => write!(f, "`{check}` {before}"),
+            Self::NoOwnCheck => f.write_str("the story has no check of its own"),
+            Self::NoCheck => f.write_str("no check ran, so nothing was proven"),
+            Self::TestsProveWork { check, files } if files.is_empty() => {
+                write!(f, "`{check}` fails without the work and passes with it")
+            }
+            Self::TestsProveWork { check, files } => {
+                write!(f, "`{check}` fails with {} but without the work, and passes with both", list(files))
+            }
+            Self::NoTests => f.write_str("the attempt added or changed no test"),
+            Self::TestsPassWithoutWork { files } => {
+                write!(f, "the attempt's tests pass without its work, so they prove nothing: {}", list(files))
+            }
+            Self::TestsUnclear { check, said } => {
+                write!(f, "without the work `{check}` {said}, but no test is known to fail there and to pass with the work")
+            }
+            Self::TestsNotRun { files } => write!(f, "no check is known to run the attempt's tests: {}", list(files)),
+            Self::ProofTreeNotBuilt { why } => write!(f, "the attempt's tests could not be tried without its work: {why}"),
+            Self::ScopeNamesProtected { files } => {
+                write!(f, "the story may change {}, so it is agent-tested at best", list(files))
+            }
+            Self::CountsLowered { check, change } => {
+                write!(f, "`{check}`: {change}, which the story's scope allows")
+            }
+            Self::PristineSkipped { files } => write!(f, "a person accepted the changes to {}", list(files)),
+            Self::ProofLimited { at_most } => write!(f, "it was {at_most} when it went to review"),
+            Self::Flaky { check } => write!(f, "`{check}` failed and passed on the same files"),
+        }
+    }
+}

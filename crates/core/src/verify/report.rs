@@ -1,0 +1,87 @@
+//! What the engine found: the same for JSON output, journals and evidence.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::counts::CountChange;
+use super::criteria::ProvenCriterion;
+use super::feedback::Feedback;
+use super::job::{AutorunChange, ProtectedChange, Surface, Tree};
+use super::observed::SeenCondition;
+use super::outcome::Outcome;
+use super::proof::Proof;
+use super::reason::{Failure, Reason};
+use crate::check::CheckRun;
+use crate::done::JudgeFact;
+use crate::id::{Oid, StoryId};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VerifyReport {
+    pub surface: Surface,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub story: Option<StoryId>,
+    pub outcome: Outcome,
+    /// Absent where something fails: then nothing is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// The gravest first.
+    pub reasons: Vec<Reason>,
+    /// What the agent is told next. Present where the story failed and an agent is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<Feedback>,
+    pub trees: TreeIds,
+    /// Every check that ran, by the tree on which it ran.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub runs: BTreeMap<Tree, Vec<CheckRun>>,
+    /// Names of hidden checks: an agent must not see more than whether they passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<CountChange>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected: Vec<ProtectedChange>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub autorun: Vec<AutorunChange>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<ProvenCriterion>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<SeenCondition>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeFact>,
+}
+
+/// The trees that were judged; those that were not needed are absent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TreeIds {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Oid>,
+    pub attempt: Oid,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pristine: Option<Oid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Oid>,
+}
+
+impl VerifyReport {
+    /// The first reason why it is not done.
+    pub fn problem(&self) -> Option<&Reason> {
+        self.reasons.iter().find(|reason| !matches!(reason, Reason::Note(_)))
+    }
+
+    /// Whether all checks pass, and only a person is needed once the agent had its turn of feedback.
+    pub fn is_doubted(&self) -> bool {
+        matches!(self.problem(), Some(Reason::Doubt(_)))
+    }
+
+    /// Whether it says nothing about the work, because the checks were cut short.
+    pub fn was_interrupted(&self) -> bool {
+        self.reasons.contains(&Reason::Failure(Failure::Interrupted))
+    }
+
+    /// Whether ending the attempt here counts against the story. A review never does.
+    pub fn spends_attempt(&self) -> bool {
+        self.outcome == Outcome::Failed && !self.is_doubted() && !self.was_interrupted()
+    }
+}

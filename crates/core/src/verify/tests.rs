@@ -1,0 +1,4 @@
+mod properties;
+mod steps;
+mod table;
+mod world;

@@ -1,0 +1,597 @@
+//! One row for each line of the design's table and for each ruling on verification.
+
+use super::world::{OWN, TEST, World, count, failed, gate, own_check, unknown};
+use crate::check::{CheckOutcome, When};
+use crate::done::JudgeFact;
+use crate::verify::ChangeKind::{Deleted, Modified};
+use crate::verify::Outcome::{Accepted, Done, Failed, NeedsReview};
+use crate::verify::Proof::{AgentTested, Unchecked, Untested, Verified};
+use crate::verify::ProtectedKind::{Config, Test, TestData};
+use crate::verify::{Baseline, CheckState, FeedbackTurn, Outcome, Proof, SeenCondition, Surface, TestNames, Tree, VerifyReport};
+
+struct Row {
+    ruling: &'static str,
+    world: World,
+    proof: Option<Proof>,
+    outcome: Outcome,
+    /// Part of one of the reasons.
+    says: &'static str,
+}
+
+fn row(ruling: &'static str, world: World, proof: impl Into<Option<Proof>>, outcome: Outcome, says: &'static str) -> Row {
+    Row { ruling, world, proof: proof.into(), outcome, says }
+}
+
+fn check(rows: Vec<Row>) {
+    for Row { ruling, world, proof, outcome, says } in rows {
+        let report = world.report();
+        let reasons: Vec<String> = report.reasons.iter().map(ToString::to_string).collect();
+        assert_eq!((report.proof, report.outcome), (proof, outcome), "{ruling}: {reasons:#?}");
+        assert!(reasons.iter().any(|reason| reason.contains(says)), "{ruling}: {reasons:#?}");
+        let wants_feedback = outcome == Failed && report.surface.has_agent() && !report.was_interrupted();
+        assert_eq!(report.feedback.is_some(), wants_feedback, "{ruling}: {:?}", report.feedback);
+    }
+}
+
+/// A test-first story: its check finds no tests on the base.
+fn test_first() -> World {
+    World::new().says(Tree::Base, OWN, unknown()).added_test().says(Tree::Proof, OWN, failed()).says(
+        Tree::Pristine,
+        OWN,
+        unknown(),
+    )
+}
+
+/// A story without a check of its own whose attempt brings one test more.
+fn brings_test() -> World {
+    let gate = |world: World, tree, tests| world.counts(tree, TEST, tests);
+    let world = gate(World::without_own().added_test(), Tree::Base, count(3, 0, 0));
+    let world = gate(world, Tree::Attempt, count(4, 0, 0));
+    gate(world, Tree::Pristine, count(3, 0, 0)).result(Tree::Proof, TEST, failed(), count(3, 1, 0))
+}
+
+fn pristine_red() -> World {
+    World::new().changed_test().says(Tree::Pristine, TEST, failed())
+}
+
+fn counts_fell() -> World {
+    World::new().counts(Tree::Base, TEST, count(3, 0, 0)).counts(Tree::Attempt, TEST, count(2, 0, 1))
+}
+
+fn refuted() -> World {
+    let world = World::new().with(|job| job.judge = true);
+    World { judge: JudgeFact::Refuted { findings: vec!["empty input panics".to_owned()] }, ..world }
+}
+
+#[test]
+fn every_line_of_the_designs_table() {
+    check(vec![
+        row(
+            "own check red, then green; pristine not needed",
+            World::new(),
+            Verified,
+            Done,
+            "failed before the work and passes now",
+        ),
+        row("own check red, then green; pristine green", World::new().changed_test(), Verified, Done, "failed before the work"),
+        row(
+            "the check exists only in the attempt",
+            test_first(),
+            AgentTested,
+            Done,
+            "`./own` fails with tests/new.rs but without the work",
+        ),
+        row("gates green, nothing of its own was red", World::without_own(), Untested, Done, "no check of its own"),
+        row(
+            "own check was green before",
+            World::new().says(Tree::Base, OWN, CheckOutcome::Passed),
+            Untested,
+            Done,
+            "proves nothing",
+        ),
+        row(
+            "red on pristine: feedback first",
+            pristine_red().left(),
+            Untested,
+            Failed,
+            "`test` passes only with the changed tests/old.rs: with the files from before the work it failed with exit code 1",
+        ),
+        row("red on pristine: then review", pristine_red(), Untested, NeedsReview, "passes only with"),
+        row("counts fell: feedback first", counts_fell().left(), Untested, Failed, "3 tests passed before the work, now 2"),
+        row("counts fell: then review", counts_fell(), Untested, NeedsReview, "3 tests passed before the work, now 2"),
+        row("a judge refuted it: feedback first", refuted().left(), Verified, Failed, "empty input panics"),
+        row("a judge refuted it: then review", refuted(), Verified, NeedsReview, "empty input panics"),
+        row("autorun file changed: feedback first", World::new().autorun(false).left(), Verified, Failed, ".envrc"),
+        row("autorun file changed: then review", World::new().autorun(false), Verified, NeedsReview, ".envrc"),
+        row("autorun file named by the scope", World::new().autorun(true), Verified, Done, ""),
+        row(
+            "the scope names the protected files: at best agent-tested",
+            World::new().changed_test().released().says(Tree::Proof, OWN, failed()),
+            AgentTested,
+            Done,
+            "agent-tested at best",
+        ),
+        row(
+            "… and only if they fail without the work",
+            World::new().changed_test().released(),
+            Untested,
+            Done,
+            "pass without its work",
+        ),
+    ]);
+}
+
+#[test]
+fn rulings_on_the_red_check() {
+    let names_added = |outcome| {
+        let world = test_first().says(Tree::Base, OWN, outcome);
+        let rename = |checks: &mut Vec<_>| *checks = vec![own_check("sh tests/new.rs")];
+        let mut world = world.with(|job| rename(&mut job.story.as_mut().unwrap().checks));
+        for tree in Tree::ALL {
+            if let Some(result) = world.said.remove(&(tree, OWN.to_owned())) {
+                world.said.insert((tree, "sh tests/new.rs".to_owned()), result);
+            }
+        }
+        world
+    };
+    let base = |outcome| World::new().says(Tree::Base, OWN, outcome);
+    check(vec![
+        row("never gates", World::without_own().says(Tree::Base, TEST, failed()), Untested, Done, "no check of its own"),
+        row(
+            "zero tests are unknown",
+            World::new().result(Tree::Base, OWN, CheckOutcome::Passed, count(0, 0, 2)),
+            Untested,
+            Done,
+            "ran no tests",
+        ),
+        row("exit 127 is unknown", base(CheckOutcome::Failed { code: 127 }), Untested, Done, "gave no answer before the work"),
+        row("exit 126 is unknown", base(CheckOutcome::Failed { code: 126 }), Untested, Done, "gave no answer before the work"),
+        row(
+            "out of time is unknown",
+            base(CheckOutcome::TimedOut { after_ms: 9 }),
+            Untested,
+            Done,
+            "gave no answer before the work",
+        ),
+        row("a signal is red", base(CheckOutcome::Signalled { signal: 11 }), Verified, Done, ""),
+        row(
+            "a counted failure is red",
+            World::new().result(Tree::Base, OWN, CheckOutcome::Passed, count(1, 1, 0)).counts(Tree::Attempt, OWN, count(2, 0, 0)),
+            Verified,
+            Done,
+            "",
+        ),
+        row(
+            "a check that names a new file, but passes tests on the base",
+            names_added(failed()).counts(Tree::Base, "sh tests/new.rs", count(1, 1, 0)).counts(
+                Tree::Attempt,
+                "sh tests/new.rs",
+                count(2, 0, 0),
+            ),
+            Untested,
+            NeedsReview,
+            "only with",
+        ),
+        row(
+            "a missing test file is red if the proof tree shows it",
+            names_added(failed()),
+            AgentTested,
+            Done,
+            "needs tests/new.rs",
+        ),
+        row(
+            "… and only then",
+            test_first().says(Tree::Proof, OWN, CheckOutcome::Passed),
+            Untested,
+            Done,
+            "pass without its work",
+        ),
+        row("one red check of two is enough", with_second_own(CheckOutcome::Passed), Verified, Done, "`./two` passed before"),
+        row(
+            "a check that only the attempt has limits the proof",
+            with_second_own(unknown()).added_test().says(Tree::Proof, "./two", failed()),
+            AgentTested,
+            Done,
+            "`./two`",
+        ),
+        row(
+            "without a base nothing was red",
+            World::new().with(|job| job.base = None),
+            Untested,
+            Done,
+            "was not run before the work",
+        ),
+    ]);
+}
+
+fn with_second_own(before: CheckOutcome) -> World {
+    World::new().with(|job| job.story.as_mut().unwrap().checks.push(own_check("./two"))).says(Tree::Base, "./two", before)
+}
+
+#[test]
+fn rulings_on_counts() {
+    let gate = |before, after| World::new().counts(Tree::Base, TEST, before).counts(Tree::Attempt, TEST, after);
+    let own = |before, after| World::new().counts(Tree::Base, OWN, before).counts(Tree::Attempt, OWN, after);
+    let names = |passed: &[&str], skipped: &[&str]| {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Some(TestNames { passed: set(passed), skipped: set(skipped), ..TestNames::default() })
+    };
+    let mut skips_by_name = gate(count(2, 0, 0), count(2, 0, 1));
+    skips_by_name.said.get_mut(&(Tree::Base, TEST.to_owned())).unwrap().names = names(&["a", "b"], &[]);
+    skips_by_name.said.get_mut(&(Tree::Attempt, TEST.to_owned())).unwrap().names = names(&["a", "dummy"], &["b"]);
+    let baseline = Baseline { state: CheckState::Green, tests: count(3, 0, 0), names: None };
+    let known = counts_fell().with(|job| job.gates[0].baseline = Some(baseline.clone()));
+    let mut uncounted = own(count(0, 1, 0), None);
+    uncounted.said.get_mut(&(Tree::Attempt, OWN.to_owned())).unwrap().some_tests_ran = true;
+    check(vec![
+        row(
+            "a counted failure fails whatever the exit code",
+            gate(count(3, 0, 0), count(3, 1, 0)),
+            None,
+            Failed,
+            "exit code 0, but counts 1 failed",
+        ),
+        row("skipped is not passed", gate(count(3, 0, 0), count(2, 0, 1)), Untested, NeedsReview, "now 2"),
+        row("a count that vanished", gate(count(3, 0, 0), None), Untested, NeedsReview, "counts none now"),
+        row(
+            "a failed test that is skipped now",
+            own(count(2, 1, 0), count(2, 0, 1)),
+            Untested,
+            NeedsReview,
+            "no more tests pass now",
+        ),
+        row("a failed test that passes now", own(count(2, 1, 0), count(3, 0, 0)), Verified, Done, ""),
+        row("a runner that counts failures alone", uncounted, Verified, Done, ""),
+        row("… but says nothing at all now", own(count(0, 1, 0), None), Untested, NeedsReview, "counts none now"),
+        row("skipped by name, hidden by a new test", skips_by_name, Untested, NeedsReview, "skipped now: b"),
+        row("more tests than before", gate(count(3, 0, 0), count(9, 0, 4)), Verified, Done, ""),
+        row("no counts on the base", gate(None, count(1, 0, 0)), Verified, Done, ""),
+        row("counts of the base that are known already", known, Untested, NeedsReview, "3 tests passed"),
+        row(
+            "fewer on pristine, hidden by new tests",
+            gate(count(3, 0, 0), count(3, 0, 0)).added_test().counts(Tree::Pristine, TEST, count(2, 0, 1)),
+            Untested,
+            NeedsReview,
+            "run with the files from before the work: 3 tests passed",
+        ),
+        row(
+            "a scope that names test files may lower counts: agent-tested at best",
+            counts_fell().changed_test().released().says(Tree::Proof, OWN, failed()),
+            AgentTested,
+            Done,
+            "which the story's scope allows",
+        ),
+        row(
+            "a scope that names other files may not",
+            counts_fell().protected("setup.cfg", Config, Modified).released(),
+            Untested,
+            NeedsReview,
+            "now 2",
+        ),
+        row(
+            "a scope that names deleted tests",
+            counts_fell().protected("tests/old.rs", Test, Deleted).released(),
+            Untested,
+            Done,
+            "allows",
+        ),
+    ]);
+}
+
+#[test]
+fn rulings_on_tests_of_the_attempt() {
+    let import_error =
+        |passed| brings_test().result(Tree::Proof, TEST, failed(), None).counts(Tree::Attempt, TEST, count(passed, 0, 0));
+    let greenfield = |pristine| {
+        let world = brings_test().result(Tree::Base, TEST, unknown(), None).result(Tree::Pristine, TEST, pristine, None);
+        world.result(Tree::Proof, TEST, failed(), None)
+    };
+    let red_before = |proof| {
+        let world = brings_test().result(Tree::Base, TEST, failed(), count(3, 1, 0)).counts(Tree::Pristine, TEST, count(4, 0, 0));
+        world.counts(Tree::Attempt, TEST, count(5, 0, 0)).counts(Tree::Proof, TEST, proof)
+    };
+    check(vec![
+        row("red on the proof tree, green on the attempt", brings_test(), AgentTested, Done, "`test` fails with tests/new.rs"),
+        row(
+            "green on the proof tree",
+            brings_test().result(Tree::Proof, TEST, CheckOutcome::Passed, count(4, 0, 0)),
+            Untested,
+            Done,
+            "pass without its work",
+        ),
+        row("a project without tests so far", greenfield(unknown()), AgentTested, Done, "tests/new.rs"),
+        row("… whose gate is red without the new tests", greenfield(failed()), Untested, NeedsReview, "passes only with"),
+        row(
+            "a gate that was red gives no answer on pristine",
+            greenfield(unknown()).says(Tree::Base, TEST, failed()),
+            Untested,
+            NeedsReview,
+            "only with",
+        ),
+        row(
+            "import errors, but only old tests pass",
+            red_before(None).counts(Tree::Attempt, TEST, count(4, 0, 0)).counts(Tree::Pristine, TEST, count(4, 0, 0)),
+            Untested,
+            Done,
+            "no test is known",
+        ),
+        row(
+            "a gate that lost its tests on pristine",
+            brings_test().result(Tree::Pristine, TEST, unknown(), None),
+            Untested,
+            NeedsReview,
+            "only with",
+        ),
+        row(
+            "everything else green on pristine",
+            brings_test().says(Tree::Pristine, TEST, failed()),
+            Untested,
+            NeedsReview,
+            "passes only with",
+        ),
+        row("import errors are red if the attempt passes new tests", import_error(4), AgentTested, Done, ""),
+        row("… and only then", import_error(3), Untested, Done, "no test is known to fail there"),
+        row(
+            "a test that failed on the base is not the attempt's",
+            red_before(count(4, 1, 0)),
+            Untested,
+            Done,
+            "no test is known",
+        ),
+        row("… one more is", red_before(count(3, 2, 0)), AgentTested, Done, ""),
+        row(
+            "a check without tests shows none",
+            World::without_own().with(|job| job.gates[0].check.command = own_check("./lint").command).added_test().says(
+                Tree::Proof,
+                TEST,
+                failed(),
+            ),
+            Untested,
+            Done,
+            "no check is known to run",
+        ),
+        row(
+            "out of time is not red",
+            brings_test().result(Tree::Proof, TEST, CheckOutcome::TimedOut { after_ms: 1 }, None),
+            Untested,
+            Done,
+            "no test is known",
+        ),
+        row(
+            "deleted tests prove nothing",
+            World::without_own().protected("tests/old.rs", Test, Deleted),
+            Untested,
+            Done,
+            "no test",
+        ),
+        row(
+            "a proof tree that cannot be built",
+            World { unbuildable: vec![Tree::Proof], ..brings_test() },
+            Untested,
+            Done,
+            "could not be tried",
+        ),
+        row(
+            "a pristine tree that cannot be built",
+            World { unbuildable: vec![Tree::Pristine], ..brings_test() },
+            Untested,
+            NeedsReview,
+            "could not be combined",
+        ),
+        row(
+            "an updated snapshot that is released",
+            World::new().protected("a.snap", TestData, Modified).released().says(Tree::Proof, OWN, failed()),
+            AgentTested,
+            Done,
+            "`./own` fails without the work and passes with it",
+        ),
+    ]);
+}
+
+#[test]
+fn rulings_on_the_minimum() {
+    let minimum = |world: World, proof| world.with(|job| job.minimum = proof);
+    let story = |world: World, proof| world.with(|job| job.story.as_mut().unwrap().minimum = Some(proof));
+    let nothing = || World::without_own().with(|job| job.gates.clear());
+    check(vec![
+        row("untested is done by default", World::without_own(), Untested, Done, ""),
+        row(
+            "below it: feedback first",
+            minimum(World::without_own(), AgentTested).left(),
+            Untested,
+            Failed,
+            "at least agent-tested is required",
+        ),
+        row("below it: then review", minimum(World::without_own(), AgentTested), Untested, NeedsReview, "at least agent-tested"),
+        row("at it", minimum(brings_test(), AgentTested), AgentTested, Done, ""),
+        row("a story asks for more", story(brings_test(), Verified), AgentTested, NeedsReview, "at least verified"),
+        row("a story asks for less", story(minimum(World::without_own(), Verified), Untested), Untested, Done, ""),
+        row("nothing was checked", nothing(), Unchecked, NeedsReview, "at least untested"),
+        row("nothing was checked, with --unchecked", minimum(nothing(), Unchecked), Unchecked, Done, "no check ran"),
+    ]);
+    let told = minimum(World::without_own(), AgentTested).left().report().feedback.unwrap();
+    assert_eq!(told.advice, ["Bring a test that fails without your change."]);
+}
+
+#[test]
+fn rulings_on_checks_of_the_attempt() {
+    let advisory = |mut world: World| {
+        world.job.gates[0].check.terms.advisory = true;
+        world
+    };
+    let not_due = |mut world: World| {
+        world.job.gates[0].check.terms.when = When { paths: vec!["docs/".to_owned()], ..When::default() };
+        world
+    };
+    let attempt = |outcome| World::new().says(Tree::Attempt, TEST, outcome);
+    let mut flaky = attempt(CheckOutcome::Passed);
+    flaky.said.get_mut(&(Tree::Attempt, TEST.to_owned())).unwrap().run.flaky = true;
+    let scope = |world: World, enforced| {
+        world.with(|job| {
+            job.story.as_mut().unwrap().scope = vec!["docs/".to_owned()];
+            job.enforce_scope = enforced;
+        })
+    };
+    let unchanged = || World::new().with(|job| job.changed = Some(Vec::new()));
+    check(vec![
+        row("red fails", attempt(failed()).left(), None, Failed, "`test` failed with exit code 1"),
+        row("red fails also after feedback", attempt(failed()), None, Failed, "`test` failed"),
+        row("unknown is never done", attempt(unknown()), None, Failed, "gave no answer"),
+        row("out of time is never done", attempt(CheckOutcome::TimedOut { after_ms: 9 }), None, Failed, "gave no answer"),
+        row("interrupted is never done", attempt(CheckOutcome::Interrupted), None, Failed, "interrupted"),
+        row("an advisory gate fails nothing", advisory(attempt(failed())), Verified, Done, ""),
+        row("a gate that is not due does not run", not_due(attempt(failed())), Verified, Done, ""),
+        row("a flaky pass counts and is reported", flaky, Verified, Done, "failed and passed on the same files"),
+        row("an enforced scope", scope(World::new(), true), None, Failed, "src/a.rs"),
+        row("a scope that is not enforced", scope(World::new(), false), Verified, Done, ""),
+        row("nothing changed", unchanged(), None, Failed, "no file was changed"),
+        row("nothing changed, and that is allowed", unchanged().with(|job| job.allow_unchanged = true), Verified, Done, ""),
+    ]);
+}
+
+#[test]
+fn rulings_on_conditions_and_the_judge() {
+    let condition = |seen: Vec<SeenCondition>| {
+        let world = World::new().with(|job| job.conditions = vec!["ci_ok".to_owned()]).left();
+        World { conditions: seen, ..world }
+    };
+    let (name, why, todo) = (|| "ci_ok".to_owned(), || "red".to_owned(), || "Fix it".to_owned());
+    let judge = |said| World { judge: said, ..World::new().with(|job| job.judge = true).left() };
+    check(vec![
+        row("met", condition(vec![SeenCondition::Met { name: name() }]), Verified, Done, ""),
+        row(
+            "missing",
+            condition(vec![SeenCondition::Missing { name: name(), why: why(), todo: todo() }]),
+            None,
+            Failed,
+            "ci_ok is not met",
+        ),
+        row(
+            "unknown: no turn is spent",
+            condition(vec![SeenCondition::Unknown { name: name(), why: why() }]),
+            Verified,
+            NeedsReview,
+            "could not be determined",
+        ),
+        row("never looked at", condition(Vec::new()), Verified, NeedsReview, "could not be determined"),
+        row("the judge finds nothing", judge(JudgeFact::Holds), Verified, Done, ""),
+        row(
+            "the judge gives no answer: no turn is spent",
+            judge(JudgeFact::Unknown { why: why() }),
+            Verified,
+            NeedsReview,
+            "no clear answer",
+        ),
+        row("the judge was not asked", judge(JudgeFact::Off), Verified, NeedsReview, "not asked"),
+    ]);
+}
+
+#[test]
+fn rulings_on_surfaces() {
+    let accept = |world: World| world.on(Surface::Accept);
+    let limited = |world: World, proof| world.with(|job| job.at_most = Some(proof));
+    check(vec![
+        row("accept: no pristine", accept(pristine_red()), Untested, Accepted, "a person accepted the changes to tests/old.rs"),
+        row("accept: no counts", limited(accept(counts_fell()), Untested), Untested, Accepted, "when it went to review"),
+        row(
+            "accept: refused if red",
+            accept(World::new().says(Tree::Attempt, TEST, failed())),
+            None,
+            Failed,
+            "failed with exit code 1",
+        ),
+        row("accept: keeps a proof that was not in doubt", limited(accept(refuted()), Verified), Verified, Accepted, ""),
+        row("accept: no minimum", accept(World::without_own()).with(|job| job.minimum = Verified), Untested, Accepted, ""),
+        row(
+            "verify --base: review without feedback",
+            pristine_red().left().on(Surface::VerifyBase),
+            Untested,
+            NeedsReview,
+            "only with",
+        ),
+        row("verify --base: no story", brings_test().on(Surface::VerifyBase).with(|job| job.story = None), AgentTested, Done, ""),
+        row("audit --rerun: as the run", pristine_red().on(Surface::AuditRerun), Untested, NeedsReview, "only with"),
+        row("loops: as runs", counts_fell().on(Surface::Loop).left(), Untested, Failed, "now 2"),
+        row(
+            "no turn left for feedback",
+            pristine_red().with(|job| job.feedback = FeedbackTurn::NoneLeft),
+            Untested,
+            NeedsReview,
+            "only with",
+        ),
+    ]);
+}
+
+#[test]
+fn a_review_never_spends_an_attempt() {
+    for (world, spends) in [
+        (pristine_red(), false),
+        (pristine_red().left(), false),
+        (refuted(), false),
+        (World::new(), false),
+        (World::new().says(Tree::Attempt, TEST, CheckOutcome::Interrupted), false),
+        (World::new().says(Tree::Attempt, TEST, failed()), true),
+    ] {
+        assert_eq!(world.report().spends_attempt(), spends, "{:?}", world.report().reasons);
+    }
+}
+
+#[test]
+fn feedback_names_the_files_and_the_failing_check() {
+    let told = pristine_red().left().report().feedback.unwrap();
+    assert_eq!(told.advice, ["Restore tests/old.rs, or change the code so that the check passes with the old files."]);
+    assert_eq!((told.checks[0].name.as_str(), told.checks[0].tree), (TEST, Tree::Pristine));
+}
+
+#[test]
+fn of_a_hidden_check_the_agent_learns_the_name_and_that_it_failed() {
+    let mut world = World::new().says(Tree::Attempt, TEST, CheckOutcome::Failed { code: 77 }).left();
+    world.said.get_mut(&(Tree::Attempt, TEST.to_owned())).unwrap().run.tail = "secret".to_owned();
+    world.job.gates[0].hidden = true;
+    let report = world.report();
+    let told = serde_json::to_string(&report.feedback).unwrap();
+    assert!(told.contains("the hidden check `test` did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
+    assert_eq!(report.hidden, [TEST]);
+}
+
+#[test]
+fn criteria_are_proven_by_checks_that_they_name() {
+    let with = |criteria: &[&str], world: World| {
+        let criteria = criteria.iter().map(|text| (*text).to_owned()).collect();
+        let report = world.with(|job| job.story.as_mut().unwrap().criteria = criteria).report();
+        report.criteria.into_iter().map(|each| each.prover.unwrap_or_default()).collect::<Vec<_>>()
+    };
+    assert_eq!(with(&["fast", "`make test` passes", "./own"], World::new()), ["", "gate: test", "own check: ./own"]);
+    assert_eq!(with(&["fast"], World::new()), ["own check: ./own"]);
+    assert_eq!(with(&["fast"], brings_test()), ["the attempt's tests: tests/new.rs"]);
+    assert_eq!(with(&["fast"], World::without_own()), [""]);
+    let red = World::new().says(Tree::Attempt, TEST, failed());
+    assert_eq!(with(&["`make test`", "`make lint`"], red.with(|job| job.gates.push(gate("lint")))), ["", "gate: lint"]);
+}
+
+#[test]
+fn words_are_those_of_the_design_and_old_ones_are_read() {
+    let read = |word: &str| (word.parse::<Proof>().unwrap(), serde_json::from_str::<Proof>(&format!("{word:?}")).unwrap());
+    for proof in Proof::ALL {
+        assert_eq!(read(&proof.to_string()), (proof, proof));
+        assert_eq!(serde_json::to_string(&proof).unwrap(), format!("{:?}", proof.name()));
+    }
+    assert_eq!((read("unproven").0, read("unverified").1), (Untested, Unchecked));
+    assert!("proven".parse::<Proof>().is_err());
+    assert!(Verified > AgentTested && AgentTested > Untested && Untested > Unchecked);
+    assert!(Done > NeedsReview && NeedsReview > Failed);
+}
+
+#[test]
+fn a_report_is_stable_json() {
+    let report = pristine_red().report();
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!((json["outcome"].as_str(), json["proof"].as_str()), (Some("needs-review"), Some("untested")));
+    assert_eq!(json["reasons"][0]["reason"], "pristine-failed");
+    assert_eq!(
+        json["protected"][0],
+        serde_json::json!({"path": "tests/old.rs", "kind": "test", "change": "modified", "released": false})
+    );
+    assert_eq!(json["runs"]["pristine"][0]["outcome"], "passed");
+    assert_eq!(serde_json::from_value::<VerifyReport>(json).unwrap(), report);
+}
