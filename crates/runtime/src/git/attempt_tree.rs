@@ -3,7 +3,7 @@
 //! Git asks which files changed; what may be added is decided here, by looking at the files, before git opens them. A repository
 //! that was planted in the tree is never entered.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use verdone_core::id::Oid;
 
 use super::Git;
+use super::attempt_contents::new_contents;
 use super::attempt_folders::prepare_folders;
 use super::command::Call;
 use super::error::GitError;
@@ -49,9 +50,7 @@ const SETTINGS: [&str; 16] = [
 /// More files that git refuses are not looked for.
 const MOST_REFUSED: usize = 10;
 
-/// What `update-index` says of a name that no tree may have; it does not fail then.
-const LEFT_OUT: &str = "Ignoring path ";
-/// Why there are such names: `.GIT` and `git~1`, for example, are `.git` on some file systems.
+/// Why no tree may have some names: `.GIT` and `git~1`, for example, are `.git` on some file systems.
 const RESERVED: &str = "its name could stand for git's own folder";
 
 /// The files of a workspace that are to become a tree.
@@ -122,10 +121,11 @@ impl fmt::Display for TreeObstacle {
 }
 
 impl Git {
-    /// The tree of a workspace's files. New objects are in `job.objects` alone; [`Git::import_objects`] brings them here.
+    /// The tree of a workspace's files, with its objects, on disk when this returns.
     pub fn read_tree_of(&self, job: &ReadBack<'_>) -> Result<AttemptTree, GitError> {
+        let since = SystemTime::now();
         let mut obstacles = prepare_folders(job)?;
-        let Looked { mut listed, submodules, left_to_git } = look(job)?;
+        let Looked { before, mut listed, submodules, left_to_git } = look(job)?;
         let kinds: &[&str] = if left_to_git { &["--modified", "--deleted"] } else { &[] };
         let call = self.read_back(job, "ls-files")?.args(["-z", "-t", "--others", "--exclude-standard"]).args(kinds);
         listed.extend(call.run()?);
@@ -136,8 +136,12 @@ impl Git {
         }
         let taken: Vec<&[u8]> = plan.taken.split_inclusive(|byte| *byte == 0).collect();
         self.add_to_index(job, &taken, &mut obstacles)?;
-        // What is missing is found when the objects are imported.
-        let tree = self.on_index(job, "write-tree").args(["--missing-ok"]).line().map(Oid)?;
+        if !taken.is_empty() {
+            let after = IndexFile::read(job.index)?.map(|index| index.bytes).unwrap_or_default();
+            self.import_contents(job, &new_contents(&before, &after, &taken, &mut obstacles)?)?;
+        }
+        let tree = self.on_index(job, "write-tree").line().map(Oid)?;
+        self.sync_objects(since)?;
         obstacles.sort();
         Ok(AttemptTree { tree, obstacles })
     }
@@ -150,7 +154,6 @@ impl Git {
         let options = ["-z", "--add", "--remove", "--replace", "--stdin"];
         let answer = self.read_back(job, "update-index")?.args(options).stdin(paths.concat()).answer()?;
         match paths {
-            _ if answer.status.success() && answer.stderr.contains(LEFT_OUT) => self.find_left_out(job, paths, obstacles),
             _ if answer.status.success() => Ok(()),
             // Git cannot add anything, or not in this repository: one file would not be the reason.
             _ if obstacles.len() > MOST_REFUSED => Err(answer.failure("update-index")),
@@ -169,21 +172,8 @@ impl Git {
 
     /// Looks at no file of the workspace, so it needs no view.
     fn on_index(&self, job: &ReadBack<'_>, subcommand: &str) -> Call {
-        Call::plumbing_with(&self.top, &SETTINGS, subcommand, self.deadline)
-            .envs(&self.environment)
-            .env("GIT_INDEX_FILE", job.index)
-            .env("GIT_OBJECT_DIRECTORY", job.objects)
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable())
-    }
-
-    /// Finds the files that are not in the index although git was asked to add them.
-    fn find_left_out(&self, job: &ReadBack<'_>, paths: &[&[u8]], obstacles: &mut Vec<TreeObstacle>) -> Result<(), GitError> {
-        let listed = self.on_index(job, "ls-files").args(["-z", "--cached"]).run()?;
-        let known: HashSet<&[u8]> = listed.split_inclusive(|byte| *byte == 0).collect();
-        for path in paths.iter().filter(|path| !known.contains(*path)) {
-            obstacles.push(reserved(RepoPath::new(&path[..path.len() - 1])));
-        }
-        Ok(())
+        let call = Call::plumbing_with(&self.top, &SETTINGS, subcommand, self.deadline).envs(&self.environment);
+        call.env("GIT_INDEX_FILE", job.index)
     }
 
     fn read_back(&self, job: &ReadBack<'_>, subcommand: &str) -> Result<Call, GitError> {
@@ -238,7 +228,7 @@ enum Found {
     Nothing,
 }
 
-fn reserved(path: RepoPath) -> TreeObstacle {
+pub(super) fn reserved(path: RepoPath) -> TreeObstacle {
     TreeObstacle::Refused { path, said: RESERVED.to_owned() }
 }
 
@@ -272,6 +262,8 @@ fn push(list: &mut Vec<u8>, path: &RepoPath) {
 /// What the files' times tell.
 #[derive(Debug, Default)]
 struct Looked {
+    /// The index.
+    before: Vec<u8>,
     /// Files that may have been touched, as `git ls-files -t` lists changed ones.
     listed: Vec<u8>,
     submodules: BTreeSet<RepoPath>,
@@ -309,5 +301,6 @@ fn look(job: &ReadBack<'_>) -> Result<Looked, GitError> {
     if !looked.left_to_git {
         look_newer_than_files(job.index)?;
     }
+    looked.before = index.bytes;
     Ok(looked)
 }

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use verdone_core::id::Oid;
 
+use super::command::Call;
 use super::error::GitError;
 use super::path::RepoPath;
 use super::{Git, is_object_id};
@@ -30,22 +31,29 @@ impl Git {
         }
         let since = SystemTime::now();
         let wanted = known.map_or_else(|| format!("{tip}\n"), |known| format!("{tip}\n^{known}^{{tree}}\n"));
-        // `--local` leaves out what is only in the alternates: the real repository's own objects.
-        let pack = self
-            .plumbing("pack-objects")
-            .args(["--revs", "--local", "--stdout", "-q", "--window=0"])
+        let pack = self.pack_private(objects).args(["--revs"]).stdin(wanted.into_bytes()).run()?;
+        self.unpack(pack, &["--strict"])?;
+        self.sync_objects(since)
+    }
+
+    /// Packs objects of a private folder. What is only in the alternates, the real repository's own objects, is left out.
+    pub(super) fn pack_private(&self, objects: &Path) -> Call {
+        self.plumbing("pack-objects")
+            .args(["--local", "--stdout", "-q", "--window=0"])
             .env("GIT_OBJECT_DIRECTORY", objects)
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable())
-            .stdin(wanted.into_bytes())
-            .run()?;
+    }
+
+    /// Writes the objects of a pack; [`Git::sync_objects`] has to follow.
+    pub(super) fn unpack(&self, pack: Vec<u8>, options: &[&str]) -> Result<(), GitError> {
         let count = pack.get(COUNT_AT..COUNT_AT + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
         match count {
             None => return Err(GitError::Unexpected { what: "pack-objects", detail: "not a pack".to_owned() }),
             Some(0) => {}
-            Some(1..FEW) => drop(self.plumbing("unpack-objects").args(["-q", "--strict"]).stdin(pack).run()?),
-            Some(_) => drop(self.plumbing("index-pack").args(["--stdin", "--strict"]).stdin(pack).run()?),
+            Some(1..FEW) => drop(self.plumbing("unpack-objects").args(["-q"]).args(options).stdin(pack).run()?),
+            Some(_) => drop(self.plumbing("index-pack").args(["--stdin"]).args(options).stdin(pack).run()?),
         }
-        self.sync_objects(since)
+        Ok(())
     }
 
     /// A tree with some files replaced, added or (without content) removed. On disk when this returns.

@@ -75,7 +75,6 @@ fn planted_repositories_are_obstacles_and_their_code_does_not_run() {
     for _ in 0..2 {
         let read = workspace.read(&repo.git);
         assert_eq!(read.obstacles, ["dir/inner", "planted"].map(|name| TreeObstacle::Nested(name.into())));
-        repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
         assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), "ok");
     }
     assert!(!proof.exists());
@@ -156,7 +155,6 @@ fn large_and_unreadable_files_are_obstacles_and_stay_out() {
     }
     let read = workspace.read(&repo.git);
     assert_eq!(read.obstacles, expected);
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), "small");
 }
 
@@ -171,7 +169,6 @@ fn files_that_git_cannot_add_are_obstacles_and_the_others_are_in_the_tree() {
     let read = workspace.read(&repo.git);
     let names: Vec<String> = read.obstacles.iter().map(ToString::to_string).collect();
     assert!(names.len() == 2 && names[0].starts_with("git cannot add b.utf: ") && names[1].contains("y.utf"), "{names:?}");
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), ".gitattributes\na.new\nm.new\nz.new");
 }
 
@@ -191,7 +188,6 @@ fn names_that_no_tree_may_have_are_obstacles_and_the_others_are_in_the_tree() {
         read.obstacles.iter().any(|found| matches!(found, TreeObstacle::Refused { path, .. } if *path == RepoPath::from(*name)))
     };
     assert_eq!((read.obstacles.len(), reserved.iter().all(is_refused)), (24, true), "{:?}", read.obstacles);
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), ".gitx\ndir/git\nfine");
 }
 
@@ -265,14 +261,15 @@ fn an_object_that_is_not_what_its_name_says_is_not_imported() {
     let repo = Repo::new();
     let workspace = Workspace::new(&repo);
     workspace.write("good", "good");
-    let read = workspace.read(&repo.git);
+    let id = workspace.git(&["hash-object", "good"]);
     let loose = |id: &str, objects: std::path::PathBuf| objects.join(&id[..2]).join(&id[2..]);
-    let good = loose(&workspace.git(&["hash-object", "good"]), workspace.objects());
     workspace.write("other", "bad!");
     let bad = loose(&workspace.git(&["hash-object", "-w", "other"]), workspace.path(".git/objects"));
-    fs::remove_file(&good).unwrap();
-    fs::copy(bad, good).unwrap();
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap_err();
+    let planted = loose(&id, workspace.objects());
+    fs::create_dir_all(planted.parent().unwrap()).unwrap();
+    fs::copy(bad, planted).unwrap();
+    workspace.try_read(&repo.git).unwrap_err();
+    assert!(!loose(&id, repo.path(".git/objects")).exists());
 }
 
 #[test]

@@ -42,7 +42,6 @@ fn an_attempt_in_a_workspace_starts_ten_git_processes_from_its_files_to_its_comm
     let workspace = Workspace::at(&git, repo.home(), Some(&head), &tree);
     workspace.write("new", "n");
     let read = workspace.read(&git);
-    git.import_objects(&workspace.objects(), &read.tree, Some(&head)).unwrap();
     let commit = git.commit_tree(&read.tree, Some(&head), "story", std::time::Duration::from_mins(1)).unwrap();
     git.set_branch("verdone/run-1", &commit, None).unwrap();
     let events = fs::read_to_string(&trace).unwrap();

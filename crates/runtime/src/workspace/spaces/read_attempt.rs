@@ -61,7 +61,6 @@ impl Workspaces {
             opened: agent.opened.unwrap_or(agent.ready),
         };
         let AttemptTree { tree, obstacles } = git.read_tree_of(&job)?;
-        git.import_objects(&objects, &tree, Some(&agent.at))?;
         git.import_large_files(&git_dir)?;
         self.keep_reader(room);
         Ok(ReadAttempt { tree, obstacle: obstacles.first().map(ToString::to_string) })
