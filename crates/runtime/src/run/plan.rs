@@ -177,7 +177,8 @@ impl RunPlan {
     pub fn mark_users_file(&mut self, story: &StoryId, status: Status) -> Result<(), PlanFileError> {
         self.file.refresh()?;
         if self.file.plan().story(story).is_some_and(|found| found.status == status) {
-            return Ok(());
+            // We may have been killed between the two files.
+            return self.file.mark_companion(story, status);
         }
         self.file.mark(story, status)?;
         self.file.forget_mark();

@@ -129,10 +129,47 @@ fn pipes_in_a_planted_repository_do_not_hang_it() {
         let _ = fs::remove_file(&planted);
         pipe(&planted);
     }
+    // Somewhere else, and named by a file.
+    fs::create_dir_all(workspace.path("elsewhere/repository/objects")).unwrap();
+    pipe(&workspace.path("elsewhere/repository/HEAD"));
+    workspace.write("named/.git", "gitdir: ../elsewhere/repository\n");
     workspace.write("ok", "1");
     let read = workspace.read(&repo.git);
-    assert_eq!(read.obstacles, [TreeObstacle::Nested("commondir".into())], "one without a HEAD is a plain folder");
+    assert!(read.obstacles.contains(&TreeObstacle::Nested("commondir".into())), "{:?}", read.obstacles);
     assert!(started.elapsed().as_secs() < 30);
+}
+
+#[test]
+fn a_broken_repository_in_the_tree_is_an_obstacle() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    workspace.git(&["init", "-q", "planted"]);
+    pipe(&workspace.path("far"));
+    symlink("../../far", workspace.path("planted/.git/commondir")).unwrap();
+    let read = workspace.read(&repo.git);
+    assert_eq!(read.obstacles, [TreeObstacle::Nested("planted".into())]);
+    assert_eq!(read.tree.0, repo.git(&["rev-parse", "HEAD^{tree}"]));
+}
+
+#[test]
+fn files_outside_of_a_sparse_checkout_stay_in_the_tree() {
+    let repo = Repo::new();
+    repo.write("out/f", "f");
+    repo.write("in/g", "g");
+    repo.write("in/h", "h");
+    repo.git(&["add", "--all"]);
+    repo.git(&["commit", "-qm", "folders"]);
+    repo.git(&["sparse-checkout", "set", "in"]);
+    // The user has it all the same.
+    repo.write("out/f", "f");
+    let workspace = Workspace::new(&repo);
+    assert!(!workspace.path("out/f").exists());
+    fs::remove_file(workspace.path("in/g")).unwrap();
+    for content in ["1", "2"] {
+        workspace.write("in/h", content);
+        let tree = workspace.imported(&repo);
+        assert_eq!(repo.git(&["diff", "--name-only", "HEAD", tree.as_str()]), "in/g\nin/h");
+    }
 }
 
 #[test]

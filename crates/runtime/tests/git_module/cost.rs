@@ -31,7 +31,7 @@ fn a_story_of_a_session_loop_starts_about_ten_git_processes() {
 }
 
 #[test]
-fn an_attempt_in_a_workspace_starts_ten_git_processes_from_its_files_to_its_commit() {
+fn an_attempt_in_a_workspace_starts_eleven_git_processes_from_its_files_to_its_commit() {
     let repo = Repo::new();
     let trace = repo.home().join("trace");
     let mut traced = environment(repo.home());
@@ -47,5 +47,5 @@ fn an_attempt_in_a_workspace_starts_ten_git_processes_from_its_files_to_its_comm
     let events = fs::read_to_string(&trace).unwrap();
     let count = events.lines().filter(|line| line.contains("\"event\":\"start\"")).count();
     // One of them asks which work trees are on the branch.
-    assert_eq!(count, 10, "{events}");
+    assert_eq!(count, 11, "{events}");
 }

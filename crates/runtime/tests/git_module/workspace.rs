@@ -84,6 +84,7 @@ impl Workspace {
             seen_at: &folder,
             git_dir: &git_dir,
             index: &index,
+            scratch: &self.home,
             objects: &objects,
             known_objects: &known,
             filters: &Filters::None,
