@@ -14,6 +14,7 @@
 
 mod added;
 mod apart;
+mod attempt_contents;
 mod attempt_folders;
 mod attempt_tree;
 mod branch;

@@ -186,6 +186,11 @@ impl PlanFile {
         Ok(())
     }
 
+    /// Marks a story in the file beside the plan alone, where there is one.
+    pub fn mark_companion(&mut self, id: &StoryId, status: Status) -> Result<(), PlanFileError> {
+        self.companion.as_mut().map_or(Ok(None), |companion| companion.mark(id, status)).map(drop)
+    }
+
     /// The last mark stays.
     pub fn forget_mark(&mut self) {
         self.last_mark = None;

@@ -169,6 +169,7 @@ impl From<GitError> for CliError {
             | GitError::LandedHalf { .. }
             | GitError::NotACheckpoint { .. }
             | GitError::NewerCheckpoint { .. }
+            | GitError::NotStarted(_)
             | GitError::Io { .. } => Kind::Error,
         };
         let hint = error.hint();

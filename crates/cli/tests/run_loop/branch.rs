@@ -3,7 +3,7 @@
 use verdone_testkit::Checkout;
 
 use crate::land::{branch_of, commit, world};
-use crate::world::{HONEST, ONE, PATIENCE, Run, Settings, TWO, VERDONE, World, text};
+use crate::world::{HONEST, ONE, PATIENCE, Run, Settings, TWO, VERDONE, World, always, text};
 
 /// The first story waits for the test.
 const WAITS: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }, { create = \"a\", text = \"one\\n\" }]\n\
@@ -243,6 +243,15 @@ fn a_plan_in_no_commit_is_ticked_in_the_users_file_and_stays_out_of_commits() {
             assert_eq!(verified["restored"], serde_json::json!([]), "the agent edited no plan: {verified}");
         }
     }
+}
+
+#[test]
+fn a_tick_in_the_users_file_stays_when_the_next_story_fails() {
+    let world = World::folder(&always("{ create = \"a\" }"), &Settings::default());
+    world.sandbox.repo();
+    world.sandbox.write("PLAN.md", TWO);
+    world.run(4);
+    assert_eq!(world.plan(), TWO.replacen("[ ]", "[x]", 1));
 }
 
 #[test]

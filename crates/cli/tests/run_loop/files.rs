@@ -130,7 +130,7 @@ fn a_name_that_git_reserves_is_refused() {
         let world = World::with(ONE, &always(&format!("{{ create = \"a\" }}, {{ run = '{make}' }}")), &settings);
         world.run(4);
         let reason = text(&world.last("attempt_rejected")["reason"]);
-        assert!(reason.contains(&format!("git cannot add {name}: its name could stand for git's own folder")), "{reason}");
+        assert!(reason.contains(&format!("git cannot add {name}: git reserves this name")), "{reason}");
         assert!(world.tree_files(&world.kept()).contains(&"a".to_owned()));
         world.assert_clean();
     }

@@ -1,5 +1,6 @@
-//! One walk over the folders of an attempt before git reads them. Whatever git could not enter, it would leave out without a word.
+//! One walk over the folders of an attempt before git reads them. Git would silently skip whatever it cannot enter.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -11,16 +12,24 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags, chmod, open, openat2};
 
 use super::attempt_tree::{ReadBack, TreeObstacle};
-use super::error::GitError;
+use super::index_entries::IndexEntry;
 use super::path::RepoPath;
 
 /// What git needs of a folder: its list of names, and the way to what is in it.
 const READABLE: u32 = 0o500;
 
-/// Makes every folder readable, and removes pipes that are named like one of git's own files (`.gitignore`, `.gitattributes`): git
-/// would wait for ever for them, and they hold nothing. Rights of folders are in no tree.
-pub(super) fn prepare_folders(job: &ReadBack<'_>) -> Result<Vec<TreeObstacle>, GitError> {
-    let mut obstacles = Vec::new();
+/// What the walk found.
+#[derive(Debug, Default)]
+pub(super) struct Folders {
+    pub(super) obstacles: Vec<TreeObstacle>,
+    pub(super) pipes: Vec<RepoPath>,
+    /// Folders that look like repositories of their own.
+    pub(super) repositories: Vec<RepoPath>,
+}
+
+/// Makes every folder readable, and finds what git could stumble over. Rights of folders are in no tree.
+pub(super) fn prepare_folders(job: &ReadBack<'_>) -> Folders {
+    let mut found = Folders::default();
     let mut left = vec![Vec::new()];
     while let Some(below) = left.pop() {
         let entries = match make_readable(job.folder, &below).and_then(|()| fs::read_dir(place(job.folder, &below))) {
@@ -28,15 +37,21 @@ pub(super) fn prepare_folders(job: &ReadBack<'_>) -> Result<Vec<TreeObstacle>, G
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => continue,
             Err(_) if job.ignored.covers(&below) => continue,
             Err(_) => {
-                obstacles.push(TreeObstacle::Unreadable(RepoPath::new(if below.is_empty() { b"." } else { &below })));
+                found.obstacles.push(TreeObstacle::Unreadable(RepoPath::new(if below.is_empty() { b"." } else { &below })));
                 continue;
             }
         };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Ok(kind) = entry.file_type() else { continue };
-            let is_gits_pipe = kind.is_fifo() && name.as_bytes().starts_with(b".git");
-            if !kind.is_dir() && !is_gits_pipe {
+            if name == ".git" {
+                if below.is_empty() {
+                    // The agent's private repository: no git of ours looks into it.
+                    continue;
+                }
+                found.repositories.push(RepoPath::new(&below));
+            }
+            if !kind.is_dir() && !kind.is_fifo() {
                 continue;
             }
             let mut path = below.clone();
@@ -47,31 +62,31 @@ pub(super) fn prepare_folders(job: &ReadBack<'_>) -> Result<Vec<TreeObstacle>, G
             if job.excluded.covers(&path) {
                 continue;
             }
-            if is_gits_pipe {
-                fs::remove_file(entry.path()).map_err(GitError::io(&entry.path()))?;
-                obstacles.push(TreeObstacle::NotAFile(RepoPath::new(&path)));
-            } else if name == ".git" {
-                // Never entered, but git has to see that it is there.
-                let _ = make_readable(job.folder, &path);
-                if !below.is_empty() {
-                    remove_pipes(&entry.path()).map_err(GitError::io(&entry.path()))?;
-                }
-            } else {
+            if kind.is_dir() {
                 left.push(path);
+            } else {
+                found.pipes.push(RepoPath::new(&path));
             }
         }
     }
-    Ok(obstacles)
+    found
 }
 
-/// A repository that was planted: git opens its `HEAD` and a few other files of it to find out whether it is one.
-fn remove_pipes(git_folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(git_folder)?.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_fifo()) {
-            fs::remove_file(entry.path())?;
+/// Git would block forever on a pipe that it takes for one of its own files: an ignore file, or the `HEAD` of a repository that was
+/// planted. A pipe has no content, so it is removed; only one in place of a known file stays, because it is an obstacle.
+pub(super) fn remove_pipes(job: &ReadBack<'_>, pipes: &[RepoPath], known: &[IndexEntry<'_>], obstacles: &mut Vec<TreeObstacle>) {
+    let known: HashSet<&[u8]> = if pipes.is_empty() { HashSet::new() } else { known.iter().map(|entry| entry.path).collect() };
+    for path in pipes {
+        let is_gits_own = path.as_bytes().rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(b".git"));
+        let is_known = known.contains(path.as_bytes());
+        if is_known && !is_gits_own {
+            continue;
+        }
+        let removed = fs::remove_file(place(job.folder, path.as_bytes()));
+        if is_gits_own || removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+            obstacles.push(TreeObstacle::NotAFile(path.clone()));
         }
     }
-    Ok(())
 }
 
 fn place(top: &Path, below: &[u8]) -> PathBuf {

@@ -1,26 +1,29 @@
-//! The tree that an agent's files make, computed inside a throw-away view with Verdone's own git folder, index and objects.
+//! The tree that an agent's files make. Git looks at the files inside a view, with a git folder, objects and a copy of the index that are
+//! lent to it. What it makes of them is checked, and only new contents are taken over.
 //!
 //! Git asks which files changed; what may be added is decided here, by looking at the files, before git opens them. A repository
 //! that was planted in the tree is never entered.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use verdone_core::id::Oid;
 
 use super::Git;
-use super::attempt_folders::prepare_folders;
+use super::attempt_contents::{LentIndex, added_entries, index_info, left_out, without_entries};
+use super::attempt_folders::{Folders, prepare_folders, remove_pipes};
 use super::command::Call;
+use super::durability::DURABLE;
 use super::error::GitError;
 use super::files;
 use super::filter::Filters;
 use super::index::IndexFile;
 use super::index_entries::{self, IndexEntry};
-use super::index_stat::{IndexStat, look_newer_than_files, replace_index};
+use super::index_stat::look_newer_than_files;
 use super::path::{PathSet, RepoPath};
 use super::private_repository::joined;
 use super::touched::touched;
@@ -49,10 +52,8 @@ const SETTINGS: [&str; 16] = [
 /// More files that git refuses are not looked for.
 const MOST_REFUSED: usize = 10;
 
-/// What `update-index` says of a name that no tree may have; it does not fail then.
-const LEFT_OUT: &str = "Ignoring path ";
-/// Why there are such names: `.GIT` and `git~1`, for example, are `.git` on some file systems.
-const RESERVED: &str = "its name could stand for git's own folder";
+/// Why no tree may have some names: `.GIT` and `git~1`, for example.
+const RESERVED: &str = "git reserves this name, because some file systems read it as .git";
 
 /// The files of a workspace that are to become a tree.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +64,10 @@ pub struct ReadBack<'a> {
     pub seen_at: &'a Path,
     /// A git folder of Verdone's own, never the agent's; here and inside at the same path, as the next two.
     pub git_dir: &'a Path,
-    /// The index from which the files were laid out. It is kept up to date.
+    /// The index from which the files were laid out. It is kept up to date, and no process inside sees it.
     pub index: &'a Path,
+    /// A folder that processes inside see at the same path, and can write.
+    pub scratch: &'a Path,
     /// Where new objects go.
     pub objects: &'a Path,
     /// The real objects, as processes inside see them.
@@ -122,87 +125,109 @@ impl fmt::Display for TreeObstacle {
 }
 
 impl Git {
-    /// The tree of a workspace's files. New objects are in `job.objects` alone; [`Git::import_objects`] brings them here.
+    /// The tree of a workspace's files, with its objects, on disk when this returns.
     pub fn read_tree_of(&self, job: &ReadBack<'_>) -> Result<AttemptTree, GitError> {
-        let mut obstacles = prepare_folders(job)?;
-        let Looked { mut listed, submodules, left_to_git } = look(job)?;
+        let since = SystemTime::now();
+        let Folders { mut obstacles, pipes, repositories } = prepare_folders(job);
+        let Touched { index, mut listed, submodules, left_to_git } = find_touched(job)?;
+        let entries = parse(&index.bytes)?;
+        remove_pipes(job, &pipes, &entries, &mut obstacles);
+        let mut lent = LentIndex::new(job.scratch)?;
+        lent.lend(&index.bytes, index.modified)?;
         let kinds: &[&str] = if left_to_git { &["--modified", "--deleted"] } else { &[] };
-        let call = self.read_back(job, "ls-files")?.args(["-z", "-t", "--others", "--exclude-standard"]).args(kinds);
-        listed.extend(call.run()?);
-        let plan = Plan::of(job, &listed, &submodules, &mut obstacles);
-        // Before anything is added: git refuses to look at a path below what is now a link.
-        if !plan.removed.is_empty() {
-            self.on_index(job, "update-index").args(["-z", "--force-remove", "--stdin"]).stdin(plan.removed).run()?;
+        let options = ["-z", "-t", "--others", "--exclude-standard"];
+        match self.read_back(job, &lent, "ls-files")?.args(options).args(kinds).run() {
+            Ok(others) => listed.extend(others),
+            // A broken repository in the tree is enough.
+            Err(GitError::Failed { .. } | GitError::TimedOut { .. }) if !repositories.is_empty() => {
+                obstacles.extend(repositories.into_iter().map(TreeObstacle::Nested));
+                obstacles.sort();
+                return Ok(AttemptTree { tree: self.write_attempt_tree(job, Vec::new())?, obstacles });
+            }
+            Err(error) => return Err(error),
         }
-        let taken: Vec<&[u8]> = plan.taken.split_inclusive(|byte| *byte == 0).collect();
-        self.add_to_index(job, &taken, &mut obstacles)?;
-        // What is missing is found when the objects are imported.
-        let tree = self.on_index(job, "write-tree").args(["--missing-ok"]).line().map(Oid)?;
+        let plan = Plan::of(job, &listed, &submodules, &mut obstacles);
+        let mut added = Vec::new();
+        if !plan.added.is_empty() {
+            let bytes = without_entries(&index.bytes, &entries, &plan);
+            // Newer than every file: git need not read the others again.
+            lent.lend(&bytes, SystemTime::now() + Duration::from_mins(1))?;
+            let paths: Vec<&[u8]> = plan.added.iter().map(RepoPath::as_bytes).collect();
+            self.add_to_index(job, &lent, &paths, &mut obstacles)?;
+            let after = lent.read()?;
+            added = added_entries(&entries, &parse(&after)?, &plan.added)?;
+            obstacles.extend(left_out(job, &plan.added, &added, &obstacles));
+            self.import_contents(job, &added)?;
+        }
+        let id_length = entries.first().map_or(0, |entry| 2 * entry.id.len());
+        let tree = self.write_attempt_tree(job, index_info(&plan.removed, &added, id_length))?;
+        self.sync_object_folders(since)?;
         obstacles.sort();
         Ok(AttemptTree { tree, obstacles })
     }
 
-    /// Adds files to the index. Git adds all of them or none, so where it refuses, the halves are tried until the culprits are found.
-    fn add_to_index(&self, job: &ReadBack<'_>, paths: &[&[u8]], obstacles: &mut Vec<TreeObstacle>) -> Result<(), GitError> {
-        if paths.is_empty() {
-            return Ok(());
+    /// Brings Verdone's own index up to date, and gives its tree. No file of the workspace is looked at, so this needs no view.
+    fn write_attempt_tree(&self, job: &ReadBack<'_>, index_info: Vec<u8>) -> Result<Oid, GitError> {
+        let on_index = |subcommand: &str| {
+            let settings = [&SETTINGS[..], &DURABLE, &["-c", "core.sparseCheckout=false"]].concat();
+            let call = Call::plumbing_with(&self.top, &settings, subcommand, self.deadline).envs(&self.environment);
+            call.env("GIT_INDEX_FILE", job.index)
+        };
+        if !index_info.is_empty() {
+            look_newer_than_files(job.index)?;
+            let options = ["-z", "--add", "--replace", "--index-info"];
+            on_index("update-index").args(options).stdin(index_info).run()?;
+            look_newer_than_files(job.index)?;
         }
+        on_index("write-tree").line().map(Oid)
+    }
+
+    /// Adds files to the index. Git adds all of them or none, so where it refuses, the halves are tried until the culprits are found.
+    fn add_to_index(
+        &self,
+        job: &ReadBack<'_>,
+        lent: &LentIndex,
+        paths: &[&[u8]],
+        obstacles: &mut Vec<TreeObstacle>,
+    ) -> Result<(), GitError> {
         let options = ["-z", "--add", "--remove", "--replace", "--stdin"];
-        let answer = self.read_back(job, "update-index")?.args(options).stdin(paths.concat()).answer()?;
+        let list = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+        let answer = self.read_back(job, lent, "update-index")?.args(options).stdin(list).answer()?;
+        let refused = obstacles.iter().filter(|obstacle| matches!(obstacle, TreeObstacle::Refused { .. })).count();
         match paths {
-            _ if answer.status.success() && answer.stderr.contains(LEFT_OUT) => self.find_left_out(job, paths, obstacles),
             _ if answer.status.success() => Ok(()),
             // Git cannot add anything, or not in this repository: one file would not be the reason.
-            _ if obstacles.len() > MOST_REFUSED => Err(answer.failure("update-index")),
+            _ if refused > MOST_REFUSED => Err(answer.failure("update-index")),
             [path] => {
                 let said = answer.stderr.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                obstacles.push(TreeObstacle::Refused { path: RepoPath::new(&path[..path.len() - 1]), said });
+                obstacles.push(TreeObstacle::Refused { path: RepoPath::new(path), said });
                 Ok(())
             }
             _ => {
                 let (first, second) = paths.split_at(paths.len() / 2);
-                self.add_to_index(job, first, obstacles)?;
-                self.add_to_index(job, second, obstacles)
+                self.add_to_index(job, lent, first, obstacles)?;
+                self.add_to_index(job, lent, second, obstacles)
             }
         }
     }
 
-    /// Looks at no file of the workspace, so it needs no view.
-    fn on_index(&self, job: &ReadBack<'_>, subcommand: &str) -> Call {
-        Call::plumbing_with(&self.top, &SETTINGS, subcommand, self.deadline)
-            .envs(&self.environment)
-            .env("GIT_INDEX_FILE", job.index)
-            .env("GIT_OBJECT_DIRECTORY", job.objects)
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable())
-    }
-
-    /// Finds the files that are not in the index although git was asked to add them.
-    fn find_left_out(&self, job: &ReadBack<'_>, paths: &[&[u8]], obstacles: &mut Vec<TreeObstacle>) -> Result<(), GitError> {
-        let listed = self.on_index(job, "ls-files").args(["-z", "--cached"]).run()?;
-        let known: HashSet<&[u8]> = listed.split_inclusive(|byte| *byte == 0).collect();
-        for path in paths.iter().filter(|path| !known.contains(*path)) {
-            obstacles.push(reserved(RepoPath::new(&path[..path.len() - 1])));
-        }
-        Ok(())
-    }
-
-    fn read_back(&self, job: &ReadBack<'_>, subcommand: &str) -> Result<Call, GitError> {
+    fn read_back(&self, job: &ReadBack<'_>, lent: &LentIndex, subcommand: &str) -> Result<Call, GitError> {
         let call = Call::plumbing_with(job.seen_at, &SETTINGS, subcommand, self.deadline)
             .envs(&self.environment)
             .env("GIT_DIR", job.git_dir)
             .env("GIT_WORK_TREE", job.seen_at)
-            .env("GIT_INDEX_FILE", job.index)
+            .env("GIT_INDEX_FILE", lent.path())
             .env("GIT_OBJECT_DIRECTORY", job.objects)
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", joined(job.known_objects));
         job.filters.apply(call)
     }
 }
 
-/// Input for `update-index`.
+/// What is to happen to the index.
 #[derive(Debug, Default)]
-struct Plan {
-    removed: Vec<u8>,
-    taken: Vec<u8>,
+pub(super) struct Plan {
+    pub(super) removed: Vec<RepoPath>,
+    pub(super) added: Vec<RepoPath>,
 }
 
 impl Plan {
@@ -223,8 +248,8 @@ impl Plan {
                 obstacles.push(TreeObstacle::Submodule(path));
             } else {
                 match examine(job, &path) {
-                    Ok(Found::File) => push(&mut plan.taken, &path),
-                    Ok(Found::Nothing) => push(&mut plan.removed, &path),
+                    Ok(Found::File) => plan.added.push(path),
+                    Ok(Found::Nothing) => plan.removed.push(path),
                     Err(obstacle) => obstacles.push(obstacle),
                 }
             }
@@ -233,16 +258,16 @@ impl Plan {
     }
 }
 
-enum Found {
+pub(super) enum Found {
     File,
     Nothing,
 }
 
-fn reserved(path: RepoPath) -> TreeObstacle {
+pub(super) fn reserved(path: RepoPath) -> TreeObstacle {
     TreeObstacle::Refused { path, said: RESERVED.to_owned() }
 }
 
-fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<Found, TreeObstacle> {
+pub(super) fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<Found, TreeObstacle> {
     if !path.is_safe() {
         return Err(reserved(path.clone()));
     }
@@ -264,14 +289,11 @@ fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<Found, TreeObstacle> {
     Ok(Found::File)
 }
 
-fn push(list: &mut Vec<u8>, path: &RepoPath) {
-    list.extend_from_slice(path.as_bytes());
-    list.push(0);
-}
-
 /// What the files' times tell.
-#[derive(Debug, Default)]
-struct Looked {
+#[derive(Debug)]
+struct Touched {
+    /// Verdone's own index.
+    index: IndexFile,
     /// Files that may have been touched, as `git ls-files -t` lists changed ones.
     listed: Vec<u8>,
     submodules: BTreeSet<RepoPath>,
@@ -279,35 +301,24 @@ struct Looked {
     left_to_git: bool,
 }
 
-/// Finds the files that may have been touched, and makes git read those of them that look the same to it: whoever writes a file within
-/// the second in which it was laid out, and sets its modification time back, would not be noticed by git.
-fn look(job: &ReadBack<'_>) -> Result<Looked, GitError> {
-    let mut looked = Looked::default();
-    let Some(mut index) = IndexFile::read(job.index)? else { return Ok(looked) };
-    let unexpected = || GitError::Unexpected { what: "read-tree", detail: format!("{} is not understood", job.index.display()) };
-    let entries = index_entries::entries(&index.bytes).ok_or_else(unexpected)?;
-    let id_bytes = entries.first().map_or(0, |entry| entry.id.len());
-    let mut distrusted = Vec::new();
-    for (entry, now) in touched(job.folder, &index.bytes, &entries, job.opened).map_err(GitError::io(job.folder))? {
-        if entry.is_submodule() || entry.is_hidden() {
-            continue;
-        }
-        looked.listed.extend([b"C ", entry.path, b"\0"].concat());
-        if now.is_some_and(|now| now.is_same_to_git(&IndexStat::read(&index.bytes, entry.at))) {
-            distrusted.push(entry.at);
+fn find_touched(job: &ReadBack<'_>) -> Result<Touched, GitError> {
+    let none = || IndexFile { bytes: Vec::new(), modified: SystemTime::now() };
+    let index = IndexFile::read(job.index)?.unwrap_or_else(none);
+    let entries = parse(&index.bytes)?;
+    let mut listed = Vec::new();
+    for (entry, _) in touched(job.folder, &index.bytes, &entries, job.opened).map_err(GitError::io(job.folder))? {
+        if !entry.is_submodule() && !entry.is_hidden() {
+            listed.extend([b"C ", entry.path, b"\0"].concat());
         }
     }
-    looked.submodules = entries.iter().filter(|entry| entry.is_submodule()).map(|entry| RepoPath::new(entry.path)).collect();
-    looked.left_to_git = !looked.submodules.is_empty() || entries.iter().any(IndexEntry::is_hidden);
-    if !distrusted.is_empty() {
-        let unknown = IndexStat { changed: (0, 0), modified: (0, 0), inode: 0, size: 0 };
-        for at in distrusted {
-            unknown.write_times(&mut index.bytes, at);
-        }
-        replace_index(job.index, &mut index.bytes, id_bytes)?;
-    }
-    if !looked.left_to_git {
-        look_newer_than_files(job.index)?;
-    }
-    Ok(looked)
+    let submodules: BTreeSet<RepoPath> =
+        entries.iter().filter(|entry| entry.is_submodule()).map(|entry| RepoPath::new(entry.path)).collect();
+    let left_to_git = !submodules.is_empty() || entries.iter().any(IndexEntry::is_hidden);
+    Ok(Touched { index, listed, submodules, left_to_git })
+}
+
+/// A branch without a commit has no index yet.
+fn parse(bytes: &[u8]) -> Result<Vec<IndexEntry<'_>>, GitError> {
+    let unexpected = || GitError::Unexpected { what: "update-index", detail: "the index is not understood".to_owned() };
+    if bytes.is_empty() { Ok(Vec::new()) } else { index_entries::entries(bytes).ok_or_else(unexpected) }
 }

@@ -268,7 +268,7 @@ impl Call {
         match self.launch.as_ref().and_then(|report| report.failure(status)) {
             None => Ok(()),
             Some(Failure { step: Step::Exec, .. }) => Err(GitError::Missing),
-            Some(failure) => Err(GitError::io(Path::new("git"))(io::Error::other(failure))),
+            Some(failure) => Err(GitError::NotStarted(failure)),
         }
     }
 

@@ -10,20 +10,19 @@ use super::Git;
 use super::command::Call;
 use super::error::GitError;
 
-const DURABLE: [&str; 4] = ["-c", "core.fsync=all", "-c", "core.fsyncMethod=fsync"];
+pub(super) const DURABLE: [&str; 4] = ["-c", "core.fsync=all", "-c", "core.fsyncMethod=fsync"];
 
 /// File times come from a coarser clock than ours.
 const TICK: Duration = Duration::from_secs(1);
 
 impl Git {
-    /// A call whose refs, index and objects are on disk when it ends. Where it writes objects alone, [`Self::sync_objects`] afterwards
-    /// is faster: git waits for the disk once for every object.
+    /// A call whose objects, refs and index are on disk when it ends.
     pub(super) fn durable(&self, subcommand: &str) -> Call {
         Call::plumbing_with(&self.top, &DURABLE, subcommand, self.deadline).envs(&self.environment)
     }
 
-    /// Syncs the objects that were written since then, and the folders that name them: at most 257, and mostly a handful.
-    pub(super) fn sync_objects(&self, since: SystemTime) -> Result<(), GitError> {
+    /// Syncs the folders of objects in which something was written since then: at most 257, and mostly a handful.
+    pub(super) fn sync_object_folders(&self, since: SystemTime) -> Result<(), GitError> {
         let since = since.checked_sub(TICK).unwrap_or(since);
         let objects = self.common_dir.join("objects");
         let entries = fs::read_dir(&objects).map_err(GitError::io(&objects))?;
@@ -33,17 +32,12 @@ impl Git {
         };
         let mut folders = vec![objects.clone()];
         folders.extend(entries.flatten().map(|entry| entry.path()).filter(|path| is_object_folder(path)));
-        folders.retain(|folder| fs::metadata(folder).and_then(|meta| meta.modified()).is_ok_and(|at| at >= since));
-        let mut written = Vec::new();
-        for folder in &folders[..] {
-            let entries = fs::read_dir(folder).map_err(GitError::io(folder))?.flatten();
-            let is_new = |meta: &fs::Metadata| meta.is_file() && meta.modified().is_ok_and(|at| at >= since);
-            let new = entries.filter(|entry| entry.metadata().is_ok_and(|meta| is_new(&meta)));
-            // What another git removes meanwhile is none of ours.
-            written.extend(new.filter_map(|entry| File::open(entry.path()).ok()));
+        for folder in folders {
+            if fs::metadata(&folder).and_then(|meta| meta.modified()).is_ok_and(|at| at >= since) {
+                sync_folder(&folder).map_err(GitError::io(&folder))?;
+            }
         }
-        sync_all(&written).map_err(GitError::io(&objects))?;
-        folders.iter().try_for_each(|folder| sync_folder(folder).map_err(GitError::io(folder)))
+        Ok(())
     }
 
     /// Syncs the folders that name a ref and its log.
@@ -65,14 +59,6 @@ impl Git {
         }
         Ok(())
     }
-}
-
-/// The kernel starts to write all files before the first is waited for, so that it can write them together.
-fn sync_all(files: &[File]) -> io::Result<()> {
-    for file in files {
-        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-    }
-    files.iter().try_for_each(File::sync_all)
 }
 
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {

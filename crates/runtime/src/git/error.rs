@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::id::Oid;
 
+use crate::workspace::launcher::Failure;
+
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("git was not found on PATH")]
@@ -40,6 +42,8 @@ pub enum GitError {
     CheckedOut { name: String, at: PathBuf, why: Option<String> },
     #[error("git stopped in the middle of landing: {said}")]
     LandedHalf { said: String },
+    #[error("git could not be started in the workspace: {0}")]
+    NotStarted(Failure),
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -61,6 +65,7 @@ impl GitError {
             | Self::TimedOut { .. }
             | Self::Unexpected { .. }
             | Self::BranchMoved { .. }
+            | Self::NotStarted(_)
             | Self::Io { .. } => None,
         }
     }

@@ -19,6 +19,7 @@ pub(super) struct IndexEntry<'i> {
     pub(super) extended: u16,
     /// Where its record begins: with what git remembers of the file.
     pub(super) at: usize,
+    pub(super) end: usize,
 }
 
 impl IndexEntry<'_> {
@@ -59,9 +60,10 @@ fn entries_with(bytes: &[u8], id: usize) -> Option<Vec<IndexEntry<'_>>> {
             return None;
         }
         let (mode, id) = (number(at + 24)?, bytes.get(at + 40..at + 40 + id)?);
-        all.push(IndexEntry { path, mode, id, marks: flags & (ASSUME_UNCHANGED | STAGE), extended, at });
         // Entries are padded with 1 to 8 zeros to a multiple of eight.
-        at += (name_at - at + path.len() + 8) & !7;
+        let end = at + ((name_at - at + path.len() + 8) & !7);
+        all.push(IndexEntry { path, mode, id, marks: flags & (ASSUME_UNCHANGED | STAGE), extended, at, end });
+        at = end;
     }
     let end = bytes.len().checked_sub(id)?;
     while at < end {

@@ -3,7 +3,7 @@
 //! Git compares times by whole seconds unless it is built otherwise. Here they are compared to the nanosecond.
 
 use std::fs::{self, FileTimes, Metadata, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -59,12 +59,6 @@ impl IndexStat {
             place.copy_from_slice(&number.to_be_bytes());
         }
     }
-
-    /// What git takes for the same file: whole seconds.
-    pub(super) fn is_same_to_git(&self, other: &Self) -> bool {
-        let coarse = |stat: &Self| (stat.changed.0, stat.modified.0, stat.inode, stat.size);
-        coarse(self) == coarse(other)
-    }
 }
 
 /// Replaces an index whose entries were changed in place. The checksum at its end becomes zero, as with git's `index.skipHash`:
@@ -84,8 +78,13 @@ pub(super) fn replace_index(path: &Path, bytes: &mut [u8], id_bytes: usize) -> R
 /// Git reads every file again that is as new as its index, when it writes the index. Where the files were compared by more than git
 /// compares, that is of no use: the index is made to look newer than all of them.
 pub(super) fn look_newer_than_files(path: &Path) -> Result<(), GitError> {
-    let file = open_regular(path, OpenOptions::new().write(true)).map_err(GitError::io(path))?;
-    file.set_modified(SystemTime::now() + Duration::from_mins(1)).map_err(GitError::io(path))
+    let touched = open_regular(path, OpenOptions::new().write(true))
+        .and_then(|file| file.set_modified(SystemTime::now() + Duration::from_mins(1)));
+    match touched {
+        // A branch without a commit has none.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        touched => touched.map_err(GitError::io(path)),
+    }
 }
 
 /// Copies an index with its modification time, which git compares with the times of files.

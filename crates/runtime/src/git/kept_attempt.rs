@@ -45,7 +45,7 @@ impl Git {
         let since = SystemTime::now();
         let parent: Vec<&str> = base.iter().flat_map(|base| ["-p", base.as_str()]).collect();
         let commit = self
-            .plumbing("commit-tree")
+            .durable("commit-tree")
             .args(parent)
             .args(["-F", "-", tree.as_str()])
             .env("GIT_AUTHOR_NAME", IDENTITY_NAME)
@@ -55,7 +55,7 @@ impl Git {
             .stdin(message.as_bytes().to_vec())
             .line()
             .map(Oid)?;
-        self.sync_objects(since)?;
+        self.sync_object_folders(since)?;
         let name = ref_name(run, story, attempt);
         let before = self.resolve(&name)?;
         if before.as_ref() != Some(&commit) {

@@ -62,7 +62,7 @@ impl Git {
             .stdin(text.as_bytes().to_vec())
             .run()?;
         fault::pass(Point::NoteWritten);
-        self.sync_objects(since)?;
+        self.sync_object_folders(since)?;
         self.sync_ref_folders(NOTES)
     }
 }

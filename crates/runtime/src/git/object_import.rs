@@ -1,11 +1,12 @@
 //! Objects that were made in a private folder become part of the real repository. They travel as a pack, so that each is hashed
-//! again and its links are followed: what a folder elsewhere says about an object is not believed.
+//! again; where trees and commits are among them, their links are followed: what a folder elsewhere says about an object is not believed.
 
 use std::path::Path;
 use std::time::SystemTime;
 
 use verdone_core::id::Oid;
 
+use super::command::Call;
 use super::error::GitError;
 use super::path::RepoPath;
 use super::{Git, is_object_id};
@@ -30,22 +31,29 @@ impl Git {
         }
         let since = SystemTime::now();
         let wanted = known.map_or_else(|| format!("{tip}\n"), |known| format!("{tip}\n^{known}^{{tree}}\n"));
-        // `--local` leaves out what is only in the alternates: the real repository's own objects.
-        let pack = self
-            .plumbing("pack-objects")
-            .args(["--revs", "--local", "--stdout", "-q", "--window=0"])
+        let pack = self.pack_private(objects).args(["--revs"]).stdin(wanted.into_bytes()).run()?;
+        self.unpack(pack, &["--strict"])?;
+        self.sync_object_folders(since)
+    }
+
+    /// Packs objects of a private folder. What is only in the alternates, the real repository's own objects, is left out.
+    pub(super) fn pack_private(&self, objects: &Path) -> Call {
+        self.plumbing("pack-objects")
+            .args(["--local", "--stdout", "-q", "--window=0"])
             .env("GIT_OBJECT_DIRECTORY", objects)
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable())
-            .stdin(wanted.into_bytes())
-            .run()?;
+    }
+
+    /// Writes the objects of a pack; [`Git::sync_object_folders`] has to follow.
+    pub(super) fn unpack(&self, pack: Vec<u8>, options: &[&str]) -> Result<(), GitError> {
         let count = pack.get(COUNT_AT..COUNT_AT + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
         match count {
             None => return Err(GitError::Unexpected { what: "pack-objects", detail: "not a pack".to_owned() }),
             Some(0) => {}
-            Some(1..FEW) => drop(self.plumbing("unpack-objects").args(["-q", "--strict"]).stdin(pack).run()?),
-            Some(_) => drop(self.plumbing("index-pack").args(["--stdin", "--strict"]).stdin(pack).run()?),
+            Some(1..FEW) => drop(self.durable("unpack-objects").args(["-q"]).args(options).stdin(pack).run()?),
+            Some(_) => drop(self.durable("index-pack").args(["--stdin"]).args(options).stdin(pack).run()?),
         }
-        self.sync_objects(since)
+        Ok(())
     }
 
     /// A tree with some files replaced, added or (without content) removed. On disk when this returns.
@@ -58,7 +66,7 @@ impl Git {
         for (path, content) in changes {
             let (mode, id) = match content {
                 Some((mode, bytes)) => {
-                    let call = self.plumbing("hash-object").args(["-w", "--no-filters", "--stdin"]);
+                    let call = self.durable("hash-object").args(["-w", "--no-filters", "--stdin"]);
                     (*mode, call.stdin(bytes.clone()).line()?)
                 }
                 None => ("0", "0".repeat(tree.as_str().len())),
@@ -70,7 +78,7 @@ impl Git {
         } else {
             self.replace_through_index(tree, &entries)?
         };
-        self.sync_objects(since)?;
+        self.sync_object_folders(since)?;
         Ok(made)
     }
 
@@ -87,7 +95,7 @@ impl Git {
             lines.push([format!("{mode} blob {id}\t").as_bytes(), path.as_bytes()].concat());
         }
         let input = lines.into_iter().flat_map(|line| line.into_iter().chain([0])).collect();
-        self.plumbing("mktree").args(["-z"]).stdin(input).line().map(Oid)
+        self.durable("mktree").args(["-z"]).stdin(input).line().map(Oid)
     }
 
     fn replace_through_index(&self, tree: &Oid, entries: &[NewEntry<'_>]) -> Result<Oid, GitError> {
@@ -98,7 +106,7 @@ impl Git {
             input.extend_from_slice(path.as_bytes());
             input.push(0);
         }
-        let call = |subcommand: &str| self.plumbing(subcommand).env("GIT_INDEX_FILE", index.path());
+        let call = |subcommand: &str| self.durable(subcommand).env("GIT_INDEX_FILE", index.path());
         call("read-tree").args([tree.as_str()]).run()?;
         call("update-index").args(["-z", "--add", "--replace", "--index-info"]).stdin(input).run()?;
         call("write-tree").line().map(Oid)

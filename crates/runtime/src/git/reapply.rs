@@ -76,11 +76,11 @@ impl Git {
     fn merge(&self, ours: &Oid, theirs: &Oid) -> Result<Merged, GitError> {
         let since = SystemTime::now();
         let options = ["--write-tree", "-z", "--name-only", "--no-messages", ours.as_str(), theirs.as_str()];
-        let answer = self.plumbing("merge-tree").args(options).answer()?;
+        let answer = self.durable("merge-tree").args(options).answer()?;
         let mut fields = answer.stdout.split(|byte| *byte == 0).filter(|field| !field.is_empty());
         match (answer.status.code(), fields.next()) {
             (Some(0), Some(tree)) => {
-                self.sync_objects(since)?;
+                self.sync_object_folders(since)?;
                 Ok(Merged::Clean { tree: Oid(String::from_utf8_lossy(tree).trim_end().to_owned()) })
             }
             (Some(1), Some(_)) => Ok(Merged::Conflict { paths: fields.map(RepoPath::new).collect() }),

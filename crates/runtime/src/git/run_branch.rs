@@ -6,6 +6,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use verdone_core::id::Oid;
 
+use super::command::Call;
 use super::error::{CommitError, GitError};
 use super::landing::is_busy_with;
 use super::{COMMIT_TIME, Git, is_object_id};
@@ -98,7 +99,10 @@ impl Git {
         if !std::fs::symlink_metadata(index).is_ok_and(|meta| meta.is_file()) {
             return Err(GitError::Unexpected { what: "read-tree", detail: "the index is not a file any more".to_owned() });
         }
-        let call = self.plumbing("read-tree").env("GIT_INDEX_FILE", index);
+        // Or git would look for files that a sparse checkout leaves out, in the user's checkout.
+        let settings = ["-c", "core.sparseCheckout=false"];
+        let call = Call::plumbing_with(&self.top, &settings, "read-tree", self.deadline).envs(&self.environment);
+        let call = call.env("GIT_INDEX_FILE", index);
         call.args(["-i", "-m", commit.as_str()]).run().map(drop)
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use verdone_core::id::Oid;
 
 use super::command::{Call, Outcome, tail_of};
+use super::durability::DURABLE;
 use super::error::{CommitError, GitError};
 use super::landing::Landing;
 use super::{Git, is_object_id};
@@ -43,7 +44,7 @@ impl Git {
         let signs = self.plumbing("config").args(["--type=bool", "commit.gpgSign"]).answer()?.stdout == b"true\n";
         let mut args: Vec<&str> = if signs { vec!["-S"] } else { Vec::new() };
         args.extend(parent.iter().flat_map(|parent| ["-p", parent.as_str()]));
-        let settings = ["-c", "i18n.commitEncoding=UTF-8"];
+        let settings = [&DURABLE[..], &["-c", "i18n.commitEncoding=UTF-8"]].concat();
         // Through a file: a signing program may leave an agent behind that holds a pipe open.
         let mut output = tempfile::tempfile().map_err(io)?;
         let call = Call::of_the_user_with(&self.top, &settings, "commit-tree", deadline).envs(&self.environment);
@@ -60,7 +61,7 @@ impl Git {
             Outcome::Ended(status) if status.success() => {
                 let id = said.lines().rev().map(Oid::from).find(is_object_id);
                 let id = id.ok_or(GitError::Unexpected { what: "commit-tree", detail: said })?;
-                self.sync_objects(since)?;
+                self.sync_object_folders(since)?;
                 self.known_trees().insert(id.clone(), tree.clone());
                 Ok(id)
             }

@@ -173,13 +173,16 @@ impl RunPlan {
         self.file.forget_mark();
     }
 
-    /// Marks a story in the user's own file, whose present text counts.
+    /// Marks a story in the user's own file, whose present text counts. The mark stays, whatever becomes of the next story.
     pub fn mark_users_file(&mut self, story: &StoryId, status: Status) -> Result<(), PlanFileError> {
         self.file.refresh()?;
         if self.file.plan().story(story).is_some_and(|found| found.status == status) {
-            return Ok(());
+            // We may have been killed between the two files.
+            return self.file.mark_companion(story, status);
         }
-        self.file.mark(story, status)
+        self.file.mark(story, status)?;
+        self.file.forget_mark();
+        Ok(())
     }
 }
 

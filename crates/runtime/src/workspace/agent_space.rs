@@ -39,7 +39,7 @@ pub(super) struct AgentSpace {
     /// When its files were laid out, and when the agent could write for the first time, by the clock of file systems.
     pub(super) ready: SystemTime,
     pub(super) opened: Option<SystemTime>,
-    /// Verdone's index of the files, out of the agent's reach. Git's own views of the files can write it.
+    /// Verdone's index of the files. No view shows it.
     pub(super) index: PathBuf,
     /// The index as the files were laid out, and from which commit. No view shows it.
     pub(super) laid_out: PathBuf,

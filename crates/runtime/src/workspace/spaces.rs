@@ -274,7 +274,7 @@ impl Workspaces {
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
         let reader = open.held.path().join(READER);
         fs::create_dir_all(&reader).map_err(WorkspaceError::io(&reader))?;
-        let index = reader.join(format!("index-{}", open.number));
+        let index = open.held.path().join(format!("index-{}", open.number));
         copy_index_file(&laid_out, &index)?;
         let copied_program = program.filter(|path| !tree.join(path.as_path()).exists());
         copy_files(&top, &tree, &files)?;

@@ -75,7 +75,6 @@ fn planted_repositories_are_obstacles_and_their_code_does_not_run() {
     for _ in 0..2 {
         let read = workspace.read(&repo.git);
         assert_eq!(read.obstacles, ["dir/inner", "planted"].map(|name| TreeObstacle::Nested(name.into())));
-        repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
         assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), "ok");
     }
     assert!(!proof.exists());
@@ -130,10 +129,47 @@ fn pipes_in_a_planted_repository_do_not_hang_it() {
         let _ = fs::remove_file(&planted);
         pipe(&planted);
     }
+    // Somewhere else, and named by a file.
+    fs::create_dir_all(workspace.path("elsewhere/repository/objects")).unwrap();
+    pipe(&workspace.path("elsewhere/repository/HEAD"));
+    workspace.write("named/.git", "gitdir: ../elsewhere/repository\n");
     workspace.write("ok", "1");
     let read = workspace.read(&repo.git);
-    assert_eq!(read.obstacles, [TreeObstacle::Nested("commondir".into())], "one without a HEAD is a plain folder");
+    assert!(read.obstacles.contains(&TreeObstacle::Nested("commondir".into())), "{:?}", read.obstacles);
     assert!(started.elapsed().as_secs() < 30);
+}
+
+#[test]
+fn a_broken_repository_in_the_tree_is_an_obstacle() {
+    let repo = Repo::new();
+    let workspace = Workspace::new(&repo);
+    workspace.git(&["init", "-q", "planted"]);
+    pipe(&workspace.path("far"));
+    symlink("../../far", workspace.path("planted/.git/commondir")).unwrap();
+    let read = workspace.read(&repo.git);
+    assert_eq!(read.obstacles, [TreeObstacle::Nested("planted".into())]);
+    assert_eq!(read.tree.0, repo.git(&["rev-parse", "HEAD^{tree}"]));
+}
+
+#[test]
+fn files_outside_of_a_sparse_checkout_stay_in_the_tree() {
+    let repo = Repo::new();
+    repo.write("out/f", "f");
+    repo.write("in/g", "g");
+    repo.write("in/h", "h");
+    repo.git(&["add", "--all"]);
+    repo.git(&["commit", "-qm", "folders"]);
+    repo.git(&["sparse-checkout", "set", "in"]);
+    // The user has it all the same.
+    repo.write("out/f", "f");
+    let workspace = Workspace::new(&repo);
+    assert!(!workspace.path("out/f").exists());
+    fs::remove_file(workspace.path("in/g")).unwrap();
+    for content in ["1", "2"] {
+        workspace.write("in/h", content);
+        let tree = workspace.imported(&repo);
+        assert_eq!(repo.git(&["diff", "--name-only", "HEAD", tree.as_str()]), "in/g\nin/h");
+    }
 }
 
 #[test]
@@ -156,7 +192,6 @@ fn large_and_unreadable_files_are_obstacles_and_stay_out() {
     }
     let read = workspace.read(&repo.git);
     assert_eq!(read.obstacles, expected);
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), "small");
 }
 
@@ -171,7 +206,6 @@ fn files_that_git_cannot_add_are_obstacles_and_the_others_are_in_the_tree() {
     let read = workspace.read(&repo.git);
     let names: Vec<String> = read.obstacles.iter().map(ToString::to_string).collect();
     assert!(names.len() == 2 && names[0].starts_with("git cannot add b.utf: ") && names[1].contains("y.utf"), "{names:?}");
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), ".gitattributes\na.new\nm.new\nz.new");
 }
 
@@ -191,7 +225,6 @@ fn names_that_no_tree_may_have_are_obstacles_and_the_others_are_in_the_tree() {
         read.obstacles.iter().any(|found| matches!(found, TreeObstacle::Refused { path, .. } if *path == RepoPath::from(*name)))
     };
     assert_eq!((read.obstacles.len(), reserved.iter().all(is_refused)), (24, true), "{:?}", read.obstacles);
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.git(&["diff", "--name-only", "HEAD", read.tree.as_str()]), ".gitx\ndir/git\nfine");
 }
 
@@ -265,14 +298,15 @@ fn an_object_that_is_not_what_its_name_says_is_not_imported() {
     let repo = Repo::new();
     let workspace = Workspace::new(&repo);
     workspace.write("good", "good");
-    let read = workspace.read(&repo.git);
+    let id = workspace.git(&["hash-object", "good"]);
     let loose = |id: &str, objects: std::path::PathBuf| objects.join(&id[..2]).join(&id[2..]);
-    let good = loose(&workspace.git(&["hash-object", "good"]), workspace.objects());
     workspace.write("other", "bad!");
     let bad = loose(&workspace.git(&["hash-object", "-w", "other"]), workspace.path(".git/objects"));
-    fs::remove_file(&good).unwrap();
-    fs::copy(bad, good).unwrap();
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap_err();
+    let planted = loose(&id, workspace.objects());
+    fs::create_dir_all(planted.parent().unwrap()).unwrap();
+    fs::copy(bad, planted).unwrap();
+    workspace.try_read(&repo.git).unwrap_err();
+    assert!(!loose(&id, repo.path(".git/objects")).exists());
 }
 
 #[test]

@@ -170,7 +170,6 @@ fn before_the_first_commit_head_is_an_unborn_branch() {
     let workspace = Workspace::at(&repo.git, repo.home(), None, &empty);
     workspace.write("first", "1");
     let read = workspace.read(&repo.git);
-    repo.git.import_objects(&workspace.objects(), &read.tree, None).unwrap();
     assert_eq!(repo.files_of(&read.tree), ["first"]);
     assert_eq!(workspace.git(&["status", "--porcelain"]), "?? first");
 }

@@ -84,6 +84,7 @@ impl Workspace {
             seen_at: &folder,
             git_dir: &git_dir,
             index: &index,
+            scratch: &self.home,
             objects: &objects,
             known_objects: &known,
             filters: &Filters::None,
@@ -102,7 +103,6 @@ impl Workspace {
     pub(crate) fn imported(&self, repo: &Repo) -> Oid {
         let read = self.read(&repo.git);
         assert_eq!(read.obstacles, []);
-        repo.git.import_objects(&self.objects(), &read.tree, Some(&repo.head())).unwrap();
         read.tree
     }
 }

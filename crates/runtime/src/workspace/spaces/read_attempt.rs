@@ -7,7 +7,7 @@ use verdone_core::id::Oid;
 
 use super::git_room::GitRoom;
 use super::{OWN_BRANCH, READER, Workspaces};
-use crate::git::{Alternates, AttemptTree, Git, PathSet, PrivateRepository, ReadBack, RepoPath};
+use crate::git::{Alternates, AttemptTree, Git, GitError, PathSet, PrivateRepository, ReadBack, RepoPath};
 use crate::workspace::agent_space;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::visible::Tree;
@@ -27,8 +27,21 @@ impl Workspaces {
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
         let agent = open.agent.as_mut().ok_or(WorkspaceError::NotOpen)?;
         // A view in which something went wrong is not used again.
-        let begun = agent.reader.take();
-        let mut room = begun.map_or_else(|| self.begin_reader(), Ok)?;
+        let Some(begun) = agent.reader.take() else {
+            let room = self.begin_reader()?;
+            return self.read_in(room, git, excluded, largest);
+        };
+        match self.read_in(begun, git, excluded, largest) {
+            // Its holder was killed.
+            Err(WorkspaceError::View(_) | WorkspaceError::Git(GitError::NotStarted(_))) => {
+                let room = self.begin_reader()?;
+                self.read_in(room, git, excluded, largest)
+            }
+            read => read,
+        }
+    }
+
+    fn read_in(&mut self, mut room: GitRoom, git: &Git, excluded: &PathSet, largest: u64) -> Result<ReadAttempt, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let agent = open.agent.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let reader = open.held.path().join(READER);
@@ -52,6 +65,7 @@ impl Workspaces {
             seen_at: if sealed { &self.project.git_top } else { &agent.tree },
             git_dir: &git_dir,
             index: &agent.index,
+            scratch: &reader,
             objects: &objects,
             known_objects: &known,
             filters: room.filters()?,
@@ -61,7 +75,6 @@ impl Workspaces {
             opened: agent.opened.unwrap_or(agent.ready),
         };
         let AttemptTree { tree, obstacles } = git.read_tree_of(&job)?;
-        git.import_objects(&objects, &tree, Some(&agent.at))?;
         git.import_large_files(&git_dir)?;
         self.keep_reader(room);
         Ok(ReadAttempt { tree, obstacle: obstacles.first().map(ToString::to_string) })

@@ -118,6 +118,8 @@ fn repository(sandbox: &Sandbox, name: &str, files: usize) -> PathBuf {
     }
     sandbox.git(["-C", name, "init", "--quiet", "--initial-branch=work"]);
     commit(sandbox, name, "initial");
+    // As in a clone: one pack.
+    sandbox.git(["-C", name, "gc", "--quiet"]);
     sandbox.path(name)
 }
 
