@@ -12,7 +12,6 @@ mod gate;
 mod layer;
 mod policy;
 mod problem;
-mod protect;
 mod run;
 mod seal;
 mod shape;
@@ -42,7 +41,6 @@ pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
 pub use policy::{alone, for_hook, rule_lines};
 pub use problem::ConfigProblem;
-pub use protect::ProtectSettings;
 pub use run::{LandMode, RunSettings};
 pub use seal::{NetworkAccess, SealSettings, shows_container_socket};
 pub use shape::{Choice, Field, Shape};
@@ -65,7 +63,6 @@ pub struct Config {
     pub run: RunSettings,
     pub workspace: WorkspaceSettings,
     pub seal: SealSettings,
-    pub protect: ProtectSettings,
     pub limits: Limits,
     pub commit: Commit,
     pub prompt: Prompt,
