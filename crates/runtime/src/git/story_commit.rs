@@ -65,6 +65,10 @@ impl Git {
                 self.known_trees().insert(id.clone(), tree.clone());
                 Ok(id)
             }
+            // Nobody refused: it was killed.
+            Outcome::Ended(status) if status.code().is_none() => {
+                Err(GitError::Unexpected { what: "commit-tree", detail: status.to_string() }.into())
+            }
             Outcome::Ended(status) => {
                 let message = if said.is_empty() { format!("git commit-tree ended with {status}") } else { said };
                 Err(CommitError::Refused { message, timed_out: false })

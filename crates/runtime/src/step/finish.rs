@@ -127,7 +127,9 @@ pub(super) fn commit_plan(site: &mut Site, subject: &str) -> Result<Option<Oid>,
         return Ok(None);
     }
     let message = message(subject, &site.run);
-    let made = site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration());
+    let commit = || site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration());
+    // No later commit takes along what the end of a run leaves behind, so one failure of git's is forgiven.
+    let made = commit().or_else(|error| if matches!(error, CommitError::Git(_)) { commit() } else { Err(error) });
     let commit = match made {
         Ok(commit) => commit,
         // Nothing is lost: the next story's commit takes it along.
