@@ -73,7 +73,7 @@ fn finished_has_a_deadline_after_a_signal_too() {
 
 #[test]
 fn a_run_that_died_is_put_in_order_without_scripts() {
-    let agent = "[[turn]]\nsteps = [{ run = \"test -f ../tmp/again || { : > ../tmp/again; echo in-work; sleep 60; }\" }, { create = \"a\" }]\n";
+    let agent = "[[turn]]\nsteps = [{ run = \"test -f ../tmp/again || { : > ../tmp/again; echo in-$(echo work); sleep 60; }\" }, { create = \"a\" }]\n";
     let setting = Setting { plan: ONE, agent, ..Setting::default() };
     let world = World::new(&setting, &[NOTE, ("started", "echo begun >> ../tmp/begun")]);
     let run = world.start();
