@@ -3,7 +3,7 @@
 //! A pattern matches in every folder, unless it starts with `/`: then it is relative to the project. A pattern that ends with `/**`
 //! names a folder whose whole content belongs to it.
 
-/// A language or a tool with conventions of its own.
+/// A language or a tool, with its conventions for tests and configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ecosystem {
     /// Conventions that hold everywhere; always present.

@@ -1,4 +1,4 @@
-//! What the agent is told when its work is not done.
+//! The feedback for an agent whose work is not done.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

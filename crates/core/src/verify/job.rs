@@ -24,7 +24,7 @@ pub struct VerifyJob {
     pub base: Option<Oid>,
     /// The tree that is judged, and committed if it passes.
     pub attempt: Oid,
-    /// Files that differ from the base, without those that Verdone itself writes (plan marks). Absent where nobody can tell.
+    /// Files that differ from the base, without those that Verdone itself writes (plan marks). Absent where they are not known.
     pub changed: Option<Vec<String>>,
     /// Changed protected files.
     pub protected: Vec<ProtectedChange>,

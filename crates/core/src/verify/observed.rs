@@ -62,7 +62,7 @@ pub enum SeenCondition {
     Met { name: String },
     /// It does not hold, and the agent can do something about it.
     Missing { name: String, why: String, todo: String },
-    /// Nobody can tell: never met.
+    /// It could not be found out, so it does not count as met.
     Unknown { name: String, why: String },
 }
 

@@ -212,7 +212,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OwnCheck { check, before } => write!(f, "`{check}` {before}"),
-            Self::NoOwnCheck => f.write_str("the story has no check of its own"),
+            Self::NoOwnCheck => f.write_str("the story names no check"),
             Self::NoCheck => f.write_str("no check ran, so nothing was proven"),
             Self::TestsProveWork { check, files } if files.is_empty() => {
                 write!(f, "`{check}` fails without the work and passes with it")

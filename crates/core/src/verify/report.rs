@@ -28,7 +28,7 @@ pub struct VerifyReport {
     pub proof: Option<Proof>,
     /// The gravest first.
     pub reasons: Vec<Reason>,
-    /// What the agent is told next. Present where the story failed and an agent is there.
+    /// The message for the agent's next turn. Present where the story failed and there is an agent to continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
     pub trees: TreeIds,

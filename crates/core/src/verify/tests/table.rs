@@ -42,7 +42,7 @@ fn test_first() -> World {
     )
 }
 
-/// A story without a check of its own whose attempt brings one test more.
+/// A story that names no check, with an attempt that brings one more test.
 fn brings_test() -> World {
     let gate = |world: World, tree, tests| world.counts(tree, TEST, tests);
     let world = gate(World::without_own().added_test(), Tree::Base, count(3, 0, 0));
@@ -81,7 +81,7 @@ fn every_line_of_the_designs_table() {
             Done,
             "`./own` fails with tests/new.rs but without the work",
         ),
-        row("gates green, nothing of its own was red", World::without_own(), Untested, Done, "no check of its own"),
+        row("gates green, the story names no check", World::without_own(), Untested, Done, "names no check"),
         row(
             "own check was green before",
             World::new().says(Tree::Base, OWN, CheckOutcome::Passed),
@@ -136,7 +136,7 @@ fn rulings_on_the_red_check() {
     };
     let base = |outcome| World::new().says(Tree::Base, OWN, outcome);
     check(vec![
-        row("never gates", World::without_own().says(Tree::Base, TEST, failed()), Untested, Done, "no check of its own"),
+        row("never gates", World::without_own().says(Tree::Base, TEST, failed()), Untested, Done, "names no check"),
         row(
             "zero tests are unknown",
             World::new().result(Tree::Base, OWN, CheckOutcome::Passed, count(0, 0, 2)),
