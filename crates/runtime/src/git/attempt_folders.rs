@@ -23,7 +23,7 @@ const READABLE: u32 = 0o500;
 pub(super) struct Folders {
     pub(super) obstacles: Vec<TreeObstacle>,
     pub(super) pipes: Vec<RepoPath>,
-    /// Folders that look like repositories of their own.
+    /// Folders that look like repositories.
     pub(super) repositories: Vec<RepoPath>,
 }
 
