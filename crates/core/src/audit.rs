@@ -1,5 +1,5 @@
 //! Story commits against their evidence: is the note there, is it the one that the commit names, is its tree the commit's, does its
-//! verdict follow from its checks, is the chain whole, does the journal agree; and are all commits there that the journals speak of.
+//! proof follow from its checks, is the chain whole, does the journal agree; and are all commits there that the journals speak of.
 //! Looks at facts that somebody else gathered.
 //!
 //! It tells an edit, a loss or a mix-up of notes and commits from honest history. Whoever writes commits, notes and journals all
@@ -20,9 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::SCHEMA_VERSION;
-use crate::evidence::{Evidence, Proof, note_digest};
+use crate::evidence::{Evidence, NotedCheck, note_digest};
 use crate::id::{Oid, RunId, StoryId};
-use crate::verdict::StoryVerdict;
+use crate::verify::Proof;
 use judge::Judge;
 
 pub use bookkeeping::{Bookkeeping, FileChange, bookkeeping};
@@ -137,12 +137,12 @@ pub struct Audited {
     /// The session of the user's own whose loop made it, where no run did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    pub verdict: Option<StoryVerdict>,
+    pub proof: Option<Proof>,
     /// Digest of the note.
     pub evidence: Option<String>,
     pub tree: Oid,
     /// The checks that ran on the tree.
-    pub checks: Vec<Proof>,
+    pub checks: Vec<NotedCheck>,
     /// The agent's last words.
     pub claim: Option<String>,
     pub cost_usd: Option<f64>,

@@ -12,6 +12,7 @@ mod gate;
 mod layer;
 mod policy;
 mod problem;
+mod protect;
 mod run;
 mod seal;
 mod shape;
@@ -41,7 +42,8 @@ pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
 pub use policy::{alone, for_hook, rule_lines};
 pub use problem::ConfigProblem;
-pub use run::{LandMode, RunSettings};
+pub use protect::ProtectSettings;
+pub use run::{LandMode, OnReview, RunSettings};
 pub use seal::{NetworkAccess, SealSettings, shows_container_socket};
 pub use shape::{Choice, Field, Shape};
 pub use suggest::nearest;
@@ -63,6 +65,7 @@ pub struct Config {
     pub run: RunSettings,
     pub workspace: WorkspaceSettings,
     pub seal: SealSettings,
+    pub protect: ProtectSettings,
     pub limits: Limits,
     pub commit: Commit,
     pub prompt: Prompt,

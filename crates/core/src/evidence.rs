@@ -9,16 +9,16 @@ mod session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{CheckOrigin, CheckRun};
+use crate::check::{CheckOrigin, CheckOutcome, CheckRun};
 use crate::done::JudgeRecord;
 use crate::event::{SCHEMA_VERSION, Seal};
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
-use crate::proof::{AgentTest, ProvenCriterion};
 use crate::sanitise::sanitise;
-use crate::verdict::{Red, StoryVerdict};
+use crate::verdict::Red;
+use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterion, StoryResult, Tree, TreeIds, VerifyReport};
 
-pub use noted::{NotedAlarm, NotedAsBefore, Proof};
+pub use noted::{Acceptance, NotedCheck};
 pub use session::SessionStory;
 
 /// As much of an agent's last words as a note keeps.
@@ -31,7 +31,12 @@ pub struct Evidence {
     pub run: RunId,
     pub story: StoryId,
     pub title: String,
-    pub verdict: StoryVerdict,
+    /// How well it is proven.
+    #[serde(alias = "verdict")]
+    pub proof: Proof,
+    /// `needs-review` where later stories were built on it before a person had looked at it.
+    #[serde(default = "done", skip_serializing_if = "is_done")]
+    pub outcome: Outcome,
     /// The tree that was checked, which is the tree of the commit.
     pub tree: Oid,
     /// Where the branch stood before: the evidence covers base..commit.
@@ -40,9 +45,9 @@ pub struct Evidence {
     pub turns: u32,
     pub red: Red,
     /// The story's own checks before the work.
-    pub before: Vec<Proof>,
+    pub before: Vec<NotedCheck>,
     /// Every check on the committed tree.
-    pub after: Vec<Proof>,
+    pub after: Vec<NotedCheck>,
     /// The agent's last words, redacted and cut. They prove nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
@@ -52,12 +57,27 @@ pub struct Evidence {
     /// The agent's sessions that worked on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<String>,
-    /// What looked like tampering between checkpoint and claim.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alarms: Vec<NotedAlarm>,
-    /// The story's own checks as they were before the work, where the attempt changed files that decide them.
+    /// The trees that were judged. Absent in notes of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub as_before: Option<NotedAsBefore>,
+    pub trees: Option<TreeIds>,
+    /// The checks with the protected files from before the work, where the attempt changed some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pristine: Vec<NotedCheck>,
+    /// The checks with the attempt's tests and without its work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_work: Vec<NotedCheck>,
+    /// How many tests ran before and after, by check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<CountChange>,
+    /// Changed tests, test data and configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected: Vec<ProtectedChange>,
+    /// Why it is proven as it is, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Who took it, where a person had to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Acceptance>,
     /// What a second agent said that was asked to refute it, where one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
@@ -92,45 +112,50 @@ pub enum NoteError {
 }
 
 impl Evidence {
-    /// The evidence for the attempt that is about to be committed as `tree`, proven by `runs`.
-    pub fn of(state: &State, attempt: &Attempt, verdict: StoryVerdict, tree: &Oid, runs: &[CheckRun]) -> Self {
-        // Tests of the attempt's own are both: red before, green after.
-        let tests = attempt.agent_test.as_ref();
-        let before = attempt.red_runs.iter().chain(tests.iter().flat_map(|tests| &tests.before));
-        let after = runs.iter().chain(tests.iter().flat_map(|tests| &tests.after));
-        let red = match attempt.red {
-            Some(Red::Absent) | None if tests.is_some_and(AgentTest::proves) => Red::Red,
-            other => other.unwrap_or(Red::Absent),
-        };
+    /// The evidence for the attempt that is about to be committed, as `report` says.
+    pub fn of(state: &State, attempt: &Attempt, result: (Proof, Outcome), report: &VerifyReport) -> Self {
+        let noted = |runs: &[CheckRun]| runs.iter().map(NotedCheck::from).collect::<Vec<_>>();
+        let is_own = |run: &&CheckRun| run.origin == CheckOrigin::Story;
         Self {
             v: SCHEMA_VERSION,
             run: state.run.clone().unwrap_or_else(|| RunId::from("")),
             story: attempt.place.story.clone(),
             title: attempt.title.clone(),
-            verdict,
-            tree: tree.clone(),
+            proof: result.0,
+            outcome: result.1,
+            tree: report.trees.attempt.clone(),
             base: attempt.base.clone(),
             attempt: attempt.place.attempt,
             turns: attempt.place.turn,
-            red,
-            before: before.map(Proof::from).collect(),
-            after: after.map(Proof::from).collect(),
+            red: attempt.red.unwrap_or(Red::Absent),
+            before: report.runs_on(Tree::Base).iter().filter(is_own).map(NotedCheck::from).collect(),
+            after: noted(report.runs_on(Tree::Attempt)),
             claim: attempt.claim.clone(),
             cost_usd: attempt.cost_usd.map(to_the_millionth),
             sessions: attempt.sessions.clone(),
-            alarms: attempt.alarms.iter().map(NotedAlarm::from).collect(),
-            as_before: attempt.as_before.as_ref().map(NotedAsBefore::from),
+            trees: Some(report.trees.clone()),
+            pristine: noted(report.runs_on(Tree::Pristine)),
+            without_work: noted(report.runs_on(Tree::Proof)),
+            counts: report.counts.clone(),
+            protected: report.protected.clone(),
+            reasons: report.reasons.iter().map(ToString::to_string).collect(),
+            accepted: None,
             judge: attempt.judge.clone().map(|mut judge| {
                 judge.usage.cost_usd = judge.usage.cost_usd.filter(|cost| cost.is_finite()).map(to_the_millionth);
                 judge
             }),
-            criteria: attempt.criteria.clone(),
+            criteria: report.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
             seal: state.seal.clone(),
             session: None,
             amends: None,
         }
+    }
+
+    /// What the story came to.
+    pub fn result(&self) -> StoryResult {
+        StoryResult { outcome: self.outcome, proof: Some(self.proof) }
     }
 
     /// What was seen on the tree that a git hook made, in place of `first`, which the commit's trailer names.
@@ -143,7 +168,7 @@ impl Evidence {
     /// elsewhere can change: the tree, its base with the evidence there, and how the same checks ran on it.
     pub fn amended(&self) -> Option<&Self> {
         let first = self.amends.as_deref()?;
-        let same_check = |(one, other): (&Proof, &Proof)| {
+        let same_check = |(one, other): (&NotedCheck, &NotedCheck)| {
             (&one.name, &one.origin, &one.command) == (&other.name, &other.origin, &other.command)
         };
         let same_checks = self.after.len() == first.after.len() && self.after.iter().zip(&first.after).all(same_check);
@@ -185,26 +210,46 @@ impl Evidence {
         note_digest(self.to_note().as_bytes())
     }
 
-    /// Why its own checks do not carry its verdict, where they do not.
+    /// Why its own checks do not carry its proof, where they do not.
     pub fn overclaim(&self) -> Option<String> {
-        let decides = |proof: &&Proof| !proof.advisory;
-        if let Some(failed) = self.after.iter().filter(decides).find(|proof| !proof.outcome.passed()) {
+        if let Some(failed) = self.after.iter().filter(|check| !check.advisory).find(|check| !check.outcome.passed()) {
             return Some(format!("{} {}", failed.name, failed.outcome.words()));
         }
-        let is_own = |proof: &Proof| matches!(proof.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
-        let own = self.after.iter().filter(decides).any(is_own);
-        match self.verdict {
-            StoryVerdict::Failed => Some("a failed story is never committed".to_owned()),
-            StoryVerdict::Unproven => self.after.is_empty().then(|| "no check ran".to_owned()),
-            StoryVerdict::Verified if self.as_before.as_ref().is_some_and(|seen| !seen.holds()) => {
-                Some("its own check does not pass as it was before the work".to_owned())
-            }
-            StoryVerdict::Verified if !own => Some("no check of its own ran on the tree".to_owned()),
-            StoryVerdict::Verified if self.red != Red::Red || self.before.iter().all(|proof| proof.outcome.passed()) => {
-                Some("no check of its own was red before the work".to_owned())
-            }
-            StoryVerdict::Unverified | StoryVerdict::Verified => None,
+        let why = match self.proof {
+            Proof::Unchecked => return None,
+            Proof::Untested => self.after.is_empty().then_some("no check ran"),
+            Proof::AgentTested => self.is_not_shown_by_tests(),
+            Proof::Verified => self.is_not_shown_by_its_check(),
+        };
+        let why = why.or_else(|| self.depends_on_changes().then_some("it does not pass with the tests and configuration from before"));
+        why.map(str::to_owned)
+    }
+
+    fn is_not_shown_by_its_check(&self) -> Option<&'static str> {
+        // Older versions counted tests that the attempt brought along as its own check.
+        let is_own = |check: &&NotedCheck| matches!(check.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
+        let was_red = |own: &NotedCheck| self.before.iter().any(|before| before.name == own.name && !before.outcome.passed());
+        let mut own = self.after.iter().filter(|check| !check.advisory).filter(is_own).peekable();
+        if own.peek().is_none() {
+            return Some("no check of its own ran on the tree");
         }
+        (!own.any(was_red)).then_some("no check of its own was red before the work")
+    }
+
+    fn is_not_shown_by_tests(&self) -> Option<&'static str> {
+        let fails = |check: &&NotedCheck| self.without_work.iter().any(|run| run.name == check.name && !run.outcome.passed());
+        (!self.after.iter().any(|check| fails(&check))).then_some("no check failed with its tests and without its work")
+    }
+
+    /// Whether a check that passes on the tree did not pass with the files from before the work, though nobody took it.
+    fn depends_on_changes(&self) -> bool {
+        let is_red = |check: &NotedCheck| matches!(check.outcome, CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. });
+        let is_only_new = |check: &NotedCheck| {
+            check.origin == CheckOrigin::Story && !self.before.iter().any(|before| before.name == check.name && before.outcome.passed())
+        };
+        self.outcome == Outcome::Done
+            && self.proof > Proof::Untested
+            && self.pristine.iter().any(|check| !check.advisory && is_red(check) && !is_only_new(check))
     }
 
     /// The subject line from its template.
@@ -215,17 +260,25 @@ impl Evidence {
 
     /// The commit's message: the subject from the template, then trailers.
     pub fn commit_message(&self, subject: &str) -> String {
-        let verified = if self.verdict > StoryVerdict::Unverified { "yes" } else { "no" };
+        let outcome = if is_done(&self.outcome) { String::new() } else { format!("Verdone-Outcome: {}\n", self.outcome) };
         let session = self.session.as_ref().map(|id| format!("Verdone-Session: {}\n", one_line(id))).unwrap_or_default();
         format!(
-            "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\n{session}Verdone-Verdict: {}\nVerdone-Verified: {verified}\nVerdone-Evidence: {}\n",
+            "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\n{session}Verdone-Proof: {}\n{outcome}Verdone-Evidence: {}\n",
             self.subject(subject),
             one_line(self.story.as_str()),
             self.run,
-            self.verdict.words(),
+            self.proof,
             self.digest(),
         )
     }
+}
+
+fn done() -> Outcome {
+    Outcome::Done
+}
+
+fn is_done(outcome: &Outcome) -> bool {
+    *outcome == Outcome::Done
 }
 
 /// A message that a git hook edited, with our trailers as we wrote them: a hook may run code of the attempt's.
@@ -285,9 +338,9 @@ pub(crate) mod tests {
     use super::*;
     use crate::check::{CheckOutcome, CommandSpec};
 
-    pub(crate) fn proof(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> Proof {
+    pub(crate) fn proof(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> NotedCheck {
         let (command, output_digest) = (CommandSpec::Shell(name.to_owned()), digest(b""));
-        Proof {
+        NotedCheck {
             name: name.to_owned(),
             origin,
             command,
@@ -307,7 +360,7 @@ pub(crate) mod tests {
             run: RunId::from("r1"),
             story: StoryId::from(story),
             title: title.to_owned(),
-            verdict: StoryVerdict::Verified,
+            verdict: Proof::Verified,
             tree: Oid::from("t"),
             base: None,
             attempt: 1,
@@ -332,7 +385,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_session_proves_no_more_than_its_loop_saw() {
-        let told = |before: Vec<Proof>, as_before: Option<NotedAsBefore>| SessionStory {
+        let told = |before: Vec<NotedCheck>, as_before: Option<NotedAsBefore>| SessionStory {
             run: RunId::from("r1"),
             session: "s1\nVerdone-Verdict: verified".to_owned(),
             story: StoryId::from("US-1"),
@@ -356,11 +409,11 @@ pub(crate) mod tests {
         };
         let (held, fell) = (same(CheckOutcome::Passed), same(CheckOutcome::Failed { code: 1 }));
         for (before, as_before, runs, verdict) in [
-            (red(), None, vec![own.clone(), gate.clone()], StoryVerdict::Verified),
-            (red(), Some(held), vec![own.clone()], StoryVerdict::Verified),
-            (red(), Some(fell), vec![own.clone(), gate.clone()], StoryVerdict::Unproven),
-            (Vec::new(), None, vec![own.clone()], StoryVerdict::Unproven),
-            (red(), None, vec![gate], StoryVerdict::Unproven),
+            (red(), None, vec![own.clone(), gate.clone()], Proof::Verified),
+            (red(), Some(held), vec![own.clone()], Proof::Verified),
+            (red(), Some(fell), vec![own.clone(), gate.clone()], Proof::Untested),
+            (Vec::new(), None, vec![own.clone()], Proof::Untested),
+            (red(), None, vec![gate], Proof::Untested),
         ] {
             let evidence = Evidence::of_session(told(before, as_before), &Oid::from("t"), &runs);
             assert_eq!((evidence.verdict, evidence.overclaim()), (verdict, None));
@@ -390,7 +443,7 @@ pub(crate) mod tests {
         let red = || seen(CheckOutcome::Failed { code: 1 });
         assert!(with(red()).overclaim().unwrap().contains("as it was before the work"));
         assert!(with(NotedAsBefore { doubt: None, ..red() }).overclaim().is_some(), "the runs are asked, not the words");
-        let unproven = Evidence { verdict: StoryVerdict::Unproven, ..with(red()) };
+        let unproven = Evidence { verdict: Proof::Untested, ..with(red()) };
         assert_eq!(unproven.overclaim(), None);
         assert_eq!(Evidence::from_note(unproven.to_note().as_bytes()).unwrap(), unproven);
     }
@@ -472,22 +525,22 @@ pub(crate) mod tests {
             (&|_| {}, None),
             (&|it| it.after[0].outcome = failed(), Some("test failed with exit code 2")),
             (&|it| it.after.push(proof("lint", gate(), failed())), Some("lint failed with exit code 2")),
-            (&|it| it.after.push(Proof { advisory: true, ..proof("lint", gate(), failed()) }), None),
+            (&|it| it.after.push(NotedCheck { advisory: true, ..proof("lint", gate(), failed()) }), None),
             (&|it| it.red = Red::Green, Some("no check of its own was red before the work")),
             (&|it| it.before.clear(), Some("no check of its own was red before the work")),
             (&|it| it.after[0].origin = gate(), Some("no check of its own ran on the tree")),
-            (&|it| (it.verdict, it.red) = (StoryVerdict::Unproven, Red::Green), None),
+            (&|it| (it.verdict, it.red) = (Proof::Untested, Red::Green), None),
             (
                 &|it| {
-                    it.verdict = StoryVerdict::Unproven;
+                    it.verdict = Proof::Untested;
                     it.after.clear();
                 },
                 Some("no check ran"),
             ),
-            (&|it| it.verdict = StoryVerdict::Failed, Some("a failed story is never committed")),
+            (&|it| it.verdict = Proof::Failed, Some("a failed story is never committed")),
             (
                 &|it| {
-                    it.verdict = StoryVerdict::Unverified;
+                    it.verdict = Proof::Unchecked;
                     it.after.clear();
                 },
                 None,

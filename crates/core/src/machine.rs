@@ -15,17 +15,16 @@ use jiff::Timestamp;
 use crate::active::ActiveTime;
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
-use crate::config::{FailBehavior, Limits, Regression};
+use crate::config::{FailBehavior, Limits, OnReview, Regression};
 use crate::control::Request;
 use crate::done::JudgeRecord;
-use crate::event::{Event, Place, Rejection, Seal, TurnTests, VerifyOutcome};
+use crate::event::{Event, Place, Rejection, Seal, TurnTests};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
-use crate::proof::{AgentTest, AsBefore, Doubted, OwnCheck, ProvenCriterion};
-use crate::tamper::{Alarm, TamperSettings};
-use crate::verdict::{Red, RedPolicy, StoryVerdict};
+use crate::verdict::{Red, RedPolicy};
+use crate::verify::{Outcome, Proof, StoryResult, VerifyReport};
 
 pub use apply::apply;
 pub use decide::decide;
@@ -38,18 +37,14 @@ pub struct Rules {
     pub red_check: RedPolicy,
     /// Go on although gates are red on the start tree.
     pub red_baseline: bool,
-    /// Commit stories that nothing can check.
-    pub unverified: bool,
     /// What a lifecycle script's failure means.
     pub fail_behavior: FailBehavior,
     /// Bring each story commit to the user's branch at once.
     pub land_each: bool,
     /// Percent of the user's allowance at which no further turn begins before its reset; 0 for never.
     pub pause_at: u32,
-    /// What tamper alarms do.
-    pub tamper: TamperSettings,
-    /// What is asked of a story that has no check of its own.
-    pub own_check: OwnCheck,
+    /// What becomes of a story that a person has to look at.
+    pub on_review: OnReview,
     /// When stories that were proven are checked once more.
     pub regression: Regression,
 }
@@ -76,7 +71,8 @@ pub enum Phase {
     Verifying,
     Committing {
         tree: Oid,
-        verdict: StoryVerdict,
+        proof: Proof,
+        outcome: Outcome,
     },
     /// The rejected work is kept under a ref.
     Keeping {
@@ -110,18 +106,12 @@ pub struct Attempt {
     pub base: Option<Oid>,
     pub red: Option<Red>,
     pub red_runs: Vec<CheckRun>,
-    /// The runs of the verification that passed: the evidence.
-    pub proof: Vec<CheckRun>,
-    /// What the last verification found done to tests and gates.
-    pub alarms: Vec<Alarm>,
-    /// The tests that the attempt brought along, at the verification that passed.
-    pub agent_test: Option<AgentTest>,
-    /// The story's own checks as they were, at the verification that passed.
-    pub as_before: Option<AsBefore>,
-    /// What a judge said at the verification that passed.
+    /// What the last verification found.
+    pub report: Option<Box<VerifyReport>>,
+    /// What a judge said at the last verification.
     pub judge: Option<JudgeRecord>,
-    /// Each criterion of the story with what proved it.
-    pub criteria: Vec<ProvenCriterion>,
+    /// The agent had its one turn of feedback about work that passes and needs a person.
+    pub doubt_told: bool,
     /// Active time when the iteration began.
     pub since_ms: u64,
     /// Whether any turn changed a file.
@@ -167,7 +157,8 @@ pub struct State {
     pub attempt: Option<Attempt>,
     /// Why the last attempt at a story failed, for the prompt of its next one.
     pub lessons: BTreeMap<StoryId, Feedback>,
-    pub verdicts: BTreeMap<StoryId, StoryVerdict>,
+    /// What stories of this run came to.
+    pub results: BTreeMap<StoryId, StoryResult>,
     pub consecutive_failures: u32,
     pub unchanged_iterations: u32,
     pub crashes: u32,
@@ -218,7 +209,7 @@ pub struct CommittedStory {
 pub struct EndedIteration {
     pub story: StoryId,
     /// None: skipped, or it did not count.
-    pub verdict: Option<StoryVerdict>,
+    pub result: Option<StoryResult>,
     /// As lifecycle scripts know it: 0 committed, 1 rejected, 124 out of time.
     pub exit_code: u8,
     pub duration_ms: u64,
@@ -246,7 +237,7 @@ pub enum Input {
     Waited {
         over: bool,
     },
-    Verified(Verification),
+    Verified(Box<Verification>),
     Committed {
         commit: Oid,
         tree: Oid,
@@ -332,18 +323,10 @@ pub struct GuardFailures {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verification {
-    pub outcome: VerifyOutcome,
-    pub tree: Option<Oid>,
     pub changed: u32,
-    pub runs: Vec<CheckRun>,
-    pub reason: Option<String>,
     pub restored: Vec<String>,
-    pub alarms: Vec<Alarm>,
-    pub agent_test: Option<AgentTest>,
-    /// The story's own checks as they were, where the attempt changed what decides them.
-    pub as_before: Option<AsBefore>,
-    pub criteria: Vec<ProvenCriterion>,
-    pub judge: Option<Box<JudgeRecord>>,
+    pub report: VerifyReport,
+    pub judge: Option<JudgeRecord>,
 }
 
 /// What checking proven stories once more showed.
@@ -357,8 +340,6 @@ pub struct RegressionReport {
     pub broken: Vec<(StoryId, Vec<CheckRun>)>,
     /// Stories for which the time was too short.
     pub not_checked: Vec<StoryId>,
-    /// Stories whose checks pass, and would not as they were when they proved them.
-    pub doubted: Vec<Doubted>,
 }
 
 /// What to do next, as data. What an effect needs beyond this is in the state.

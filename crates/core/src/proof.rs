@@ -57,14 +57,7 @@ impl AgentTest {
     }
 }
 
-/// A criterion of a story with what proved it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProvenCriterion {
-    pub text: String,
-    /// The check that is tied to it and passed; none means that nothing proved it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prover: Option<String>,
-}
+pub use crate::verify::ProvenCriterion;
 
 /// One run of a test command and what its output says about tests, where that is understood.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,11 +11,9 @@ mod ecosystem;
 pub mod inline_tests;
 mod manifest;
 mod patterns;
-mod settings;
 mod trees;
 
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
 pub use patterns::{Class, Group, Protection, Release, Role, Why};
-pub use settings::ProtectSettings;
 pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};

@@ -28,7 +28,7 @@ use crate::debris::Debris;
 use crate::done::{DoneReport, Judged, Prover, TASKS_CLOSED};
 use crate::hook::Answer;
 use crate::id::StoryId;
-use crate::verdict::StoryVerdict;
+use crate::verify::Proof;
 
 /// What is known when a turn is about to end.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,7 +102,7 @@ pub enum Work {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Open {
     /// What was verified and marked just now.
-    pub marked: Option<(StoryId, StoryVerdict)>,
+    pub marked: Option<(StoryId, Proof)>,
     /// Checks that did not pass.
     pub failed: Vec<CheckRun>,
     /// What else is missing, in words.

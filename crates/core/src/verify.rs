@@ -30,7 +30,7 @@ pub use job::{
 };
 pub use judge::judge;
 pub use observed::{BuiltTree, CheckResult, Observed, ResultId, SeenCondition};
-pub use outcome::Outcome;
+pub use outcome::{Outcome, StoryResult};
 pub use proof::{Proof, UnknownProof};
 pub use reason::{Doubt, Failure, Note, Reason};
 pub use report::{TreeIds, VerifyReport};

@@ -19,8 +19,7 @@ use crate::check::CheckRun;
 use crate::event::{Recorded, Seal, WaitCause};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
-use crate::tamper::Alarm;
-use crate::verdict::StoryVerdict;
+use crate::verify::StoryResult;
 
 pub use brief::Brief;
 pub use phase::Phase;
@@ -41,7 +40,8 @@ pub struct RunView {
     pub branch: Option<String>,
     /// Where the branch stood when the run began.
     pub head: Option<Oid>,
-    pub unverified: bool,
+    /// Whether `--unchecked` was given.
+    pub unchecked: bool,
     pub max_iterations: u32,
     /// Stories in the plan, and how many of them are not done yet.
     pub stories: usize,
@@ -86,8 +86,8 @@ pub struct RunView {
     pub leftovers: u32,
     /// Files that are not the agent's to change, and that it edited: the edits were left out.
     pub restored: BTreeSet<String>,
-    /// What was done to tests, gates and their settings.
-    pub alarms: BTreeSet<Alarm>,
+    /// Tests, test data and configuration that attempts changed.
+    pub protected: BTreeSet<String>,
     /// Checks that failed and passed on the same tree.
     pub flaky: BTreeSet<String>,
     pub undone: Vec<String>,
@@ -171,12 +171,17 @@ pub struct Baseline {
     pub runs: Vec<CheckRun>,
 }
 
-/// Stories of this run by verdict, and attempts that were given up.
+/// Stories of this run by what they came to, and attempts that were given up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     pub verified: usize,
-    pub unproven: usize,
-    pub unverified: usize,
+    pub agent_tested: usize,
+    pub untested: usize,
+    pub unchecked: usize,
+    /// Taken by a person.
+    pub accepted: usize,
+    /// A person has to look at them.
+    pub needs_review: usize,
     pub failed: usize,
     /// Attempts, not stories: rejected work that is kept under a ref.
     pub kept_attempts: usize,
@@ -242,9 +247,9 @@ impl RunView {
         self.paused || self.waiting.is_some() || self.ended.is_some()
     }
 
-    /// Touched stories with this verdict; `None` for those without one yet.
-    pub fn with_verdict(&self, verdict: Option<StoryVerdict>) -> impl Iterator<Item = &StoryView> {
-        self.touched.iter().filter(move |story| story.verdict == verdict)
+    /// Touched stories that came to this; `None` for those that are not decided yet.
+    pub fn with_result(&self, name: Option<&'static str>) -> impl Iterator<Item = &StoryView> {
+        self.touched.iter().filter(move |story| story.result.map(StoryResult::name) == name)
     }
 }
 

@@ -10,7 +10,8 @@ use verdone_core::id::{Oid, StoryId};
 use verdone_core::lifecycle::{Meaning, ScriptExit};
 use verdone_core::proof::{AgentTest, AsBefore, Doubted};
 use verdone_core::tamper::{Alarm, Severity};
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::verdict::Red;
+use verdone_core::verify::Proof;
 use verdone_core::view::RunView;
 
 use crate::guard::{guard_failed, guard_file};
@@ -253,11 +254,11 @@ pub(crate) fn passes(stories: u32) -> &'static str {
     if stories == 1 { "passes" } else { "pass" }
 }
 
-pub(crate) fn verdict_mark(verdict: StoryVerdict) -> Mark {
+pub(crate) fn verdict_mark(verdict: Proof) -> Mark {
     match verdict {
-        StoryVerdict::Verified => Mark::Good,
-        StoryVerdict::Unproven | StoryVerdict::Unverified => Mark::Unproven,
-        StoryVerdict::Failed => Mark::Bad,
+        Proof::Verified => Mark::Good,
+        Proof::Untested | Proof::Unchecked => Mark::Unproven,
+        Proof::Failed => Mark::Bad,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
 use verdone_core::id::StoryId;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::Proof;
 use verdone_core::view::{AttemptView, RunView, StoryView};
 
 use crate::event_lines::{agent_test, as_before, judged, name};
@@ -49,13 +49,13 @@ pub fn markdown(view: &RunView, extra: &Extra) -> String {
     let now = view.active_ms();
     let mut out = head(view, extra, now);
     let done = [
-        (StoryVerdict::Verified, "Done and verified", "Their checks failed before the work and pass now; every gate passes."),
+        (Proof::Verified, "Done and verified", "Their checks failed before the work and pass now; every gate passes."),
         (
-            StoryVerdict::Unproven,
+            Proof::Untested,
             "Done, but unproven",
             "All checks pass, but none of them failed before the work. Please review.",
         ),
-        (StoryVerdict::Unverified, "Unverified", "Committed without any check. Please review."),
+        (Proof::Unchecked, "Unverified", "Committed without any check. Please review."),
     ];
     for (verdict, title, meaning) in done {
         let stories: Vec<&StoryView> = view.with_verdict(Some(verdict)).collect();
@@ -63,7 +63,7 @@ pub fn markdown(view: &RunView, extra: &Extra) -> String {
     }
     let claimed = "Marked as done in the plan, without evidence.";
     listed(&mut out, "Claimed", claimed, &extra.claimed);
-    let failed: Vec<&StoryView> = view.with_verdict(Some(StoryVerdict::Failed)).collect();
+    let failed: Vec<&StoryView> = view.with_verdict(Some(Proof::Failed)).collect();
     let kept = "Not committed. Each attempt is kept as a commit.";
     section(&mut out, "Failed", kept, &failed, |out, story| rejected(out, story, now));
     let unfinished: Vec<&StoryView> = view.with_verdict(None).collect();
@@ -213,7 +213,7 @@ fn kept(out: &mut String, attempt: &AttemptView) {
 /// Whether it is unproven because its check was changed.
 fn is_in_doubt(story: &StoryView) -> bool {
     let seen = story.committed().and_then(|attempt| attempt.verifications.last()).and_then(|seen| seen.as_before.as_ref());
-    story.verdict == Some(StoryVerdict::Unproven) && (story.reason.is_some() || seen.is_some_and(|seen| !seen.holds()))
+    story.verdict == Some(Proof::Untested) && (story.reason.is_some() || seen.is_some_and(|seen| !seen.holds()))
 }
 
 fn review(out: &mut String, view: &RunView) {

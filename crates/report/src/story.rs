@@ -5,7 +5,7 @@ use verdone_core::check::CheckRun;
 use verdone_core::done::JudgeRecord;
 use verdone_core::id::StoryId;
 use verdone_core::proof::ProvenCriterion;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::Proof;
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
 use crate::event_lines::{agent_test, as_before, files, judged, kept as kept_line, name};
@@ -67,7 +67,7 @@ impl Page<'_> {
         }
         self.put(0, None, Tone::Plain, &facts.join(dot));
         if let Some(reason) = &story.reason {
-            let what = if story.verdict == Some(StoryVerdict::Unproven) { "Unproven" } else { "Failed" };
+            let what = if story.verdict == Some(Proof::Untested) { "Unproven" } else { "Failed" };
             self.put(0, None, Tone::Plain, &because(what, reason));
         }
     }

@@ -1,7 +1,7 @@
 //! The end of a run on one screen: what is done, what is only claimed, what failed, where the commits are, and what to do next.
 
 use verdone_core::tamper::Severity;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::Proof;
 use verdone_core::view::{FalseClaims, RunView, StoryView};
 
 use crate::event_lines::{files, verdict_mark};
@@ -12,11 +12,11 @@ use crate::width::{clean, columns, fit, pad, wrap};
 use crate::words::{cost, duration, plural, sentence, usage};
 
 /// Verified first and apart from everything that is worth less.
-const GROUPS: [Option<StoryVerdict>; 5] = [
-    Some(StoryVerdict::Verified),
-    Some(StoryVerdict::Unproven),
-    Some(StoryVerdict::Unverified),
-    Some(StoryVerdict::Failed),
+const GROUPS: [Option<Proof>; 5] = [
+    Some(Proof::Verified),
+    Some(Proof::Untested),
+    Some(Proof::Unchecked),
+    Some(Proof::Failed),
     None,
 ];
 
@@ -169,7 +169,7 @@ fn table(view: &RunView, now: u64, style: &Style) -> String {
 
 fn row(view: &RunView, story: &StoryView, now: u64) -> Row {
     let commit = match (story.verdict, story.committed().and_then(|attempt| attempt.commit.as_ref()), story.kept()) {
-        (Some(StoryVerdict::Verified | StoryVerdict::Unproven | StoryVerdict::Unverified), Some(commit), _) => {
+        (Some(Proof::Verified | Proof::Untested | Proof::Unchecked), Some(commit), _) => {
             clean(commit.short())
         }
         (_, _, Some(kept)) => format!("kept {}", clean(kept.short())),

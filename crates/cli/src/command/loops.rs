@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use verdone_core::stop::{LoopAlarm, LoopState, incomplete_words};
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::verdict::Red;
+use verdone_core::verify::Proof;
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::plan_file;
@@ -176,7 +177,7 @@ fn lines(state: &LoopState) -> String {
         let unproven = if unproven > 0 { format!(" ({unproven} unproven)") } else { String::new() };
         line("stories", &format!("{marked} of {} passed{unproven}", state.open.len()));
     }
-    let doubted = state.marked.iter().filter(|marked| marked.verdict < StoryVerdict::Verified);
+    let doubted = state.marked.iter().filter(|marked| marked.verdict < Proof::Verified);
     line("unproven", &doubted.map(|marked| marked.story.as_str()).collect::<Vec<_>>().join(", "));
     let unaccepted: Vec<&str> = state.unaccepted().map(verdone_core::id::StoryId::as_str).collect();
     line("unaccepted", &unaccepted.join(", "));

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Oid, RunId};
-use crate::verdict::StoryVerdict;
+use crate::verify::Proof;
 
 /// One finding as it is shown and printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub enum Problem {
     Rebased { base: Oid },
     TreeDiffers { checked: Oid, committed: Oid },
     MessageDiffers { what: &'static str, message: String, note: String },
-    Overclaimed { verdict: StoryVerdict, why: String },
+    Overclaimed { proof: Proof, why: String },
     ChainBroken { named: Oid, found: Option<Oid> },
     ChainLost { named: String, found: Option<Oid> },
     NotInJournal { run: RunId, as_commit: Option<Oid> },
@@ -106,7 +106,7 @@ impl Problem {
             Self::MessageDiffers { what, message, note } => {
                 format!("its message says {what} {message:?}, its evidence says {note:?}")
             }
-            Self::Overclaimed { verdict, why } => format!("its checks do not make it {}: {why}", verdict.words()),
+            Self::Overclaimed { proof, why } => format!("its checks do not make it {}: {why}", proof),
             Self::ChainBroken { named, found } => format!(
                 "the chain is broken: its evidence follows that of {}, but {} comes before it; commits or notes were removed, \
                  added or reordered",
@@ -161,13 +161,9 @@ pub enum Remark {
     JournalDamaged {
         run: RunId,
     },
-    Alarm {
-        severity: String,
-        path: String,
-        text: String,
-    },
-    CheckChanged {
-        why: String,
+    /// Tests, test data or configuration that the story changed.
+    ProtectedChanged {
+        files: Vec<String>,
     },
     Unproven {
         criteria: Vec<String>,
@@ -200,8 +196,7 @@ impl Remark {
             Self::NewChain => "new_chain",
             Self::CutOff => "history_cut_off",
             Self::JournalDamaged { .. } => "journal_damaged",
-            Self::Alarm { .. } => "alarm",
-            Self::CheckChanged { .. } => "check_changed",
+            Self::ProtectedChanged { .. } => "protected_changed",
             Self::Unproven { .. } => "criteria_unproven",
             Self::FlakyNow { .. } => "flaky_now",
             Self::AdvisoryFails { .. } => "advisory_fails",
@@ -224,8 +219,7 @@ impl Remark {
                 "the history is cut off here (a shallow clone), so what came before could not be looked at".to_owned()
             }
             Self::JournalDamaged { run } => format!("the journal of run {run} has a hole and does not know it"),
-            Self::Alarm { severity, path, text } => format!("alarm ({severity}) in {path}: {text}"),
-            Self::CheckChanged { why } => format!("unproven: {why}"),
+            Self::ProtectedChanged { files } => format!("changed tests or configuration: {}", files.join(", ")),
             Self::Unproven { criteria, of } => {
                 format!("nothing proved {} of its {of} acceptance criteria: {}", criteria.len(), criteria.join("; "))
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::event::Event;
 use crate::id::{Oid, RunId, StoryId};
-use crate::verdict::StoryVerdict;
+use crate::verify::Proof;
 
 /// What the journals that are here say.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Journals {
 pub struct JournalCommit {
     pub run: RunId,
     pub story: StoryId,
-    pub verdict: StoryVerdict,
+    pub proof: Proof,
     pub tree: Oid,
     /// Absent in older journals.
     pub evidence: Option<String>,
@@ -60,11 +60,11 @@ impl Journals {
     pub fn take_in(&mut self, run: &RunId, event: Event) {
         if let Event::RunStarted { plan, branch, .. } = event {
             (self.plan, self.branch) = (plan, branch);
-        } else if let Event::Committed { place, commit, tree, verdict, base, evidence, .. } = event {
+        } else if let Event::Committed { place, commit, tree, proof, base, evidence, .. } = event {
             self.leave(&place.story, Fate::Redone);
             let (plan, branch, run) = (self.plan.clone(), self.branch.clone(), run.clone());
             let fate = Fate::Stands;
-            let known = JournalCommit { run, story: place.story, verdict, tree, evidence, base, plan, branch, fate };
+            let known = JournalCommit { run, story: place.story, proof, tree, evidence, base, plan, branch, fate };
             self.last.insert((known.plan.clone(), known.story.clone()), commit.clone());
             self.order.push(commit.clone());
             self.commits.insert(commit, known);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::judge::Judge;
 use super::{Audit, CommitFacts, Fate, Finding, JournalCommit, Problem};
 use crate::id::{Oid, RunId, StoryId};
-use crate::verdict::StoryVerdict;
+use crate::verify::Proof;
 
 /// A story whose commit is gone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub struct Missing {
     /// As it was.
     pub commit: Oid,
     pub run: RunId,
-    pub verdict: StoryVerdict,
+    pub proof: Proof,
     /// Digest of its evidence.
     pub evidence: Option<String>,
     /// A commit with the same tree, which does not say whose it is.
@@ -44,7 +44,7 @@ impl Judge<'_> {
             } else if self.history.shallow && became.is_none() {
                 found.beyond += 1;
             } else {
-                let facts = (&known.story, &known.run, known.verdict, known.evidence.clone());
+                let facts = (&known.story, &known.run, known.proof, known.evidence.clone());
                 found.missing.push(missing(commit, facts, became, elsewhere));
             }
         }
@@ -56,7 +56,7 @@ impl Judge<'_> {
             let became = became(&by_tree, &evidence.tree, evidence.base.as_ref()).filter(|became| became.is_child);
             let became = became.filter(|became| self.is_asked(&became.commit.id));
             if became.is_some() && !self.history.apart.elsewhere.contains(commit) {
-                let facts = (&evidence.story, &evidence.run, evidence.verdict, Some(note.digest()));
+                let facts = (&evidence.story, &evidence.run, evidence.proof, Some(note.digest()));
                 found.missing.push(missing(commit, facts, became, false));
             }
         }
@@ -136,11 +136,11 @@ fn became<'a>(by_tree: &ByTree<'a>, tree: &Oid, base: Option<&Oid>) -> Option<Be
 
 fn missing(
     commit: &Oid,
-    (story, run, verdict, evidence): (&StoryId, &RunId, StoryVerdict, Option<String>),
+    (story, run, proof, evidence): (&StoryId, &RunId, Proof, Option<String>),
     became: Option<Became<'_>>,
     elsewhere: bool,
 ) -> Missing {
     let became = became.map(|became| became.commit.id.clone());
     let problem = Problem::Missing { commit: commit.clone(), run: run.clone(), became: became.clone(), elsewhere }.finding();
-    Missing { story: story.clone(), commit: commit.clone(), run: run.clone(), verdict, evidence, became, problem }
+    Missing { story: story.clone(), commit: commit.clone(), run: run.clone(), proof, evidence, became, problem }
 }

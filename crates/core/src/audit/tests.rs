@@ -139,7 +139,7 @@ fn committed(commit: &Oid, found: &Evidence, evidence: Option<String>) -> Event 
         place: Place { story: found.story.clone(), attempt: 1, turn: 1 },
         commit: commit.clone(),
         tree: found.tree.clone(),
-        verdict: found.verdict,
+        proof: found.proof,
         base: found.base.clone(),
         files: 1,
         criteria: Vec::new(),
@@ -211,7 +211,7 @@ fn each_kind_of_damage_has_its_own_name() {
         ),
         (
             |line| {
-                line.commit(2).trailers.verdict = Some("unproven".to_owned());
+                line.commit(2).trailers.proof = Some("unproven".to_owned());
             },
             &[("US-2", "message_differs")],
         ),
@@ -412,7 +412,7 @@ fn alarms_and_criteria_that_nothing_proved_are_told_and_hold() {
         let criterion = |name: &str, prover: Option<&str>| ProvenCriterion { text: text(name), prover: prover.map(text) };
         let doubt = Some(text("own.sh changed"));
         found.as_before = Some(NotedAsBefore { files: vec![text("own.sh")], runs: Vec::new(), doubt });
-        found.verdict = StoryVerdict::Unproven;
+        found.proof = Proof::Untested;
         found.criteria = vec![criterion("proven", Some("test")), criterion("only said", None)];
     };
     line.story(1, change, false);

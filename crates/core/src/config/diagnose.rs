@@ -77,6 +77,7 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
         .or_else(|| super::done::unusable(&config.done))
         .or_else(|| super::workspace::unusable(&config.workspace))
         .or_else(|| super::seal::unusable(&config.seal))
+        .or_else(|| super::protect::unusable(&config.protect))
 }
 
 /// The first pattern of a list that cannot be read.

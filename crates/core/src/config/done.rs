@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::diagnose::{Finding, Step};
 use super::suggest::nearest;
 use crate::check::CommandSpec;
+use crate::verify::Proof;
 use crate::done::{Condition, DoneSettings, JudgeAgent, MOST_COMPLEX, OwnCondition, Prover};
 
 /// The first fault of settings that have the right shape.
@@ -16,6 +17,11 @@ pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
             format!("a complexity is a number from 1 to {most}, not {complexity}"),
             None,
         ));
+    }
+    if done.minimum == Proof::Unchecked {
+        let hint = "`verdone run --unchecked` commits stories that nothing checks".to_owned();
+        let message = "`done.minimum` cannot be \"unchecked\"".to_owned();
+        return Some(fault(vec![key("minimum")], message, Some(hint)));
     }
     let mut names = BTreeSet::new();
     for (n, own) in done.condition.iter().enumerate() {

@@ -9,6 +9,22 @@ use serde::{Deserialize, Serialize};
 pub struct RunSettings {
     /// When the run's commits come to your branch. They are on the run's own branch in any case.
     pub land: LandMode,
+    /// What becomes of a story whose checks pass and that a person has to look at. Without it: `stack` where no story of the plan depends
+    /// on another, else `continue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_review: Option<OnReview>,
+}
+
+/// What becomes of a story that a person has to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnReview {
+    /// Its work is kept aside, and stories that do not depend on it go on.
+    Continue,
+    /// The run ends.
+    Stop,
+    /// Later stories build on it. None of them lands before you accept it.
+    Stack,
 }
 
 /// When the run's commits come to the user's branch.

@@ -1,11 +1,11 @@
 //! Evidence of a story that the loop of a session saw.
 
-use super::{Evidence, NotedAlarm, NotedAsBefore, Proof, one_line};
+use super::{Evidence, NotedCheck, one_line};
 use crate::check::{CheckOrigin, CheckRun};
 use crate::event::SCHEMA_VERSION;
 use crate::id::{Oid, RunId, StoryId};
-use crate::proof::ProvenCriterion;
-use crate::verdict::{Red, StoryVerdict};
+use crate::verdict::Red;
+use crate::verify::{Outcome, Proof, ProvenCriterion};
 
 /// A story as the loop of a session knows it, beside what the checks say.
 #[derive(Debug, Clone)]
@@ -20,11 +20,10 @@ pub struct SessionStory {
     /// Turns of the loop so far.
     pub turns: u32,
     /// Its own checks that were seen to fail before.
-    pub before: Vec<Proof>,
+    pub before: Vec<NotedCheck>,
     pub criteria: Vec<ProvenCriterion>,
-    pub alarms: Vec<NotedAlarm>,
-    /// Its own checks as they were, where the work changed what they run.
-    pub as_before: Option<NotedAsBefore>,
+    /// Its own checks pass only because the work changed what they run.
+    pub doubted: bool,
     /// Digest of the gates as they were defined.
     pub gates: String,
     /// Digest of the evidence before this one.
@@ -36,11 +35,11 @@ impl Evidence {
     pub fn of_session(told: SessionStory, tree: &Oid, runs: &[CheckRun]) -> Self {
         let own = runs.iter().any(|run| run.origin == CheckOrigin::Story && !run.advisory);
         let was_red = told.before.iter().any(|proof| !proof.outcome.passed());
-        let (verdict, red) = match (own, was_red) {
-            (true, true) if told.as_before.as_ref().is_some_and(|seen| !seen.holds()) => (StoryVerdict::Unproven, Red::Red),
-            (true, true) => (StoryVerdict::Verified, Red::Red),
-            (true, false) => (StoryVerdict::Unproven, Red::Unknown),
-            (false, _) => (StoryVerdict::Unproven, Red::Absent),
+        let (proof, red) = match (own, was_red) {
+            (true, true) if told.doubted => (Proof::Untested, Red::Red),
+            (true, true) => (Proof::Verified, Red::Red),
+            (true, false) => (Proof::Untested, Red::Unknown),
+            (false, _) => (Proof::Untested, Red::Absent),
         };
         let session = one_line(&told.session);
         Self {
@@ -48,19 +47,25 @@ impl Evidence {
             run: told.run,
             story: told.story,
             title: told.title,
-            verdict,
+            proof,
+            outcome: Outcome::Done,
             tree: tree.clone(),
             base: told.base,
             attempt: 1,
             turns: told.turns,
             red,
             before: told.before,
-            after: runs.iter().map(Proof::from).collect(),
+            after: runs.iter().map(NotedCheck::from).collect(),
             claim: None,
             cost_usd: None,
             sessions: vec![session.clone()],
-            alarms: told.alarms,
-            as_before: told.as_before,
+            trees: None,
+            pristine: Vec::new(),
+            without_work: Vec::new(),
+            counts: Vec::new(),
+            protected: Vec::new(),
+            reasons: Vec::new(),
+            accepted: None,
             judge: None,
             criteria: told.criteria,
             gates: Some(told.gates),

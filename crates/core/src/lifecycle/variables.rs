@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Script;
+use crate::verify::StoryResult;
 use crate::finish::Finish;
 use crate::machine::EndedIteration;
 
@@ -71,9 +72,9 @@ pub const VARIABLES: [Variable; 17] = [
     variable("STORY", "id of the story that is worked on, or was", AROUND, story),
     variable(
         "VERDICT",
-        "`verified`, `unproven`, `unverified` or `failed`; empty if the iteration does not count",
+        "`verified`, `agent-tested`, `untested`, `unchecked`, `needs-review` or `failed`; empty if the iteration does not count",
         POST,
-        |_, facts| facts.last.and_then(|last| last.verdict).map_or("", crate::verdict::StoryVerdict::words).into(),
+        |_, facts| facts.last.and_then(|last| last.result).map_or("", StoryResult::name).into(),
     ),
     variable("FINISH_TYPE", "how the run ended", FINISHED, |_, facts| facts.finish.map_or("", Finish::name).into()),
     variable("TOTAL_ITERATIONS", "iterations of the run, skipped ones included", FINISHED, |_, facts| number(facts.iteration)),
@@ -123,12 +124,12 @@ mod tests {
 
     use super::*;
     use crate::id::StoryId;
-    use crate::verdict::StoryVerdict;
+    use crate::verify::Proof;
 
     fn given(script: Script) -> BTreeMap<String, String> {
         let last = EndedIteration {
             story: StoryId("US-1\0".to_owned()),
-            verdict: Some(StoryVerdict::Unproven),
+            verdict: Some(Proof::Untested),
             exit_code: 124,
             duration_ms: 2_999,
         };

@@ -51,7 +51,7 @@ proptest! {
             prop_assert!(runs.iter().all(|run| run.advisory || run.outcome.passed()));
             let tested = rules.own_check == OwnCheck::AgentTest && agent_test.as_ref().is_some_and(|test| test.proves());
             prop_assert!(
-                runs.iter().any(|run| !run.advisory) || tested || rules.unverified && *verdict == StoryVerdict::Unverified,
+                runs.iter().any(|run| !run.advisory) || tested || rules.unverified && *verdict == Proof::Unchecked,
                 "what is advisory proves nothing"
             );
             prop_assert!(*changed > 0 || place.turn == 0);
@@ -86,7 +86,7 @@ proptest! {
                     tested = agent_test.as_ref().is_some_and(|test| test.proves());
                     same = as_before.as_ref().is_none_or(|seen| seen.holds());
                 }
-                Event::Committed { verdict: StoryVerdict::Verified, .. } => {
+                Event::Committed { verdict: Proof::Verified, .. } => {
                     let differs = rules.own_check == OwnCheck::AgentTest && last_red == Red::Absent && tested;
                     prop_assert!(last_red == Red::Red && same || differs, "{:?}", last_red);
                 }

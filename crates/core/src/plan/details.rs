@@ -9,6 +9,7 @@ use super::position::{Fault, quote};
 use crate::check::CommandSpec;
 use crate::done::read_complexity;
 use crate::scope::{self, Named};
+use crate::verify::Proof;
 
 #[derive(Debug, Default)]
 pub(super) struct Details {
@@ -18,6 +19,7 @@ pub(super) struct Details {
     pub(super) dependencies: Vec<(usize, String)>,
     pub(super) priority: Option<u32>,
     pub(super) scope: Vec<String>,
+    pub(super) proof: Option<Proof>,
     pub(super) complexity: Option<u8>,
     /// Boxes at the story's own level: where each is, and its criterion.
     pub(super) tasks: Vec<(usize, Option<usize>)>,
@@ -85,7 +87,7 @@ impl Details {
             Some(Label::Dependencies) if ticked.is_none() => self.depends(text, block.content.start),
             Some(Label::Acceptance) => self.criteria.push(Criterion { text: text.to_owned(), ticked }),
             Some(Label::Scope) if ticked.is_none() => self.read_scope(text, block.content.start),
-            Some(Label::Prose | Label::Priority | Label::Complexity | Label::Dependencies | Label::Scope) | None => {
+            Some(Label::Prose | Label::Priority | Label::Complexity | Label::Proof | Label::Dependencies | Label::Scope) | None => {
                 if ticked.is_some() {
                     self.criteria.push(Criterion { text: text.to_owned(), ticked });
                 }
@@ -117,7 +119,7 @@ impl Details {
                     }
                     None => self.criteria.push(Criterion { text: line.to_owned(), ticked: None }),
                 },
-                (None, Some(Label::Dependencies | Label::Priority | Label::Complexity | Label::Prose) | None) => {}
+                (None, Some(Label::Dependencies | Label::Priority | Label::Complexity | Label::Proof | Label::Prose) | None) => {}
             }
         }
     }
@@ -153,7 +155,16 @@ impl Details {
                 self.priority = digits.parse().ok().or(self.priority);
             }
             Label::Complexity => self.complexity = read_complexity(value).or(self.complexity),
+            Label::Proof => self.read_proof(value, at),
             Label::Command | Label::Prose => {}
+        }
+    }
+
+    /// The weakest proof that makes the story done.
+    pub(super) fn read_proof(&mut self, text: &str, at: usize) {
+        match text.trim_matches(['`', '*', '_', ' ', '.']).parse() {
+            Ok(proof) => self.proof = Some(proof),
+            Err(unknown) => self.warnings.push(Fault::new(at, format!("{unknown}; the project's minimum counts"))),
         }
     }
 

@@ -17,8 +17,8 @@ pub struct Refute<'a> {
     /// The checks that ran, each with how it ended.
     pub checks: &'a [String],
     pub changed: &'a [String],
-    /// What looked like tampering.
-    pub alarms: &'a [String],
+    /// Changed tests, test data and configuration.
+    pub protected: &'a [String],
     /// What was changed, as git shows it.
     pub diff: &'a str,
 }
@@ -41,7 +41,7 @@ impl Refute<'_> {
     /// Everything that those who are judged had a hand in.
     fn work(&self) -> String {
         let mut text = String::new();
-        let lists = [("Changed files:", self.changed), ("Signs of tampering that Verdone saw:", self.alarms)];
+        let lists = [("Changed files:", self.changed), ("Of these, tests and configuration that judge the work:", self.protected)];
         for (title, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
             text.push_str(&format!("{title}\n- {}\n\n", items(list).join("\n- ")));
         }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, PYTHON_MODULES};
 use super::manifest::{KeyPath, Manifest};
 use crate::pattern::{PathPatterns, PatternError, is_plain};
-use crate::protect::ProtectSettings;
+use crate::config::ProtectSettings;
 use crate::scope::{self, Covered};
 
 /// What one file is to the verification.

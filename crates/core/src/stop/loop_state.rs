@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::check::CommandSpec;
 use crate::done::TamperFact;
 use crate::event::Checkpoint;
-use crate::evidence::Proof;
+use crate::evidence::NotedCheck;
 use crate::id::{Oid, StoryId};
 use crate::tamper::{Alarm, GitSight, Response, TamperSettings};
-use crate::verdict::{Red, StoryVerdict};
+use crate::verdict::Red;
+use crate::verify::Proof;
 
 use super::FrozenSettings;
 
@@ -64,7 +65,7 @@ pub struct LoopState {
     pub reopened: Vec<StoryId>,
     /// What they were worth before: a story that was opened again is worth no more than that.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub at_most: BTreeMap<StoryId, StoryVerdict>,
+    pub at_most: BTreeMap<StoryId, Proof>,
     /// What looked like tampering, in whatever story.
     #[serde(default)]
     pub alarms: Vec<LoopAlarm>,
@@ -85,7 +86,7 @@ pub struct LoopState {
     pub incomplete: Option<Incomplete>,
     /// Own checks of stories that were seen to fail, for their evidence.
     #[serde(default)]
-    pub red: BTreeMap<StoryId, Vec<Proof>>,
+    pub red: BTreeMap<StoryId, Vec<NotedCheck>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +135,7 @@ pub struct LoopAlarm {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marked {
     pub story: StoryId,
-    pub verdict: StoryVerdict,
+    pub verdict: Proof,
     pub tree: String,
     /// The work tree, as a tree of git, that proved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -227,15 +228,15 @@ impl LoopState {
     }
 
     /// What a story can be worth at most: never more than before, whoever opened it again.
-    pub fn at_most(&self, story: &StoryId) -> StoryVerdict {
+    pub fn at_most(&self, story: &StoryId) -> Proof {
         let marked = self.marked.iter().find(|marked| marked.story == *story).map(|marked| marked.verdict);
-        [self.at_most.get(story).copied(), marked].into_iter().flatten().min().unwrap_or(StoryVerdict::Verified)
+        [self.at_most.get(story).copied(), marked].into_iter().flatten().min().unwrap_or(Proof::Verified)
     }
 
     /// Its checks before anybody worked on it: what passed then proves nothing later, although it may fail in between.
     pub fn saw_before(&mut self, story: &StoryId, red: Red) {
         if red == Red::Green {
-            self.at_most.insert(story.clone(), StoryVerdict::Unproven);
+            self.at_most.insert(story.clone(), Proof::Untested);
         }
     }
 
@@ -251,7 +252,7 @@ impl LoopState {
 
     /// What a loop that has ended left to look at about a story.
     pub fn left_to_a_human(&self, settings: TamperSettings, story: Option<&StoryId>) -> TamperFact {
-        let is_unproven = |marked: &Marked| Some(&marked.story) == story && marked.verdict == StoryVerdict::Unproven;
+        let is_unproven = |marked: &Marked| Some(&marked.story) == story && marked.verdict == Proof::Untested;
         if !self.marked.iter().any(is_unproven) {
             return TamperFact::Nothing;
         }
@@ -274,7 +275,7 @@ impl LoopState {
 
     /// Verified stories, and those of them that nothing of their own proved.
     pub fn counted(&self) -> (usize, usize) {
-        let unproven = self.marked.iter().filter(|marked| marked.verdict < StoryVerdict::Verified).count();
+        let unproven = self.marked.iter().filter(|marked| marked.verdict < Proof::Verified).count();
         (self.marked.len(), unproven)
     }
 }

@@ -109,7 +109,7 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
 #[test]
 fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
     let work = Open {
-        marked: Some(("F1".into(), StoryVerdict::Unproven)),
+        marked: Some(("F1".into(), Proof::Untested)),
         stories: vec![("F3".into(), "Log out".to_owned())],
         tasks: vec!["Write docs".to_owned()],
         ..open()
@@ -224,16 +224,16 @@ fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
 fn a_story_is_worth_no_more_than_it_was_whoever_opens_it_again() {
     let mut state = state("- [ ] US-001: a\n- [ ] US-002: b\n- [ ] US-003: c\n");
     let verdicts = |state: &LoopState| ["US-001", "US-002", "US-003"].map(|id| state.at_most(&id.into()));
-    state.marked = vec![Marked { verdict: StoryVerdict::Unproven, ..marked("US-001") }, marked("US-002")];
+    state.marked = vec![Marked { verdict: Proof::Untested, ..marked("US-001") }, marked("US-002")];
     state.saw_before(&"US-002".into(), Red::Red);
     state.saw_before(&"US-003".into(), Red::Green);
-    assert_eq!(verdicts(&state), [StoryVerdict::Unproven, StoryVerdict::Verified, StoryVerdict::Unproven]);
+    assert_eq!(verdicts(&state), [Proof::Untested, Proof::Verified, Proof::Untested]);
 }
 
 fn marked(id: &str) -> Marked {
     Marked {
         story: id.into(),
-        verdict: StoryVerdict::Verified,
+        verdict: Proof::Verified,
         tree: String::new(),
         work: None,
         at: String::new(),

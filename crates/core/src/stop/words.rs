@@ -22,7 +22,7 @@ pub(super) fn block(held: &Held, open: &Open, notes: &[String]) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.push(head(held));
     if let Some((story, verdict)) = &open.marked {
-        parts.push(format!("Verified: story {} is {} and marked as done.", line(story.as_str()), verdict.words()));
+        parts.push(format!("Verified: story {} is {} and marked as done.", line(story.as_str()), verdict));
     }
     let mut room = LONGEST_OUTPUT;
     for (n, run) in open.failed.iter().enumerate() {

@@ -26,6 +26,9 @@ pub struct VerifyJob {
     pub attempt: Oid,
     /// Files that differ from the base, without those that Verdone itself writes (plan marks). Absent where they are not known.
     pub changed: Option<Vec<String>>,
+    /// Why this tree cannot be committed, whatever the checks say: a changed submodule, a file that is too large.
+    #[serde(default)]
+    pub obstacle: Option<String>,
     /// Changed protected files.
     pub protected: Vec<ProtectedChange>,
     /// Changed files that run outside of the workspace later.

@@ -85,6 +85,9 @@ pub(super) fn failures(seen: &Seen<'_>) -> Vec<Failure> {
     if seen.was_interrupted() {
         return vec![Failure::Interrupted];
     }
+    if let Some(why) = &job.obstacle {
+        return vec![Failure::CannotCommit { why: why.clone() }];
+    }
     if job.nothing_changed() {
         return vec![Failure::NothingChanged];
     }

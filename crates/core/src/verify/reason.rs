@@ -28,6 +28,7 @@ pub enum Failure {
     CheckNotRun { check: String },
     Interrupted,
     NothingChanged,
+    CannotCommit { why: String },
     OutOfScope { files: Vec<String> },
     ConditionMissing { name: String, why: String, todo: String },
 }
@@ -112,7 +113,11 @@ impl Failure {
     fn check(&self) -> Option<&str> {
         match self {
             Self::CheckFailed { check, .. } | Self::CheckUnknown { check, .. } | Self::CheckNotRun { check } => Some(check),
-            Self::Interrupted | Self::NothingChanged | Self::OutOfScope { .. } | Self::ConditionMissing { .. } => None,
+            Self::Interrupted
+            | Self::NothingChanged
+            | Self::CannotCommit { .. }
+            | Self::OutOfScope { .. }
+            | Self::ConditionMissing { .. } => None,
         }
     }
 
@@ -121,6 +126,7 @@ impl Failure {
             Self::CheckFailed { .. } | Self::CheckUnknown { .. } => Some("Make the check pass.".to_owned()),
             Self::CheckNotRun { .. } | Self::Interrupted => None,
             Self::NothingChanged => Some("Do the work that the story asks for.".to_owned()),
+            Self::CannotCommit { .. } => Some("Undo the change that stands in the way.".to_owned()),
             Self::OutOfScope { files } => Some(format!("Undo the changes to {}.", list(files))),
             Self::ConditionMissing { todo, .. } => Some(format!("{}.", todo.trim_end_matches('.'))),
         }
@@ -175,6 +181,7 @@ impl fmt::Display for Failure {
             Self::CheckNotRun { check } => write!(f, "`{check}` was not run"),
             Self::Interrupted => f.write_str("the verification was interrupted"),
             Self::NothingChanged => f.write_str("no file was changed"),
+            Self::CannotCommit { why } => f.write_str(why),
             Self::OutOfScope { files } => write!(f, "files outside of the story's scope were changed: {}", list(files)),
             Self::ConditionMissing { name, why, .. } => write!(f, "the condition {name} is not met: {why}"),
         }

@@ -64,7 +64,58 @@ pub struct TreeIds {
     pub proof: Option<Oid>,
 }
 
+impl TreeIds {
+    pub fn of_attempt(attempt: Oid) -> Self {
+        Self { base: None, attempt, pristine: None, proof: None }
+    }
+}
+
 impl VerifyReport {
+    /// A report that knows nothing yet: failed, without a reason.
+    pub fn empty(surface: Surface, story: Option<StoryId>, trees: TreeIds) -> Self {
+        Self {
+            surface,
+            story,
+            outcome: Outcome::Failed,
+            proof: None,
+            reasons: Vec::new(),
+            feedback: None,
+            trees,
+            runs: BTreeMap::new(),
+            hidden: Vec::new(),
+            counts: Vec::new(),
+            protected: Vec::new(),
+            autorun: Vec::new(),
+            criteria: Vec::new(),
+            conditions: Vec::new(),
+            judge: None,
+        }
+    }
+
+    /// The checks that ran on a tree.
+    pub fn runs_on(&self, tree: Tree) -> &[CheckRun] {
+        self.runs.get(&tree).map_or(&[], Vec::as_slice)
+    }
+
+    /// All checks that ran, with the tree on which each did.
+    pub fn all_runs(&self) -> impl Iterator<Item = (Tree, &CheckRun)> {
+        self.runs.iter().flat_map(|(tree, runs)| runs.iter().map(move |run| (*tree, run)))
+    }
+
+    /// Why it is not done, a sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        self.reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_))).map(Reason::to_string).collect()
+    }
+
+    /// The same in one sentence.
+    pub fn sentence(&self) -> String {
+        match self.problems().as_slice() {
+            [] => "nothing is missing".to_owned(),
+            [only] => only.clone(),
+            [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+        }
+    }
+
     /// The first reason why it is not done.
     pub fn problem(&self) -> Option<&Reason> {
         self.reasons.iter().find(|reason| !matches!(reason, Reason::Note(_)))

@@ -2,7 +2,7 @@
 
 mod attempt;
 mod place;
-mod verdict;
+mod result;
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Event, Recorded};
 use crate::id::{Oid, StoryId};
-use crate::verdict::StoryVerdict;
+use crate::verify::StoryResult;
 
 impl RunView {
     pub fn apply(&mut self, recorded: &Recorded) {
@@ -47,7 +47,7 @@ impl RunView {
                 self.enter(Phase::Waiting, at);
             }
             Event::WaitEnded { .. } => self.waiting = None,
-            Event::Verified { .. } => self.verify(at, &recorded.event),
+            Event::Verified(verified) => self.verify(at, verified),
             Event::CommitStarted { place, gates, previous, .. } => {
                 let attempt = self.attempt(place, at);
                 attempt.gates.clone_from(gates);
@@ -88,14 +88,17 @@ impl RunView {
                 failed.reason = Some(reason.clone());
                 failed.attempts.iter_mut().for_each(|attempt| attempt.end(at, active_ms));
                 self.current = self.current.take().filter(|current| current.story != *story);
-                self.decide(story, Some(StoryVerdict::Failed));
+                self.decide(story, Some(StoryResult::FAILED));
             }
             Event::RegressionStarted { .. } => self.enter(Phase::Regressing, at),
-            Event::RegressionChecked { not_checked, doubted, .. } => {
+            Event::ReviewNeeded { place, proof, reasons, .. } => self.review(place, *proof, reasons),
+            Event::Accepted { story, commit, proof, .. } => self.accept(story, commit, *proof),
+            Event::Refused { story, by } => {
+                self.story_at(story).reason = Some(format!("rejected by {by}"));
+                self.decide(story, Some(StoryResult::FAILED));
+            }
+            Event::RegressionChecked { not_checked, .. } => {
                 self.not_checked_again.clone_from(not_checked);
-                for doubted in doubted {
-                    self.doubt(doubted);
-                }
                 self.enter(Phase::Selecting, at);
             }
             Event::Regressed { story, runs, .. } => self.regress(story, runs),
@@ -162,7 +165,7 @@ impl RunView {
             target,
             seal,
             max_iterations,
-            unverified,
+            unchecked,
             frozen: _,
             gates: _,
             evidence: _,
@@ -184,7 +187,7 @@ impl RunView {
         self.seal.clone_from(seal);
         self.head = self.head.take().or_else(|| head.clone());
         self.max_iterations = *max_iterations;
-        self.unverified = *unverified;
+        self.unchecked = *unchecked;
         self.started = self.started.or(Some(at));
         self.enter(Phase::Baseline, at);
     }
@@ -223,7 +226,7 @@ impl RunView {
     /// A story whose commit was taken back is open again.
     fn undo(&mut self, what: &str, story: Option<&StoryId>, tip: Option<&Oid>) {
         self.undone.push(what.to_owned());
-        let is_done = |story: &StoryView| story.verdict.is_some_and(|verdict| verdict != StoryVerdict::Failed);
+        let is_done = |story: &StoryView| story.result.is_some_and(StoryResult::is_taken);
         if let Some(id) = story.filter(|id| self.story(id).is_some_and(is_done)) {
             self.story_at(id).undone = true;
             self.decide(id, None);
@@ -246,8 +249,8 @@ impl RunView {
         }
     }
 
-    fn note_flaky(&mut self, runs: &[CheckRun]) {
-        self.flaky.extend(runs.iter().filter(|run| run.flaky).map(|run| run.name.clone()));
+    fn note_flaky<'r>(&mut self, runs: impl IntoIterator<Item = &'r CheckRun>) {
+        self.flaky.extend(runs.into_iter().filter(|run| run.flaky).map(|run| run.name.clone()));
     }
 
     fn guard_failed(&mut self, at: Timestamp, event: &Event) {

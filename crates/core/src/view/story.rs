@@ -8,11 +8,10 @@ use super::GuardView;
 use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::done::JudgeRecord;
-use crate::event::{Rejection, VerifyOutcome};
+use crate::event::Rejection;
 use crate::id::{Oid, StoryId};
-use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
-use crate::tamper::Alarm;
-use crate::verdict::{Red, StoryVerdict};
+use crate::verdict::Red;
+use crate::verify::{ProvenCriterion, StoryResult, VerifyReport};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StoryView {
@@ -21,9 +20,9 @@ pub struct StoryView {
     /// Position in the plan, from 1.
     pub number: usize,
     /// Absent while it is not decided: in work, waiting for a retry, or taken back by `undo`.
-    pub verdict: Option<StoryVerdict>,
+    pub result: Option<StoryResult>,
     pub attempts: Vec<AttemptView>,
-    /// Why it failed, where it did.
+    /// Why it failed, or needs a review.
     pub reason: Option<String>,
     /// How often later work broke it in this run after it was done.
     pub regressions: u32,
@@ -57,7 +56,7 @@ pub struct AttemptView {
     /// The commit that keeps the rejected work.
     pub kept: Option<Oid>,
     pub commit: Option<Oid>,
-    pub verdict: Option<StoryVerdict>,
+    pub result: Option<StoryResult>,
     /// The commit that it started from.
     pub base: Option<Oid>,
     /// Files of the commit or of the kept work.
@@ -100,21 +99,12 @@ pub struct VerificationView {
     pub turn: u32,
     #[schemars(with = "String")]
     pub at: Timestamp,
-    pub outcome: VerifyOutcome,
-    pub tree: Option<Oid>,
     pub changed: u32,
-    pub runs: Vec<CheckRun>,
-    pub reason: Option<String>,
     pub restored: Vec<String>,
-    /// What was done to tests, gates and their settings.
-    pub alarms: Vec<Alarm>,
-    /// The tests that the attempt brought along, where they are asked for.
-    pub agent_test: Option<Box<AgentTest>>,
-    /// The story's own checks as they were, where the attempt changed what decides them.
-    pub as_before: Option<Box<AsBefore>>,
+    pub report: VerifyReport,
     /// What a second agent said that was asked to refute the work, where one was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub judge: Option<Box<JudgeRecord>>,
+    pub judge: Option<JudgeRecord>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,
 }

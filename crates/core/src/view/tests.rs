@@ -53,7 +53,7 @@ fn verified(story: &str, attempt: u32, outcome: VerifyOutcome) -> Event {
     }
 }
 
-fn committed(story: &str, commit: &str, base: &str, verdict: StoryVerdict) -> Event {
+fn committed(story: &str, commit: &str, base: &str, verdict: Proof) -> Event {
     let (place, base) = (place(story, 1, 1), Some(oid(base)));
     Event::Committed {
         place,
@@ -118,7 +118,7 @@ fn attempts_and_verdicts_are_added_up() {
         selected("B", 1, 3),
         ended("B", 1, TurnOutcome::Ended),
         verified("B", 1, VerifyOutcome::Passed),
-        committed("B", "c1", "c0", StoryVerdict::Verified),
+        committed("B", "c1", "c0", Proof::Verified),
         selected("A", 2, 2),
         kept("A", 2),
         Event::StoryFailed { story: StoryId::from("A"), reason: "no attempts are left".to_owned() },
@@ -128,7 +128,7 @@ fn attempts_and_verdicts_are_added_up() {
     assert_eq!((view.cost_usd, view.tokens), (Some(1.0), Some(20)));
     assert_eq!(view.restored.iter().collect::<Vec<_>>(), ["PLAN.md"]);
     let a = view.story(&StoryId::from("A")).unwrap();
-    assert_eq!((a.attempts.len(), a.verdict, a.kept()), (2, Some(StoryVerdict::Failed), Some(&oid("kept"))));
+    assert_eq!((a.attempts.len(), a.verdict, a.kept()), (2, Some(Proof::Failed), Some(&oid("kept"))));
     assert_eq!(a.attempts[0].rejection, Some(Rejection::ChecksFailed));
     assert_eq!(view.current, None);
 }
@@ -144,22 +144,22 @@ fn an_attempt_that_did_not_count_and_its_retry_are_two() {
 fn undo_opens_the_story_again_and_its_next_commit_closes_it() {
     let mut events = vec![
         selected("A", 1, 3),
-        committed("A", "c1", "c0", StoryVerdict::Verified),
+        committed("A", "c1", "c0", Proof::Verified),
         selected("B", 1, 2),
-        committed("B", "c2", "c1", StoryVerdict::Unproven),
+        committed("B", "c2", "c1", Proof::Untested),
         undone("B", "c1"),
     ];
     let taken = view(events.clone());
     assert_eq!((taken.counts.verified, taken.counts.unproven, taken.open), (1, 0, 2));
     assert!(taken.story(&StoryId::from("B")).unwrap().undone && !taken.touched[0].undone);
-    events.extend([selected("B", 2, 2), committed("B", "c3", "c1", StoryVerdict::Verified)]);
+    events.extend([selected("B", 2, 2), committed("B", "c3", "c1", Proof::Verified)]);
     let again = view(events);
     assert_eq!((again.counts.verified, again.open, again.touched[1].undone), (2, 1, false));
 }
 
 #[test]
 fn an_undo_of_a_story_that_is_open_changes_no_count() {
-    let mut events = vec![selected("A", 1, 3), committed("A", "c1", "c0", StoryVerdict::Verified), undone("A", "c0")];
+    let mut events = vec![selected("A", 1, 3), committed("A", "c1", "c0", Proof::Verified), undone("A", "c0")];
     let once = view(events.clone());
     events.push(undone("A", "c0"));
     let twice = view(events);
@@ -172,7 +172,7 @@ fn landing_says_where_the_commits_are_and_is_no_phase_of_an_ended_run() {
     let started = || Event::LandingStarted { to: oid("c1") };
     let landed = || Event::Landed { branch: "main".to_owned(), from: oid("c0"), to: oid("c1") };
     let refused = || Event::LandingRefused { reason: "main has moved on".to_owned() };
-    let commit = || [selected("A", 1, 3), committed("A", "c1", "c0", StoryVerdict::Verified)];
+    let commit = || [selected("A", 1, 3), committed("A", "c1", "c0", Proof::Verified)];
     let here = |landed: Option<&str>, refused: Option<&str>| {
         let branch = landed.map(|_| "main".to_owned());
         Some(LandingView { landed: landed.map(oid), branch, refused: refused.map(str::to_owned) })
@@ -212,8 +212,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => ended(story, attempt, TurnOutcome::Ended),
         3 => verified(story, attempt, VerifyOutcome::Failed),
         4 => verified(story, attempt, VerifyOutcome::Passed),
-        5 => committed(story, one, two, StoryVerdict::Verified),
-        6 => committed(story, one, two, StoryVerdict::Unverified),
+        5 => committed(story, one, two, Proof::Verified),
+        6 => committed(story, one, two, Proof::Unchecked),
         7 => kept(story, attempt),
         8 => Event::StoryFailed { story: StoryId::from(story), reason: String::new() },
         9 => Event::RunStopped { finish: Finish::Complete, exit_code: 0, duration_ms: 1 },
@@ -227,9 +227,9 @@ proptest! {
         let lines = journal(events);
         let view = RunView::from_journal(&lines);
         let count = |verdict| view.with_verdict(Some(verdict)).count();
-        prop_assert_eq!(view.counts.verified, count(StoryVerdict::Verified));
-        prop_assert_eq!(view.counts.unverified, count(StoryVerdict::Unverified));
-        prop_assert_eq!(view.counts.failed, count(StoryVerdict::Failed));
+        prop_assert_eq!(view.counts.verified, count(Proof::Verified));
+        prop_assert_eq!(view.counts.unverified, count(Proof::Unchecked));
+        prop_assert_eq!(view.counts.failed, count(Proof::Failed));
         prop_assert!(view.touched.len() <= 3);
         for story in &view.touched {
             prop_assert_eq!(view.story(&story.id), Some(story));
@@ -252,12 +252,12 @@ fn any_attempt() -> impl Strategy<Value = Vec<Event>> {
             4 => Event::CommitStarted {
                 place: here(),
                 tree: oid("tree"),
-                verdict: StoryVerdict::Verified,
+                verdict: Proof::Verified,
                 gates: None,
                 previous: None,
                 criteria: Vec::new(),
             },
-            5 => committed(story, "c1", "c0", if good { StoryVerdict::Verified } else { StoryVerdict::Unproven }),
+            5 => committed(story, "c1", "c0", if good { Proof::Verified } else { Proof::Untested }),
             6 => kept(story, attempt),
             _ => Event::StoryFailed { story: StoryId::from(story), reason: String::new() },
         };
@@ -296,7 +296,7 @@ proptest! {
 
 #[test]
 fn a_brief_view_does_not_guess() {
-    let events = [selected("A", 1, 3), committed("A", "c1", "c0", StoryVerdict::Verified), undone("A", "c0")];
+    let events = [selected("A", 1, 3), committed("A", "c1", "c0", Proof::Verified), undone("A", "c0")];
     assert_eq!(brief(&journal(events)), None, "what an undo took back is forgotten");
     let mut odd = Brief::default();
     assert_eq!(odd.push(b"{ \"v\": 1 }\n"), None);

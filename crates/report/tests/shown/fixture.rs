@@ -10,7 +10,8 @@ use verdone_core::finish::Finish;
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::tamper::{Alarm, AlarmKind, Severity};
 use verdone_core::update::{Reporter, Speaker, Stream, Update};
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::verdict::Red;
+use verdone_core::verify::Proof;
 use verdone_core::view::RunView;
 
 pub(crate) enum Step {
@@ -184,7 +185,7 @@ impl Journal {
         )
     }
 
-    pub(crate) fn committed(&mut self, commit: char, verdict: StoryVerdict) -> &mut Self {
+    pub(crate) fn committed(&mut self, commit: char, verdict: Proof) -> &mut Self {
         let (place, tree) = (self.place.clone(), oid('7'));
         let digest = |of: &str| Some(format!("sha256:{}", verdone_core::id::digest(of.as_bytes())));
         let (gates, previous, evidence) = (digest("gates"), digest("before"), digest(&commit.to_string()));
@@ -260,7 +261,7 @@ pub(crate) fn half_a_run() -> Journal {
         TurnOutcome::Ended,
         0,
     );
-    j.verified(VerifyOutcome::Passed, green()).committed('1', StoryVerdict::Verified);
+    j.verified(VerifyOutcome::Passed, green()).committed('1', Proof::Verified);
     j.select("US-002", "Count the words of a file", 1, (2, 4, 3)).red(Red::Red, CheckOutcome::Failed { code: 1 });
     j.turn().step(Step::Output("All words are counted now.")).ended(63, TurnOutcome::Ended, 0);
     let tail = "running 3 tests\ntest counts_empty_files ... FAILED\n\nassertion `left == right` failed\n  left: 1\n right: 0\n";
@@ -273,7 +274,7 @@ pub(crate) fn half_a_run() -> Journal {
 pub(crate) fn whole_run() -> Journal {
     let mut j = half_a_run();
     j.ended(190, TurnOutcome::Ended, 0).step(Step::CheckOutput("cargo test")).tick(1);
-    j.verified(VerifyOutcome::Passed, green()).committed('2', StoryVerdict::Verified);
+    j.verified(VerifyOutcome::Passed, green()).committed('2', Proof::Verified);
     j.select("US-003", "Sort the lines", 1, (3, 4, 2)).red(Red::Red, CheckOutcome::Failed { code: 1 });
     j.turn().step(Step::Output("Everything is sorted. Done!")).ended(5, TurnOutcome::Ended, 0);
     j.verified(VerifyOutcome::NothingChanged, Vec::new());
@@ -304,7 +305,7 @@ pub(crate) fn whole_run() -> Journal {
             judge: None,
         },
     );
-    j.committed('4', StoryVerdict::Unproven);
+    j.committed('4', Proof::Untested);
     j.select("US-003", "Sort the lines", 2, (3, 4, 1)).red(Red::Red, CheckOutcome::Failed { code: 1 });
     j.turn().ended(3700, TurnOutcome::TimedOut { after_ms: 3_600_000 }, 0);
     j.rejected('b', Rejection::TurnFailed, "the agent was ended after 1h");

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use verdone_core::audit::{Audit, Audited, Rerun, RerunOutcome};
 use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec, Terms};
 use verdone_core::config::Config;
-use verdone_core::evidence::Proof;
+use verdone_core::evidence::NotedCheck;
 use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
 
@@ -73,7 +73,7 @@ impl Allowed {
     }
 
     /// What to run for a proof, if it may run.
-    fn check(&self, proof: &Proof) -> Option<Check> {
+    fn check(&self, proof: &NotedCheck) -> Option<Check> {
         let same = |check: &&Check| redacted(&check.command, &self.redactor) == proof.command;
         let as_noted = || {
             let (name, origin, command) = (proof.name.clone(), proof.origin.clone(), proof.command.clone());
@@ -109,7 +109,7 @@ pub fn rerun(
 }
 
 /// A check that an interrupt came before.
-fn not_reached(proof: &Proof) -> Rerun {
+fn not_reached(proof: &NotedCheck) -> Rerun {
     Rerun {
         name: proof.name.clone(),
         command: proof.command.display(),

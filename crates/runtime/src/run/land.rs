@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckRun, Terms};
 use verdone_core::config::Config;
 use verdone_core::event::{Event, Recorded};
-use verdone_core::evidence::{Evidence, Proof};
+use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::id::Oid;
 use verdone_core::machine::Feedback;
 use verdone_core::update::{Reporter, Update};
@@ -379,8 +379,8 @@ impl Reapply<'_> {
             let new = self.git.commit_again(&commit, &tree, &onto)?;
             if let Some(first) = evidence {
                 // The same checks as before: gates that came later are no part of this evidence.
-                let same = |proof: &Proof| runs.iter().find(|run| run.name == proof.name && run.command == proof.command);
-                let after = first.after.iter().filter_map(same).map(Proof::from).collect();
+                let same = |proof: &NotedCheck| runs.iter().find(|run| run.name == proof.name && run.command == proof.command);
+                let after = first.after.iter().filter_map(same).map(NotedCheck::from).collect();
                 let previous = self.git.last_evidence(&onto)?;
                 let moved = Evidence { tree, base: Some(onto), previous, after, ..first.clone() }.in_place_of(&first);
                 self.git.note(&new, &moved.to_note())?;
@@ -433,7 +433,7 @@ impl Reapply<'_> {
 }
 
 /// A check of the evidence, to be run once more.
-fn again(proof: &Proof, config: &Config) -> Check {
+fn again(proof: &NotedCheck, config: &Config) -> Check {
     let terms = Terms { advisory: proof.advisory, ..Terms::default() };
     let (name, origin) = (proof.name.clone(), proof.origin.clone());
     Check { name, origin, command: proof.command.clone(), timeout: config.limits.check_time, terms }

@@ -9,7 +9,7 @@ use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::State;
 use verdone_core::proof::Doubted;
 use verdone_core::update::Reporter;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::Proof;
 
 use super::StepError;
 use super::changers::{Changers, all_expect};
@@ -24,7 +24,7 @@ type Left<'a> = &'a dyn Fn(&Site) -> Option<Duration>;
 
 pub(super) struct Doubts<'a> {
     state: &'a State,
-    earlier: &'a BTreeMap<StoryId, StoryVerdict>,
+    earlier: &'a BTreeMap<StoryId, Proof>,
     tree: &'a Oid,
     /// What differs between a commit and the tree of now.
     since: BTreeMap<Oid, Vec<ChangedPath>>,
@@ -35,7 +35,7 @@ pub(super) struct Doubts<'a> {
 
 impl<'a> Doubts<'a> {
     /// `earlier`: what runs before this one proved.
-    pub(super) fn of(state: &'a State, earlier: &'a BTreeMap<StoryId, StoryVerdict>, tree: &'a Oid) -> Self {
+    pub(super) fn of(state: &'a State, earlier: &'a BTreeMap<StoryId, Proof>, tree: &'a Oid) -> Self {
         Self {
             state,
             earlier,
@@ -106,7 +106,7 @@ impl<'a> Doubts<'a> {
     /// One that is unproven already cannot fall.
     fn can_fall(&self, story: &StoryId) -> bool {
         let verdict = self.state.verdicts.get(story).or_else(|| self.earlier.get(story));
-        verdict.is_some_and(|verdict| *verdict > StoryVerdict::Unproven)
+        verdict.is_some_and(|verdict| *verdict > Proof::Untested)
     }
 
     /// The commit that it was proven at, and from where on commits of this run came later. For one of an earlier run that is where this

@@ -10,7 +10,7 @@ use verdone_core::machine::{Input, Phase, RegressionReport, State};
 use verdone_core::plan::Status;
 use verdone_core::span::Span;
 use verdone_core::update::Reporter;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::Proof;
 
 use super::StepError;
 use super::doubts::Doubts;
@@ -56,8 +56,8 @@ pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
 type Due = Vec<(Check, Vec<StoryId>)>;
 
 /// Stories that the plan calls done and that have evidence: of this run, and unless it is about one story, of earlier ones.
-fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryVerdict>) -> Due {
-    let evident = |verdict: Option<&StoryVerdict>| verdict.is_some_and(|verdict| *verdict > StoryVerdict::Unverified);
+fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, Proof>) -> Due {
+    let evident = |verdict: Option<&Proof>| verdict.is_some_and(|verdict| *verdict > Proof::Unchecked);
     let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
     let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
         .into_iter()

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::event::Checkpoint;
-use verdone_core::evidence::Proof;
+use verdone_core::evidence::NotedCheck;
 use verdone_core::finish::StopSignal;
 use verdone_core::id::{RunId, StoryId, digest};
 use verdone_core::plan::progress::max_iterations_in;
@@ -241,7 +241,7 @@ pub(super) fn frozen(plan: &PlanFile, stories: &[usize], root: &Path) -> Vec<(St
 }
 
 /// Tries the checks of the first story: what passes later proves something only if it fails now. Given up after a while.
-fn see_red(root: &Path, config: &Config, state: &LoopState) -> Result<(Red, Vec<Proof>), ArmError> {
+fn see_red(root: &Path, config: &Config, state: &LoopState) -> Result<(Red, Vec<NotedCheck>), ArmError> {
     let first = state.current.as_ref().and_then(|current| state.open.get(&current.story));
     let checks = own_checks(first.map(|first| first.checks.clone()).unwrap_or_default(), config);
     if checks.is_empty() {

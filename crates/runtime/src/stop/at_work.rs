@@ -8,7 +8,8 @@ use verdone_core::plan::{Plan, Progress, Selection, Status, Story, select};
 use verdone_core::proof::AsBefore;
 use verdone_core::stop::{BlockCause, Current, Marked, Open, Work, survey};
 use verdone_core::tamper::Response;
-use verdone_core::verdict::{Red, RedPolicy, StoryVerdict};
+use verdone_core::verdict::{Red, RedPolicy};
+use verdone_core::verify::Proof;
 
 use crate::plan_file::PlanFile;
 use crate::step::red_of;
@@ -41,7 +42,7 @@ struct Judged {
 
 /// It is done, and what that is worth.
 struct Passed {
-    worth: StoryVerdict,
+    worth: Proof,
     verdict: Verdict,
     source: &'static str,
 }
@@ -122,7 +123,7 @@ impl Looker<'_> {
     ) -> Result<Judged, StopError> {
         let AtWork { story, current, .. } = at_work;
         // What was not worth more before does not become it by being opened again.
-        let was_red = current.was_red && self.state.at_most(&story.id) == StoryVerdict::Verified;
+        let was_red = current.was_red && self.state.at_most(&story.id) == Proof::Verified;
         let current = &Current { was_red, ..current.clone() };
         let about = Some((plan.path(), &story.id));
         let next = at_work.next.as_ref().map(|next| (next.clone(), self.own_checks(next)));
@@ -163,12 +164,12 @@ impl Looker<'_> {
     }
 
     /// What a story that passed is worth.
-    fn worth(&mut self, at_work: &AtWork, verdict: &Verdict, response: Response) -> StoryVerdict {
+    fn worth(&mut self, at_work: &AtWork, verdict: &Verdict, response: Response) -> Proof {
         let id = &at_work.story.id;
         let doubt = verdict.as_before(id).and_then(AsBefore::doubt);
         self.notes.extend(doubt.iter().map(|doubt| format!("story {id} is unproven at best: {doubt}.")));
         let proven = at_work.has_own && at_work.current.was_red && response < Response::Ask && doubt.is_none();
-        if proven { self.state.at_most(id) } else { StoryVerdict::Unproven }
+        if proven { self.state.at_most(id) } else { Proof::Untested }
     }
 
     /// Why the story is not done.
@@ -226,7 +227,7 @@ impl Looker<'_> {
     }
 
     /// In the plan, unless its commit did that, and in the loop's memory.
-    fn mark(&mut self, plan: &mut PlanFile, story: &StoryId, worth: StoryVerdict, verdict: &Verdict) -> Result<(), StopError> {
+    fn mark(&mut self, plan: &mut PlanFile, story: &StoryId, worth: Proof, verdict: &Verdict) -> Result<(), StopError> {
         let (commit, told) = match &verdict.commit {
             Some(Committed::Commit { id, told }) => {
                 plan.refresh()?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckRun, Where, all_green};
 use verdone_core::event::Checkpoint;
-use verdone_core::evidence::{Evidence, NotedAlarm, NotedAsBefore, Proof, SessionStory, note_digest};
+use verdone_core::evidence::{Evidence, NotedAlarm, NotedAsBefore, NotedCheck, SessionStory, note_digest};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::plan::{Status, Story};
 use verdone_core::proof::{AsBefore, criteria};
@@ -48,7 +48,7 @@ pub(super) struct CommitAsk {
     /// Where the branch stood when it became the story at work.
     base: Option<Oid>,
     turns: u32,
-    before: Vec<Proof>,
+    before: Vec<NotedCheck>,
     gates: String,
     subject: String,
     timeout: Span,
@@ -110,8 +110,8 @@ impl CommitAsk {
 }
 
 /// Those of these checks that failed, as evidence keeps them.
-pub(super) fn red_proofs(runs: &[CheckRun]) -> Vec<Proof> {
-    runs.iter().filter(|run| !run.outcome.passed()).map(Proof::from).collect()
+pub(super) fn red_proofs(runs: &[CheckRun]) -> Vec<NotedCheck> {
+    runs.iter().filter(|run| !run.outcome.passed()).map(NotedCheck::from).collect()
 }
 
 /// Commits the story.

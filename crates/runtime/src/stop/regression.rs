@@ -9,7 +9,8 @@ use verdone_core::plan::Status;
 use verdone_core::span::Span;
 use verdone_core::stop::{BlockCause, Current, LoopState, Open, Survey, Work, survey};
 use verdone_core::tamper::Response;
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::verdict::Red;
+use verdone_core::verify::Proof;
 
 use crate::plan_file::PlanFile;
 use crate::site::own_checks;
@@ -28,7 +29,7 @@ impl Looker<'_> {
         plan: PlanFile,
         tree: Tree,
         found: &Survey,
-        marked: Option<(StoryId, StoryVerdict)>,
+        marked: Option<(StoryId, Proof)>,
     ) -> Result<Looked, StopError> {
         let view = plan.plan().clone();
         match self.without_story(&view, found) {
@@ -85,7 +86,7 @@ impl Looker<'_> {
         if response == Response::Ask
             && let Some(last) = self.state.marked.last_mut()
         {
-            last.verdict = last.verdict.min(StoryVerdict::Unproven);
+            last.verdict = last.verdict.min(Proof::Untested);
         }
     }
 

@@ -8,7 +8,7 @@ use verdone_core::proof::{AsBefore, Doubted};
 use verdone_core::scope::below;
 use verdone_core::stop::Marked;
 use verdone_core::tamper::expects_change;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::Proof;
 
 use crate::git::{Change, ChangedPath, Git, GitError, Ignored, RepoPath};
 use crate::same_checks::{SameChecks, has_deciders, same_checks};
@@ -79,7 +79,7 @@ impl Looker<'_> {
         let marked = &self.state.marked;
         let ask = |(at, it): (usize, &Marked)| {
             let scope = self.scope_of(marked[at + 1..].iter().map(|later| &later.story));
-            let base = it.work.clone().filter(|_| it.verdict == StoryVerdict::Verified)?;
+            let base = it.work.clone().filter(|_| it.verdict == Proof::Verified)?;
             if as_marked && self.state.tree.as_ref() == Some(&base) {
                 return None;
             }
@@ -95,9 +95,9 @@ impl Looker<'_> {
 
     /// A story whose check passes only since its files changed is not proven any more.
     pub(super) fn doubt_marked(&mut self, verdict: &Verdict) {
-        for marked in self.state.marked.iter_mut().filter(|marked| marked.verdict == StoryVerdict::Verified) {
+        for marked in self.state.marked.iter_mut().filter(|marked| marked.verdict == Proof::Verified) {
             if let Some(seen) = verdict.as_before(&marked.story).filter(|seen| !seen.holds()).cloned() {
-                marked.verdict = StoryVerdict::Unproven;
+                marked.verdict = Proof::Untested;
                 let doubted = Doubted { story: marked.story.clone(), by: Vec::new(), seen };
                 self.notes.push(format!("story {} is unproven: {}.", marked.story, doubted.reason()));
             }

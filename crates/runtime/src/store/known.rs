@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use verdone_core::event::Event;
 use verdone_core::event::light::{Light, kind, light};
 use verdone_core::id::StoryId;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::Proof;
 
 use super::{JournalError, JournalReader, Store};
 
 /// What the journals know about a plan's stories: the best verdict of each that a run committed, and that none came to doubt since.
-pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdict>, JournalError> {
+pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, Proof>, JournalError> {
     let mut proven = BTreeMap::new();
     for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
         let mut of_plan = false;
@@ -49,14 +49,14 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
                 keep_best(&mut proven, story, verdict);
             }
             for story in fallen {
-                proven.entry(story).and_modify(|verdict| *verdict = (*verdict).min(StoryVerdict::Unproven));
+                proven.entry(story).and_modify(|verdict| *verdict = (*verdict).min(Proof::Untested));
             }
         }
     }
     Ok(proven)
 }
 
-fn keep_best(known: &mut BTreeMap<StoryId, StoryVerdict>, story: StoryId, verdict: StoryVerdict) {
+fn keep_best(known: &mut BTreeMap<StoryId, Proof>, story: StoryId, verdict: Proof) {
     let best = known.entry(story).or_insert(verdict);
     *best = (*best).max(verdict);
 }

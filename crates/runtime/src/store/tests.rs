@@ -8,7 +8,8 @@ use verdone_core::event::{Event, Place, TurnTests, VerifyOutcome};
 use verdone_core::evidence::Evidence;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Phase, State, apply};
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::verdict::Red;
+use verdone_core::verify::Proof;
 
 use super::*;
 
@@ -58,7 +59,7 @@ fn turn_ended(place: &Place) -> Event {
     }
 }
 
-fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
+fn attempt(story: &str, verdict: Proof) -> Vec<Event> {
     let (place, tree) = (place(story), Oid::from("tree"));
     let title = "Title".to_owned();
     let (commit, base) = (Oid::from("commit"), None);
@@ -134,7 +135,7 @@ fn where_a_run_stands_is_known_from_its_end() {
     let stories: Vec<String> = (0..200).map(|n| format!("US-{n}")).collect();
     let mut events = vec![started("plan.md")];
     for story in &stories {
-        events.extend(attempt(story, StoryVerdict::Verified));
+        events.extend(attempt(story, Proof::Verified));
     }
     let mut committing = 0;
     for cut in (0..=9).chain([900]).chain(events.len() - 9..=events.len()) {
@@ -159,13 +160,13 @@ fn what_is_proven_is_the_best_that_a_run_of_the_plan_committed() {
     let run = |plan: &str, attempts: Vec<Vec<Event>>| {
         run_of(&store, std::iter::once(started(plan)).chain(attempts.into_iter().flatten()).collect())
     };
-    run("plan.md", vec![attempt("A", StoryVerdict::Verified), attempt("B", StoryVerdict::Unproven)]);
-    run("plan.md", vec![attempt("A", StoryVerdict::Unverified), attempt("B", StoryVerdict::Verified)]);
-    run("other.md", vec![attempt("C", StoryVerdict::Verified)]);
-    let odd = run("plan.md", vec![attempt("D", StoryVerdict::Unproven)]).journal();
+    run("plan.md", vec![attempt("A", Proof::Verified), attempt("B", Proof::Untested)]);
+    run("plan.md", vec![attempt("A", Proof::Unchecked), attempt("B", Proof::Verified)]);
+    run("other.md", vec![attempt("C", Proof::Verified)]);
+    let odd = run("plan.md", vec![attempt("D", Proof::Untested)]).journal();
     let spaced = fs::read_to_string(&odd).unwrap().replace("{\"v\":1,", "{ \"v\" : 1, ");
     fs::write(&odd, spaced).unwrap();
-    let expected = [("A", StoryVerdict::Verified), ("B", StoryVerdict::Verified), ("D", StoryVerdict::Unproven)]
+    let expected = [("A", Proof::Verified), ("B", Proof::Verified), ("D", Proof::Untested)]
         .map(|(id, verdict)| (StoryId::from(id), verdict));
     assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from(expected));
     assert!(proven(&store, "none.md").unwrap().is_empty());

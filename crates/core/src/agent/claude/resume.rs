@@ -49,6 +49,9 @@ pub fn left_session(events: &[Recorded]) -> Option<Option<Resumable>> {
         | Event::CommitRefused { .. }
         | Event::AttemptRejected { .. }
         | Event::StoryFailed { .. }
+        | Event::ReviewNeeded { .. }
+        | Event::Accepted { .. }
+        | Event::Refused { .. }
         | Event::RegressionStarted { .. }
         | Event::RegressionChecked { .. }
         | Event::Regressed { .. }

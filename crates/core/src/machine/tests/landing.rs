@@ -51,7 +51,7 @@ fn the_iteration_ends_after_the_landing_whatever_came_of_it() {
         assert_eq!(decision.effect, Some(Effect::Script(Script::PostIteration)), "{input:?}");
         record(&mut state, &mut journal, decision.events, Duration::ZERO);
         assert_eq!((&state.phase, state.commits, &state.fatal), (&Phase::Selecting, 1, &None), "{input:?}");
-        assert_eq!(state.verdicts.get(&StoryId::from("A")), Some(&StoryVerdict::Verified));
+        assert_eq!(state.verdicts.get(&StoryId::from("A")), Some(&Proof::Verified));
         let next = decide(&state, &rules, Duration::ZERO, &Input::ScriptRan(None));
         assert_eq!(next.effect, Some(Effect::Select));
     }

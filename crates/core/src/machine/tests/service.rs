@@ -398,7 +398,7 @@ fn what_a_judge_costs_is_spent_by_the_run_and_by_the_attempt() {
     let mut bench = Bench::with(capped);
     bench.turn(TurnOutcome::Ended, 0.3);
     bench.verify_with(CheckOutcome::Passed, judge(f64::NAN));
-    let evidence = Evidence::of(&bench.state, bench.attempt(), StoryVerdict::Verified, &Oid::from("t"), &[]);
+    let evidence = Evidence::of(&bench.state, bench.attempt(), Proof::Verified, &Oid::from("t"), &[]);
     let judge = evidence.judge.unwrap();
     assert_eq!((judge.session.as_deref(), evidence.cost_usd), (Some("s2"), Some(0.3)), "what is no number costs nothing");
 }

@@ -68,6 +68,7 @@ impl World {
             base: Some(Oid::from("base")),
             attempt: Oid::from("attempt"),
             changed: Some(vec!["src/a.rs".to_owned()]),
+            obstacle: None,
             protected: Vec::new(),
             autorun: Vec::new(),
             minimum: Proof::Untested,
