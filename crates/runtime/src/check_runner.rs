@@ -18,6 +18,7 @@ use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpe
 use verdone_core::id::encode_component;
 use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
+use verdone_core::verify::CheckResult;
 
 use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
@@ -51,7 +52,7 @@ pub struct CheckContext<'a> {
 }
 
 /// An earlier result of a check.
-pub type Known<'a> = dyn Fn(&Check) -> Option<CheckRun> + 'a;
+pub type Known<'a> = dyn Fn(&Check) -> Option<CheckResult> + 'a;
 /// The folder of a check.
 pub type PlaceOf<'a> = dyn Fn(&Check) -> Result<PathBuf, CheckOutcome> + 'a;
 
@@ -88,20 +89,24 @@ pub fn run_checks(
     context: &CheckContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(CheckMoment<'_>),
-) -> io::Result<Vec<CheckRun>> {
-    let mut runs: Vec<CheckRun> = Vec::new();
+) -> io::Result<Vec<CheckResult>> {
+    let mut results: Vec<CheckResult> = Vec::new();
     for stage in stages(checks) {
-        let number = context.number + runs.len() as u32;
+        let number = context.number + results.len() as u32;
         let jobs: Vec<Job<'_>> = (number..).zip(stage).map(|(number, check)| Job::of(check, number, context)).collect();
         let done = run_stage(&jobs, context, signals, on)?;
-        let interrupted = done.iter().any(|run| run.outcome == CheckOutcome::Interrupted);
-        let failed = done.iter().any(CheckRun::blocks);
-        runs.extend(done);
+        let interrupted = done.iter().any(is_interrupted);
+        let failed = done.iter().any(|result| result.run.blocks());
+        results.extend(done);
         if interrupted || (failed && !context.ways.keep_going) {
             break;
         }
     }
-    Ok(runs)
+    Ok(results)
+}
+
+fn is_interrupted(result: &CheckResult) -> bool {
+    result.run.outcome == CheckOutcome::Interrupted
 }
 
 /// Runs one check. Whatever goes wrong with it is an outcome; only our own files fail.
@@ -110,7 +115,7 @@ pub fn run_check(
     context: &CheckContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
-) -> io::Result<CheckRun> {
+) -> io::Result<CheckResult> {
     let alone = Worker { shared: &Shared::of(context), start: process::run };
     alone.work(&Job::of(check, context.number, context), signals, on)
 }
@@ -120,28 +125,28 @@ fn run_stage(
     context: &CheckContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(CheckMoment<'_>),
-) -> io::Result<Vec<CheckRun>> {
+) -> io::Result<Vec<CheckResult>> {
     let (to_do, parallel) = (jobs.iter().filter(|job| job.known.is_none()).count(), context.ways.parallel.max(1));
     let own = jobs.iter().any(|job| job.check.origin == CheckOrigin::Story);
     if to_do > 1 && parallel > 1 && !own {
         return parallel::run(jobs, parallel.min(to_do), &Shared::of(context), signals, on);
     }
-    let (shared, mut runs) = (Shared::of(context), Vec::new());
+    let (shared, mut results) = (Shared::of(context), Vec::new());
     let worker = Worker { shared: &shared, start: process::run };
     for job in jobs {
-        if runs.last().is_some_and(|run: &CheckRun| run.outcome == CheckOutcome::Interrupted) {
+        if results.last().is_some_and(is_interrupted) {
             break;
         }
-        let run = if let Some(known) = &job.known {
+        let result = if let Some(known) = &job.known {
             known.clone()
         } else {
             on(CheckMoment::Started(job.check));
             worker.work(job, signals, &mut |moment| on(CheckMoment::During(job.check, moment)))?
         };
-        on(CheckMoment::Ended(&run));
-        runs.push(run);
+        on(CheckMoment::Ended(&result.run));
+        results.push(result);
     }
-    Ok(runs)
+    Ok(results)
 }
 
 /// One check, with where and under which number it runs.
@@ -151,7 +156,7 @@ struct Job<'a> {
     number: u32,
     /// Or what it is worth without one.
     place: Result<PathBuf, CheckOutcome>,
-    known: Option<CheckRun>,
+    known: Option<CheckResult>,
 }
 
 impl<'a> Job<'a> {
@@ -198,21 +203,21 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     /// Tries a check until it passes or its retries are used up.
-    fn work(&self, job: &Job<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckRun> {
-        let mut run = self.attempt(job, 1, signals, on)?;
+    fn work(&self, job: &Job<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckResult> {
+        let mut result = self.attempt(job, 1, signals, on)?;
         for attempt in 2..=job.check.terms.retries.saturating_add(1) {
-            if !is_worth_a_retry(&run.outcome) || signals.requested().is_some() {
+            if !is_worth_a_retry(&result.run.outcome) || signals.requested().is_some() {
                 break;
             }
-            let before = run.duration_ms;
-            run = self.attempt(job, attempt, signals, on)?;
-            run.duration_ms += before;
-            run.flaky = run.outcome.passed();
+            let before = result.run.duration_ms;
+            result = self.attempt(job, attempt, signals, on)?;
+            result.run.duration_ms += before;
+            result.run.flaky = result.run.outcome.passed();
         }
-        Ok(run)
+        Ok(result)
     }
 
-    fn attempt(&self, job: &Job<'_>, attempt: u32, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckRun> {
+    fn attempt(&self, job: &Job<'_>, attempt: u32, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckResult> {
         let (check, redactor) = (job.check, self.shared.redactor);
         let mut run = CheckRun::of(check);
         run.name = redactor.redact(&check.name).into_owned();
@@ -220,12 +225,12 @@ impl Worker<'_> {
         let place = match &job.place {
             _ if check.command.is_empty() => {
                 run.outcome = CheckOutcome::Unknown { reason: "the command is empty".to_owned() };
-                return Ok(run);
+                return Ok(run.into());
             }
             Ok(place) => place,
             Err(outcome) => {
                 run.outcome = outcome.clone();
-                return Ok(run);
+                return Ok(run.into());
             }
         };
         let again = if attempt > 1 { format!(".try-{attempt}") } else { String::new() };
@@ -260,7 +265,7 @@ impl Worker<'_> {
             Err(SpawnError::Keep { source, .. }) => return Err(source),
             Err(error) => run.outcome = CheckOutcome::Unknown { reason: error.to_string() },
         }
-        Ok(run)
+        Ok(run.into())
     }
 }
 

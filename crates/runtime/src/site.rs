@@ -148,7 +148,7 @@ impl Site {
             return Ok(Vec::new());
         }
         let place = self.spaces.checks_on(&self.git, tree, &self.tip)?;
-        let known = |check: &Check| self.memory.recall(tree, check);
+        let known = |check: &Check| self.memory.recall(tree, check).map(Into::into);
         let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
         let ways = Ways { known: Some(&known), place_of: Some(&place_of), ..ways(&self.config.gates) };
         let context = CheckContext {
@@ -165,7 +165,8 @@ impl Site {
         };
         let clock = self.clock;
         let ran = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment));
-        let mut runs = ran.map_err(io_error("keeping the output of a check"))?;
+        let results = ran.map_err(io_error("keeping the output of a check"))?;
+        let mut runs: Vec<CheckRun> = results.into_iter().map(|result| result.run).collect();
         drop(place);
         self.memory.mark_flaky(tree, checks, &mut runs);
         self.checks_run += runs.len() as u32;

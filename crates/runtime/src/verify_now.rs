@@ -238,7 +238,7 @@ impl Scene {
         let git = guarded.git(Git::open(&self.project.root)?);
         let places = CleanPlaces::of(&git, questions.tree(), &self.project.root, &self.config.clean, signals);
         let place_of = |check: &Check| places.place_of(check);
-        let known = |check: &Check| questions.known(check).filter(|_| use_cache);
+        let known = |check: &Check| questions.known(check).filter(|_| use_cache).map(Into::into);
         let context = CheckContext {
             written: None,
             inside: None,
@@ -251,8 +251,9 @@ impl Scene {
             redactor: &self.redactor,
             ways: Ways { known: Some(&known), place_of: Some(&place_of), ..site::ways(&self.config.gates) },
         };
-        let runs = run_checks(&self.checks, &context, signals, &mut |moment| show(reporter, &moment));
-        let mut runs = runs.map_err(|source| VerifyError::Io { doing: "running checks".to_owned(), source })?;
+        let results = run_checks(&self.checks, &context, signals, &mut |moment| show(reporter, &moment));
+        let results = results.map_err(|source| VerifyError::Io { doing: "running checks".to_owned(), source })?;
+        let mut runs: Vec<CheckRun> = results.into_iter().map(|result| result.run).collect();
         let folder = site::shown(outputs, &self.project.root);
         for run in runs.iter_mut().filter(|run| !run.cached) {
             let kept = outputs.starts_with(&self.project.root);

@@ -218,6 +218,7 @@ impl Runs<'_> {
             redactor: &self.allowed.redactor,
             ways: Ways::default(),
         };
-        run_check(check, &context, self.signals, &mut |_| {}).map_err(RerunError::Check)
+        let result = run_check(check, &context, self.signals, &mut |_| {}).map_err(RerunError::Check)?;
+        Ok(result.run)
     }
 }

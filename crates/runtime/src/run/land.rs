@@ -427,8 +427,9 @@ impl Reapply<'_> {
                 reporter.report(Update::Checking { name: &check.name });
             }
         };
-        let runs = run_checks(&checks, &context, self.signals, &mut show);
-        Ok(runs.map_err(io_error("keeping the output of a check"))?)
+        let results = run_checks(&checks, &context, self.signals, &mut show);
+        let results = results.map_err(io_error("keeping the output of a check"))?;
+        Ok(results.into_iter().map(|result| result.run).collect())
     }
 }
 

@@ -287,7 +287,8 @@ fn run_first(checks: &[Check], root: &Path, config: &Config, dir: &Path, signals
             redactor: &redactor,
             ways: ways(&config.gates),
         };
-        runs.extend(run_checks(&[Check { timeout, ..check.clone() }], &context, signals, &mut |_| {})?);
+        let results = run_checks(&[Check { timeout, ..check.clone() }], &context, signals, &mut |_| {})?;
+        runs.extend(results.into_iter().map(|result| result.run));
     }
     Ok(runs)
 }

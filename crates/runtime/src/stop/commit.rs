@@ -271,7 +271,9 @@ impl Making<'_> {
             redactor: &redactor,
             ways: Ways { place_of: Some(&place_of), ..site::ways(&ask.gates) },
         };
-        run_checks(&checks, &context, self.signals, &mut |_| {}).map_err(|source| file_error(self.tools.dir, source))
+        let results = run_checks(&checks, &context, self.signals, &mut |_| {});
+        let results = results.map_err(|source| file_error(self.tools.dir, source))?;
+        Ok(results.into_iter().map(|result| result.run).collect())
     }
 
     /// Why what would be committed is not proven without what is set apart.

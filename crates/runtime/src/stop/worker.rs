@@ -273,7 +273,8 @@ impl Worker<'_> {
     }
 
     fn run(&self, checks: &[Check], context: &CheckContext<'_>) -> Result<Vec<CheckRun>, StopError> {
-        run_checks(checks, context, self.signals, &mut |_| {}).map_err(|source| file_error(self.dir, source))
+        let results = run_checks(checks, context, self.signals, &mut |_| {}).map_err(|source| file_error(self.dir, source))?;
+        Ok(results.into_iter().map(|result| result.run).collect())
     }
 
     fn context(&self, number: usize) -> CheckContext<'_> {
