@@ -174,8 +174,24 @@ impl Evidence {
         let same_checks = self.after.len() == first.after.len() && self.after.iter().zip(&first.after).all(same_check);
         let (tree, base, after) = (self.tree.clone(), self.base.clone(), self.after.clone());
         let previous = if base == first.base { first.previous.clone() } else { self.previous.clone() };
-        let moved = Self { tree, base, after, previous, ..first.clone().without_amends() };
-        (same_checks && moved == self.clone().without_amends()).then_some(first)
+        let now = self.clone().without_amends();
+        let seen_there = now.clone();
+        let moved = Self {
+            tree,
+            base,
+            after,
+            previous,
+            trees: seen_there.trees,
+            pristine: seen_there.pristine,
+            without_work: seen_there.without_work,
+            counts: seen_there.counts,
+            protected: seen_there.protected,
+            reasons: seen_there.reasons,
+            criteria: seen_there.criteria,
+            before: seen_there.before,
+            ..first.clone().without_amends()
+        };
+        (same_checks && moved == now).then_some(first)
     }
 
     /// Everything that it stands in place of, the latest first.

@@ -7,12 +7,14 @@
 //!
 //! Nothing here guesses intent. A changed test is neither good nor bad; the checks are run without it, and that decides.
 
+mod check_scripts;
 mod ecosystem;
 pub mod inline_tests;
 mod manifest;
 mod patterns;
 mod trees;
 
+pub use check_scripts::check_scripts;
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
 pub use patterns::{Class, Group, Protection, Release, Role, Why};

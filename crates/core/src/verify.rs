@@ -10,6 +10,7 @@
 mod counts;
 mod criteria;
 mod feedback;
+mod from_trees;
 mod job;
 mod judge;
 mod observed;
@@ -24,6 +25,7 @@ mod steps;
 pub use counts::{CheckState, CountChange, CountFall, TestNames};
 pub use criteria::ProvenCriterion;
 pub use feedback::{Feedback, FeedbackCheck};
+pub use from_trees::changes_of;
 pub use job::{
     AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, PlannedCheck, ProtectedChange, ProtectedKind, Surface,
     Tree, VerifyJob,

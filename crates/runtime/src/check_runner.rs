@@ -5,7 +5,6 @@
 mod clean;
 mod guarded;
 mod judge;
-mod memory;
 mod parallel;
 mod reports;
 
@@ -26,7 +25,6 @@ use crate::workspace::Inside;
 
 pub use clean::CleanPlaces;
 pub use guarded::Guarded;
-pub use memory::Memory;
 use reports::Reports;
 
 /// Bytes of the end of an output that go into the journal.

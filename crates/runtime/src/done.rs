@@ -16,7 +16,6 @@ use verdone_core::config::Config;
 use verdone_core::done::{
     DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, TamperFact, open_questions,
 };
-use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
@@ -80,7 +79,8 @@ pub struct Ask<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Checked<'a> {
     pub runs: &'a [CheckRun],
-    pub verdict: &'a VerifyOutcome,
+    /// Whether everything passed that had to.
+    pub passed: bool,
     /// The story's own checks were not asked.
     pub gates_only: bool,
 }
@@ -254,7 +254,7 @@ pub fn gate_facts(gates: &[Check], checked: Option<Checked<'_>>) -> BTreeMap<Str
 pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
     let checks: Vec<&Check> = checks.iter().filter(|check| !check.terms.advisory).collect();
     let Some(first) = checks.first() else { return GateFact::NotConfigured };
-    let Some(Checked { runs, verdict, gates_only: _ }) = checked else {
+    let Some(Checked { runs, passed, gates_only: _ }) = checked else {
         return GateFact::Unknown { why: NOT_RUN.to_owned() };
     };
     // Not by name: a secret in one is redacted in the run's.
@@ -269,7 +269,7 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
         }
     }
     // A verification that passed ran everything that had to run.
-    if of_origin.len() < checks.len() && *verdict != VerifyOutcome::Passed {
+    if of_origin.len() < checks.len() && !passed {
         unknown.push("not every check ran: an earlier one stopped it".to_owned());
     }
     match (red.is_empty(), unknown.is_empty(), of_origin.is_empty()) {

@@ -62,6 +62,7 @@ mod status;
 mod story_commit;
 mod submodule;
 mod touched;
+mod tree_changes;
 mod tree_now;
 mod workspace_files;
 mod worktree;
@@ -101,6 +102,7 @@ pub use status::{Blob, Change, Entry, Kind, Status};
 pub(crate) use story_commit::COMMIT_TIME;
 pub use submodule::Module;
 pub use touched::{file_clock, file_clock_after};
+pub(crate) use tree_changes::{Side, TreeChange};
 pub use tree_now::TreeNow;
 pub use worktree::WorkTreeEntry;
 

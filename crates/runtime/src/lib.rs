@@ -45,6 +45,7 @@ pub mod store;
 pub mod tamper;
 pub mod template;
 pub mod undo;
+pub mod verify;
 pub mod verify_now;
 pub mod watchdog;
 mod words;

@@ -8,7 +8,6 @@ use verdone_core::check::{Check, CommandSpec, Where};
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
 use verdone_core::done::Judge;
 use verdone_core::plan::{Plan, Status};
-use verdone_core::proof::OwnCheck;
 
 use crate::agent::check_claude;
 use crate::approval::Approvals;
@@ -215,8 +214,7 @@ pub fn checks<'a>(
     plan: &Plan,
     gates: &[Check],
     own: impl Fn(&verdone_core::id::StoryId) -> &'a [Check],
-    own_check: OwnCheck,
-    unverified: bool,
+    unchecked: bool,
     root: &Path,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -234,25 +232,6 @@ pub fn checks<'a>(
             findings.push(Finding::warning("checks", message));
         }
     }
-    let without: Vec<&str> = open().filter(|story| own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
-    match own_check {
-        OwnCheck::Require if !without.is_empty() => {
-            findings.push(Finding::bad(
-                "checks",
-                format!("own_check = \"require\", and these stories have no check of their own: {}", listed(&without)),
-                [
-                    "add a Verification line with a command in backticks to each",
-                    "or let tests of the agent prove them: own_check = \"agent-test\"",
-                ],
-            ));
-            return findings;
-        }
-        OwnCheck::AgentTest if !without.is_empty() && findings.is_empty() => {
-            let message = format!("tests that the agent brings along have to prove {}", listed(&without));
-            return vec![Finding::good("checks", message)];
-        }
-        OwnCheck::Gates | OwnCheck::AgentTest | OwnCheck::Require => {}
-    }
     let advisory = gates.iter().filter(|gate| gate.terms.advisory).count();
     let bare: Vec<&str> =
         open().filter(|story| gates.len() == advisory && own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
@@ -263,8 +242,8 @@ pub fn checks<'a>(
             many => format!("{many} gates for every story"),
         };
         findings.extend(findings.is_empty().then(|| Finding::good("checks", message)));
-    } else if unverified {
-        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unverified", listed(&bare))));
+    } else if unchecked {
+        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unchecked", listed(&bare))));
     } else {
         findings.push(Finding::bad(
             "checks",
@@ -272,7 +251,7 @@ pub fn checks<'a>(
             [
                 "add --check 'CMD', or a [[gate]] to .verdone/config.toml (verdone init proposes some)",
                 "or add a Verification line with a command in backticks to the story",
-                "or go on without proof: --unverified",
+                "or go on without proof: --unchecked",
             ],
         ));
     }

@@ -190,12 +190,13 @@ fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporte
     let mut state = State::default();
     for recorded in JournalReader::open(&stored.journal())? {
         let recorded = recorded?;
-        if let (Event::Committed { commit, tree, noted: false, .. }, Phase::Committing { tree: verified, verdict }, Some(attempt)) =
+        if let (Event::Committed { commit, tree, noted: false, .. }, Phase::Committing { tree: verified, proof, outcome }, Some(attempt)) =
             (&recorded.event, &state.phase, &state.attempt)
             // What a git hook made of it was checked again, and of that the journal has only the outcome.
             && tree == verified
+            && let Some(report) = &attempt.report
         {
-            let evidence = Evidence::of(&state, attempt, *verdict, tree, &attempt.proof);
+            let evidence = Evidence::of(&state, attempt, (*proof, *outcome), report);
             let missing = git.read_note(commit).is_ok_and(|note| note.is_none());
             if missing && git.note(commit, &evidence.to_note()).is_ok() {
                 let text = format!("wrote the missing evidence note of {}", attempt.place.story);
@@ -251,8 +252,8 @@ fn settle(
     reporter: &mut dyn Reporter,
 ) -> Result<Event, RecoverError> {
     let place = attempt.place.clone();
-    if let (Phase::Committing { tree: verified, verdict }, Some(base), Some(branch)) =
-        (&state.phase, &attempt.base, branch_of(stored)?)
+    if let (Phase::Committing { tree: verified, proof, outcome }, Some(base), Some(branch), Some(report)) =
+        (&state.phase, &attempt.base, branch_of(stored)?, &attempt.report)
         && let Some(tip) = git.branch_tip(&branch)?
         && let Some(commit) = git.commits_to_land(&tip, base)?.into_iter().next()
         && git.commit_before_it(&commit)?.as_ref() == Some(base)
@@ -262,7 +263,7 @@ fn settle(
         && (note.is_some() || tree == *verified)
     {
         // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
-        let again = || Evidence::of(state, attempt, *verdict, &tree, &attempt.proof);
+        let again = || Evidence::of(state, attempt, (*proof, *outcome), report);
         let (evidence, noted) = match note {
             Some(evidence) => (evidence, true),
             None => (again(), git.note(&commit, &again().to_note()).is_ok()),
@@ -278,11 +279,12 @@ fn settle(
             place,
             commit,
             tree,
-            verdict: *verdict,
+            proof: *proof,
+            outcome: *outcome,
             base: Some(base.clone()),
             files,
             evidence: Some(evidence.digest()),
-            criteria: attempt.criteria.clone(),
+            criteria: report.criteria.clone(),
             noted,
         });
     }

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use verdone_core::check::Check;
-use verdone_core::config::{Config, LandMode};
+use verdone_core::config::{Config, LandMode, OnReview};
 use verdone_core::done::{out_of_reach, stated_complexity};
 use verdone_core::event::{Event, Seal};
 use verdone_core::id::{Oid, RunId, StoryId, digest};
@@ -24,7 +24,6 @@ use verdone_core::update::{Reporter, Update};
 
 use crate::agent::Claude;
 use crate::approval::{ApprovalError, Approvals};
-use crate::check_runner::Memory;
 use crate::clock::Stopwatch;
 use crate::config_file::SettingsError;
 use crate::done;
@@ -41,6 +40,7 @@ use crate::signal::Signals;
 use crate::site::{self, Site};
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
 use crate::template::read_template;
+use crate::verify::Results;
 use crate::watchdog::{Starting, Watchdog};
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
@@ -55,7 +55,8 @@ pub struct RunRequest {
     pub config: Config,
     pub only: Option<StoryId>,
     pub red_baseline: bool,
-    pub unverified: bool,
+    /// Commit stories that nothing checks.
+    pub unchecked: bool,
     /// The branch for the story commits.
     pub branch: Option<String>,
     /// Start over from HEAD, whatever an earlier run of the plan left.
@@ -189,8 +190,7 @@ impl Ready {
             self.plan.plan(),
             &self.gates,
             own,
-            self.request.config.own_check,
-            self.request.unverified,
+            self.request.unchecked,
             root,
         ));
         findings.extend(self.approval()?);
@@ -245,12 +245,10 @@ impl Ready {
             limits: config.limits.clone(),
             red_check: config.red_check,
             red_baseline: self.request.red_baseline,
-            unverified: self.request.unverified,
             fail_behavior: config.hooks.fail_behavior,
             land_each: config.run.land == LandMode::Auto,
             pause_at: config.agent.claude.pause_at,
-            tamper: config.tamper,
-            own_check: config.own_check,
+            on_review: config.run.on_review.unwrap_or_else(|| on_review(self.plan.plan())),
             regression: config.regression.clone(),
         }
     }
@@ -272,7 +270,7 @@ impl Ready {
     ) -> Result<(Site, Rules), RunError> {
         let rules = self.rules();
         let Self { request, git, plan, gates, frozen, template } = self;
-        let RunRequest { project, config, only, spec_dir, exports, .. } = request;
+        let RunRequest { project, config, only, spec_dir, exports, unchecked, .. } = request;
         let root = project.root;
         let claude = match config.agent.name.as_str() {
             "claude" => {
@@ -303,7 +301,8 @@ impl Ready {
             redactor: process::redactor_from_environment(&exports),
             spaces,
             template,
-            memory: Memory::default(),
+            results: Results::default(),
+            unchecked,
             judged: Vec::new(),
             candidate: None,
             green: None,
@@ -401,7 +400,7 @@ impl Ready {
             seal: Some(seal),
             frozen: self.frozen_digest(),
             max_iterations: self.request.config.limits.max_iterations,
-            unverified: self.request.unverified,
+            unchecked: self.request.unchecked,
             gates: Some(gates_digest(&self.request.config)),
             evidence: self.git.last_evidence(&branch.tip)?,
         })
@@ -432,6 +431,12 @@ pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut 
         reporter.report(Update::Notice { text: &text });
     };
     starting.and_then(|starting| starting.watch(run)).map_err(told).ok()
+}
+
+/// Where stories depend on each other, those that do not depend on one in review can go on without it.
+fn on_review(plan: &Plan) -> OnReview {
+    let depend = plan.stories.iter().any(|story| !story.depends_on.is_empty());
+    if depend { OnReview::Continue } else { OnReview::Stack }
 }
 
 /// What every story's evidence names: a gate that was defined otherwise proved something else.

@@ -4,23 +4,24 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec, Gate, GateSettings, Where, due, stages};
+use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Where, stages};
 use verdone_core::config::Config;
-use verdone_core::done::{JudgeRecord, stated_complexity};
+use verdone_core::done::JudgeRecord;
 use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_core::proof::OwnCheck;
 use verdone_core::redact::Redactor;
-use verdone_core::update::{Reporter, Speaker, Update};
+use verdone_core::update::Reporter;
+use verdone_core::verify::{CheckResult, PlannedCheck, ResultId};
 
 use crate::agent::Claude;
-use crate::check_runner::{CheckContext, CheckMoment, Memory, Ways, run_checks};
+use crate::check_runner::Ways;
 use crate::clock::Stopwatch;
 use crate::git::{ChangedPath, Git, GitError};
 use crate::lifecycle::Scripts;
-use crate::process::{Moment, RUN_VARIABLE};
+use crate::process::RUN_VARIABLE;
 use crate::run::RunPlan;
 use crate::signal::Signals;
-use crate::step::{StepError, io_error};
+use crate::step::StepError;
+use crate::verify::{Bench, Results};
 use crate::workspace::Workspaces;
 
 /// Everything a step may touch.
@@ -54,8 +55,10 @@ pub struct Site {
     pub spaces: Workspaces,
     /// The template of the prompt and where it came from.
     pub template: (String, String),
-    /// What gates said about the trees of this run.
-    pub memory: Memory,
+    /// What checks said about trees in this run.
+    pub results: Results,
+    /// Commit stories that nothing checks.
+    pub unchecked: bool,
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
     /// Clear answers of a judge about trees of stories: who is asked again until the answer suits has proven nothing.
@@ -123,70 +126,46 @@ impl Site {
         self.frozen.get(story).map_or(&[], Vec::as_slice)
     }
 
-    /// What has to pass for a story, its own checks first; `changed` are its changes so far.
-    pub fn checks_of(&self, story: &StoryId, changed: &[ChangedPath]) -> Vec<Check> {
-        let below = self.git.repo_path(&self.root).map(|folder| folder.to_string()).filter(|folder| !folder.is_empty());
-        let in_project = |path: String| match &below {
-            Some(folder) => path.strip_prefix(folder.as_str()).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned),
-            None => Some(path),
+    /// Where the project lies below the top of the repository.
+    pub fn folder(&self) -> String {
+        self.git.repo_path(&self.root).map(|folder| folder.to_string()).unwrap_or_default()
+    }
+
+    /// Changed paths as seen from the project.
+    pub fn in_project(&self, changed: &[ChangedPath]) -> Vec<String> {
+        let folder = self.folder();
+        let seen = |path: String| match path.strip_prefix(folder.as_str()).map(|rest| rest.strip_prefix('/')) {
+            _ if folder.is_empty() => path,
+            Some(Some(rest)) => rest.to_owned(),
+            Some(None) | None => format!("../{path}"),
         };
-        let changed: Vec<String> = changed.iter().filter_map(|change| in_project(change.path.to_string())).collect();
-        let planned = self.plan.plan().story(story).and_then(|story| story.complexity);
-        let complexity = stated_complexity(&self.config.done, planned).value.into();
-        self.own_checks(story).iter().cloned().chain(due(&self.gates, Some(&changed), complexity)).collect()
+        changed.iter().map(|change| seen(change.path.to_string())).collect()
     }
 
-    /// Whether tests of the attempt's own have to prove the story.
-    pub fn asks_for_tests(&self, story: &StoryId) -> bool {
-        self.config.own_check == OwnCheck::AgentTest && self.own_checks(story).is_empty()
+    /// Lends out what a verification needs.
+    pub fn on_bench<T>(&mut self, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
+        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, .. } = self;
+        let mark = (RUN_VARIABLE, run.as_str());
+        let mut bench =
+            Bench { git, spaces, head: tip, config, run_dir, number: checks_run, mark, redactor, signals, clock: *clock };
+        work(&mut bench, results)
     }
 
-    /// Runs checks on a tree, in a workspace that nobody wrote to before, and shows what they say: story checks first, then gates
-    /// stage by stage. A gate that passed on this tree in this run is not run again.
+    /// Runs checks on a tree outside of a verification, and remembers what they say.
     pub fn run_checks(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckRun>, StepError> {
-        if checks.is_empty() {
-            return Ok(Vec::new());
-        }
-        let place = self.spaces.checks_on(&self.git, tree, &self.tip)?;
-        let known = |check: &Check| self.memory.recall(tree, check).map(Into::into);
-        let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
-        let ways = Ways { known: Some(&known), place_of: Some(&place_of), ..ways(&self.config.gates) };
-        let context = CheckContext {
-            cwd: &place.cwd,
-            written: Some(&place.written),
-            inside: place.inside.as_ref(),
-            run_dir: &self.run_dir,
-            number: self.checks_run + 1,
-            env: place.env.clone().with(RUN_VARIABLE, self.run.as_str()),
-            cap: self.config.limits.output_bytes,
-            grace: self.config.limits.grace.duration(),
-            redactor: &self.redactor,
-            ways,
-        };
-        let clock = self.clock;
-        let ran = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment));
-        let results = ran.map_err(io_error("keeping the output of a check"))?;
-        let mut runs: Vec<CheckRun> = results.into_iter().map(|result| result.run).collect();
-        drop(place);
-        self.memory.mark_flaky(tree, checks, &mut runs);
-        self.checks_run += runs.len() as u32;
-        Ok(runs)
+        self.on_bench(|bench, results| {
+            let ran = bench.run(tree, checks, reporter)?;
+            let note = |(check, result): (&Check, CheckResult)| {
+                let question = ResultId { tree: tree.clone(), command: PlannedCheck::new(check, false).digest };
+                results.note(question, result).run
+            };
+            Ok(checks.iter().zip(ran).map(note).collect())
+        })
     }
 
     /// The tree of the run's last commit.
     pub fn tip_tree(&self) -> Result<Oid, GitError> {
         self.git.tree_of(&self.tip)
-    }
-}
-
-fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &CheckMoment<'_>) {
-    match moment {
-        CheckMoment::Started(check) => reporter.report(Update::Checking { name: &check.name }),
-        CheckMoment::During(check, Moment::Line { stream, text }) => {
-            reporter.report(Update::Output { speaker: Speaker::Check(&check.name), stream: *stream, line: text });
-        }
-        CheckMoment::During(_, Moment::Tick) => reporter.report(clock.tick()),
-        CheckMoment::Ended(_) => {}
     }
 }
 

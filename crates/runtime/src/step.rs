@@ -1,12 +1,8 @@
 //! What the driver can do, one file an effect. A step does and answers with what it saw; what comes next is decided in the core.
 
-mod agent_test;
-mod as_before;
 mod brief;
-mod changers;
 mod commit;
-mod done;
-mod doubts;
+mod conditions;
 mod finish;
 mod hand_over;
 mod keep;
@@ -16,7 +12,6 @@ mod red_check;
 mod regression;
 mod script;
 mod select;
-mod tests_again;
 mod turn;
 mod verify;
 mod wait;
@@ -34,6 +29,7 @@ use crate::git::GitError;
 use crate::plan_file::PlanFileError;
 use crate::sessions::run_sessions;
 use crate::site::Site;
+use crate::verify::VerifyError;
 use crate::workspace::WorkspaceError;
 
 pub use commit::{commit, entry};
@@ -57,6 +53,8 @@ pub enum StepError {
     Git(#[from] GitError),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     #[error(transparent)]
     Plan(#[from] PlanFileError),
     #[error(transparent)]

@@ -8,7 +8,6 @@ mod of_here;
 mod reader;
 mod session_lock;
 mod stored_run;
-mod tested;
 
 use std::fs::{self, File};
 use std::io;
@@ -30,7 +29,6 @@ pub use of_here::are_of_here;
 pub use reader::{JournalReader, read_journal, readable_lines};
 pub use session_lock::SessionLock;
 pub use stored_run::StoredRun;
-pub use tested::tested;
 
 /// All runs of a project.
 #[derive(Debug, Clone)]

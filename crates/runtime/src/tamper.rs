@@ -4,65 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use verdone_core::check::{Check, CommandSpec};
-use verdone_core::event::VerifyOutcome;
 use verdone_core::id::Oid;
-use verdone_core::machine::{Attempt, Verification};
 use verdone_core::plan::Story;
 use verdone_core::scope::below;
-use verdone_core::tamper::{Alarm, AlarmKind, Change, Context, GateReach, gate_reach, report, said};
+use verdone_core::tamper::{Alarm, Change, Context, GateReach, gate_reach, report, said};
 
 use crate::git::{Git, GitError, PathSet};
-use crate::site::Site;
 
 /// How deep scripts that run scripts are followed.
 const ROUNDS: usize = 4;
-
-/// Adds the alarms to a verification that got as far as its checks, and takes its pass away where the settings want that.
-pub fn look(site: &Site, attempt: &Attempt, verification: &mut Verification) -> Result<(), GitError> {
-    verification.alarms = undone(site, &verification.restored);
-    let base = attempt.base.as_ref();
-    let checked = matches!(verification.outcome, VerifyOutcome::Passed | VerifyOutcome::Failed) && verification.changed > 0;
-    if let (Some(base), Some(tree), true) = (base, &verification.tree, checked) {
-        verification.alarms.extend(compare(site, attempt, base, tree)?);
-    }
-    if verification.outcome == VerifyOutcome::Passed
-        && let Some(reason) = site.config.tamper.refusal(&verification.alarms)
-    {
-        verification.outcome = VerifyOutcome::Refused;
-        verification.reason = Some(reason);
-    }
-    Ok(())
-}
-
-/// What was put back is no danger any more, and belongs to the evidence all the same.
-fn undone(site: &Site, restored: &[String]) -> Vec<Alarm> {
-    let kind = |path: &String| {
-        if site.plan.paths().iter().any(|plan| plan.to_string() == *path) {
-            AlarmKind::PlanEdited
-        } else if path.split('/').any(|part| part == ".verdone") {
-            AlarmKind::JudgeTouched
-        } else {
-            AlarmKind::GitTouched
-        }
-    };
-    restored.iter().map(|path| Alarm::undone(kind(path), path)).collect()
-}
-
-fn compare(site: &Site, attempt: &Attempt, base: &Oid, tree: &Oid) -> Result<Vec<Alarm>, GitError> {
-    let story = site.plan.plan().story(&attempt.place.story);
-    let asked = Between {
-        git: &site.git,
-        root: &site.root,
-        base,
-        tree,
-        gates: &site.gates,
-        own: site.own_checks(&attempt.place.story),
-        ours: site.plan.paths(),
-        scope: story.map_or(&[], |story| &story.scope),
-        words: &story.map_or_else(String::new, words_of),
-    };
-    between(&asked)
-}
 
 /// Two trees, and by what their differences are judged.
 pub(crate) struct Between<'a> {

@@ -102,6 +102,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.evidence = evidence.clone().or_else(|| state.evidence.take());
             let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
             state.results.insert(place.story.clone(), result);
+            if *outcome == Outcome::NeedsReview {
+                state.progress.review.insert(place.story.clone(), Waiting::Stacked);
+            }
             state.lessons.remove(&place.story);
             state.commits += 1;
             state.since_regression += 1;

@@ -1,6 +1,7 @@
 //! Which files are protected, and why: the settings first, then the conventions of the project's ecosystems, then two rules for new
 //! files of unknown purpose.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub enum Group {
 pub enum Why {
     /// A pattern of `[protect] files` or `[protect] work`.
     Setting { list: String, pattern: String },
+    /// A check runs it.
+    CheckScript,
     /// A convention of an ecosystem.
     Convention { ecosystem: String, group: Group, pattern: String },
     /// A convention says that it is work.
@@ -74,6 +77,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setting { list, pattern } => write!(f, "`{pattern}` in [protect] {list}"),
+            Self::CheckScript => f.write_str("a check runs it"),
             Self::Convention { ecosystem, group, pattern } => {
                 let group = match group {
                     Group::Tests => "tests",
@@ -125,6 +129,8 @@ pub struct Protection {
     /// Folders that a pattern of `files` spells out before a wildcard, each with that pattern.
     test_folders: Vec<(String, String)>,
     scope: Vec<(String, Arc<Covered>)>,
+    /// Scripts that checks run.
+    check_scripts: BTreeSet<String>,
 }
 
 /// A pattern as it is written. One of the settings has no ecosystem.
@@ -191,6 +197,7 @@ impl Protection {
             python: ecosystems.contains(&Ecosystem::Python),
             test_folders: test_folders.collect(),
             scope: Vec::new(),
+            check_scripts: BTreeSet::new(),
             project,
         })
     }
@@ -201,6 +208,13 @@ impl Protection {
         let placed = scope::below(paths, &self.project);
         let readable = |path: String| Some((path.clone(), Arc::new(Covered::new(&[path], false).ok()?)));
         Self { scope: placed.into_iter().filter_map(readable).collect(), ..self.clone() }
+    }
+
+    /// The same for checks that run these scripts, which are relative to the project.
+    #[must_use]
+    pub fn with_check_scripts(&self, scripts: &BTreeSet<String>) -> Self {
+        let check_scripts = scripts.iter().map(|script| format!("{}{script}", self.project)).collect();
+        Self { check_scripts, ..self.clone() }
     }
 
     /// What a file is. `is_new`: the base does not have it.
@@ -238,6 +252,9 @@ impl Protection {
         }
         if let Some(pattern) = self.work.pattern(path) {
             return Some((Role::Work, Why::Setting { list: "work".to_owned(), pattern }));
+        }
+        if self.check_scripts.contains(path) {
+            return Some((Role::Protected, Why::CheckScript));
         }
         if let Some((pattern, Some((ecosystem, group)))) = self.protected.find(path) {
             let ecosystem = ecosystem.name().to_owned();

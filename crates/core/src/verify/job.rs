@@ -251,7 +251,38 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     digest(&serde_json::to_vec(&asked).expect("a command is always valid JSON"))
 }
 
+impl JobStory {
+    /// A story of which nothing is known but its checks.
+    pub fn of_checks(id: StoryId, checks: Vec<Check>) -> Self {
+        let complexity = u32::from(crate::done::UNKNOWN_COMPLEXITY);
+        Self { id, checks, criteria: Vec::new(), scope: Vec::new(), minimum: None, complexity }
+    }
+}
+
 impl VerifyJob {
+    /// Gates on one tree, without anything to compare it with.
+    pub fn of_gates(surface: Surface, gates: Vec<Check>, attempt: Oid) -> Self {
+        Self {
+            surface,
+            story: None,
+            gates: gates.into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect(),
+            base: None,
+            attempt,
+            changed: None,
+            obstacle: None,
+            protected: Vec::new(),
+            autorun: Vec::new(),
+            minimum: Proof::Untested,
+            at_most: None,
+            enforce_scope: false,
+            allow_unchanged: true,
+            stop_at_failing_stage: false,
+            feedback: FeedbackTurn::NoneLeft,
+            judge: false,
+            conditions: Vec::new(),
+        }
+    }
+
     /// The checks that are due, the story's own first.
     pub fn checks(&self) -> Vec<PlannedCheck> {
         let own = self.story.iter().flat_map(|story| &story.checks).map(|check| PlannedCheck::new(check, false));

@@ -12,6 +12,8 @@ use crate::id::Oid;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
+    /// Whoever asked does not wait for the answer any more.
+    pub interrupted: bool,
     /// The pristine tree, once it was asked for.
     pub pristine: Option<BuiltTree>,
     /// The proof tree, once it was asked for.

@@ -93,7 +93,7 @@ impl<'a> Seen<'a> {
 
     pub(super) fn was_interrupted(&self) -> bool {
         let is_cut = |tree: Tree| self.checks.iter().any(|check| self.state(tree, check) == CheckState::Interrupted);
-        Tree::ALL.into_iter().any(is_cut)
+        self.observed.interrupted || Tree::ALL.into_iter().any(is_cut)
     }
 
     pub(super) fn before(&self, own: &PlannedCheck) -> OwnBefore {

@@ -138,7 +138,7 @@ impl Asking<'_> {
             base: base.as_ref().map(Oid::as_str).unwrap_or_default(),
             checks: &checks,
             changed: &seen.changed,
-            alarms: &[],
+            protected: &[],
             diff: &diff,
         };
         refute.render(&name, &template).map_err(|error| error.to_string())

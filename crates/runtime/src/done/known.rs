@@ -17,13 +17,13 @@ use crate::verify_now;
 #[derive(Debug)]
 pub(super) struct Known {
     runs: Vec<CheckRun>,
-    verdict: VerifyOutcome,
+    passed: bool,
     gates_only: bool,
 }
 
 impl Known {
     pub(super) fn checked(&self) -> Checked<'_> {
-        Checked { runs: &self.runs, verdict: &self.verdict, gates_only: self.gates_only }
+        Checked { runs: &self.runs, passed: self.passed, gates_only: self.gates_only }
     }
 }
 
@@ -58,13 +58,12 @@ fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check], story: Option
     let top = find_git_top(ask.root).ok()?;
     let story = story.map(|story| story.id.as_str()).unwrap_or_default();
     let (runs, green) = stop::seen_before(ask.root, &top, ask.session, ours, checks, story)?;
-    let verdict = if green { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
-    Some(Known { runs, verdict, gates_only: false })
+    Some(Known { runs, passed: green, gates_only: false })
 }
 
 fn by_cache(ask: &Ask<'_>, story: Option<&Story>) -> Option<Known> {
     let question =
         verify_now::Ask { root: ask.root.to_owned(), story: story.map(|story| story.id.clone()), stage: None, use_cache: true };
     let report = verify_now::cached(&question).ok()??;
-    Some(Known { runs: report.runs, verdict: report.verdict, gates_only: false })
+    Some(Known { runs: report.runs, passed: report.verdict == VerifyOutcome::Passed, gates_only: false })
 }

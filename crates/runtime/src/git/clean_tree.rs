@@ -38,6 +38,14 @@ impl TreeFile {
         Self { path, mode: "0".to_owned(), id: Oid("0".repeat(tree.as_str().len())), submodule: false }
     }
 
+    pub(crate) fn new(path: RepoPath, mode: u32, id: Oid) -> Self {
+        Self { path, mode: format!("{mode:o}"), id, submodule: mode == 0o160_000 }
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.mode == "0"
+    }
+
     pub(crate) fn is_link(&self) -> bool {
         self.mode == "120000"
     }

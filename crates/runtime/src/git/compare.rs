@@ -78,7 +78,7 @@ impl Git {
         Ok(paths.iter().map(|path| if path.contains(['\n', '\0']) { None } else { found.next().flatten() }).collect())
     }
 
-    fn sizes(&self, ids: &[&str]) -> Result<Vec<u64>, GitError> {
+    pub(crate) fn sizes(&self, ids: &[&str]) -> Result<Vec<u64>, GitError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }

@@ -3,25 +3,27 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use jiff::Timestamp;
-use verdone_core::check::{Check, CheckRun, Terms};
+use verdone_core::check::{Check, CheckOrigin, Terms};
 use verdone_core::config::Config;
 use verdone_core::event::{Event, Recorded};
 use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::id::Oid;
-use verdone_core::machine::Feedback;
 use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::{JobStory, Outcome, Surface, Tree, VerifyJob, VerifyReport};
 
-use crate::check_runner::{CheckContext, CheckMoment, run_checks};
+use crate::clock::Stopwatch;
 use crate::git::{CommitError, Git, GitError, Landing, Merged};
-use crate::process;
+use crate::process::{self, VERIFY_VARIABLE};
 use crate::project::Project;
 use crate::recover::{RecoverError, recover};
 use crate::signal::Signals;
-use crate::site::{gates, ways};
+use crate::site::gates;
 use crate::step::{StepError, io_error};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
+use crate::verify::{Bench, Results, Verification, VerifyError};
 use crate::words::plural;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
@@ -46,6 +48,8 @@ pub enum LandError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
+    Verify(#[from] VerifyError),
+    #[error(transparent)]
     Step(#[from] StepError),
     #[error(transparent)]
     Recover(#[from] RecoverError),
@@ -68,6 +72,7 @@ impl LandError {
             Self::Commit(_)
             | Self::Git(_)
             | Self::Workspace(_)
+            | Self::Verify(_)
             | Self::Step(_)
             | Self::Recover(_)
             | Self::Journal(_)
@@ -372,10 +377,11 @@ impl Reapply<'_> {
             };
             reporter.report(Update::Notice { text: &format!("Verifying {subject}") });
             let evidence = self.git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
-            let runs = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
-            if let Some(reason) = failure(&runs) {
-                return Err(LandError::Red { commit, subject, reason });
+            let report = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
+            if report.outcome != Outcome::Accepted {
+                return Err(LandError::Red { commit, subject, reason: report.sentence() });
             }
+            let runs = report.runs_on(Tree::Attempt);
             let new = self.git.commit_again(&commit, &tree, &onto)?;
             if let Some(first) = evidence {
                 // The same checks as before: gates that came later are no part of this evidence.
@@ -398,38 +404,36 @@ impl Reapply<'_> {
         tree: &Oid,
         head: &Oid,
         evidence: Option<&Evidence>,
-        run_dir: &std::path::Path,
+        run_dir: &Path,
         reporter: &mut dyn Reporter,
-    ) -> Result<Vec<CheckRun>, LandError> {
+    ) -> Result<VerifyReport, LandError> {
         let config = self.request.config;
-        let mut checks: Vec<Check> =
+        let known: Vec<Check> =
             evidence.into_iter().flat_map(|evidence| &evidence.after).map(|proof| again(proof, config)).collect();
-        let is_new = |gate: &Check| !checks.iter().any(|check| check.command == gate.command);
+        let is_new = |gate: &Check| !known.iter().any(|check| check.command == gate.command);
         let new: Vec<Check> = gates(config).into_iter().filter(is_new).collect();
-        checks.extend(new);
-        let place = spaces.checks_on(self.git, tree, head)?;
+        let (own, mut gates): (Vec<Check>, Vec<Check>) =
+            known.into_iter().partition(|check| check.origin == CheckOrigin::Story);
+        gates.extend(new);
+        let story = evidence.map(|evidence| JobStory::of_checks(evidence.story.clone(), own));
+        let job = VerifyJob { story, ..VerifyJob::of_gates(Surface::Accept, gates, tree.clone()) };
         let redactor = process::redactor_from_environment(&[]);
-        let place_of = |_: &Check| Ok(place.cwd.clone());
-        let context = CheckContext {
-            cwd: &place.cwd,
-            written: Some(&place.written),
-            inside: place.inside.as_ref(),
+        let mut bench = Bench {
+            git: self.git,
+            spaces,
+            head,
+            config,
             run_dir,
-            number: 1,
-            env: place.env.clone(),
-            cap: config.limits.output_bytes,
-            grace: config.limits.grace.duration(),
+            number: &mut 0,
+            mark: (VERIFY_VARIABLE, self.run),
             redactor: &redactor,
-            ways: crate::check_runner::Ways { place_of: Some(&place_of), ..ways(&config.gates) },
+            signals: self.signals,
+            clock: Stopwatch::start(),
         };
-        let mut show = |moment: CheckMoment<'_>| {
-            if let CheckMoment::Started(check) = moment {
-                reporter.report(Update::Checking { name: &check.name });
-            }
-        };
-        let results = run_checks(&checks, &context, self.signals, &mut show);
-        let results = results.map_err(io_error("keeping the output of a check"))?;
-        Ok(results.into_iter().map(|result| result.run).collect())
+        let mut results = Results::default();
+        let mut verification = Verification::new(job, None, &results);
+        verification.go_on(&mut bench, &mut results, reporter)?;
+        Ok(verification.report())
     }
 }
 
@@ -438,8 +442,4 @@ fn again(proof: &NotedCheck, config: &Config) -> Check {
     let terms = Terms { advisory: proof.advisory, ..Terms::default() };
     let (name, origin) = (proof.name.clone(), proof.origin.clone());
     Check { name, origin, command: proof.command.clone(), timeout: config.limits.check_time, terms }
-}
-
-fn failure(runs: &[CheckRun]) -> Option<String> {
-    runs.iter().any(CheckRun::blocks).then(|| Feedback::from_runs(runs).reason)
 }

@@ -9,7 +9,6 @@ use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
 use verdone_core::plan::{Plan, Status};
 use verdone_core::update::{Reporter, Update};
-use verdone_core::verify::Proof;
 
 use super::StepError;
 use super::script::run_script;
@@ -81,7 +80,7 @@ fn loop_state(site: &Site, finish: Finish) -> LoopState {
 
 fn all_proven(site: &Site, plan: &Plan) -> bool {
     let Ok(known) = proven(&Store::of(&site.root), &site.plan_name()) else { return false };
-    plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|verdict| *verdict > Proof::Unchecked))
+    plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|result| result.is_checked()))
 }
 
 /// Progress that came after the last story commit gets one commit of its own, where git knows the files.

@@ -1,5 +1,5 @@
-//! What was proven, once more on the tree of now: each distinct command of done stories once, as far as the time goes; where a story
-//! has none, the tests that proved it. And the ticks of those that are broken, undone.
+//! What was proven, once more on the tree of now: each distinct command of done stories once, as far as the time goes. And the ticks of
+//! those that are broken, undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,12 +10,10 @@ use verdone_core::machine::{Input, Phase, RegressionReport, State};
 use verdone_core::plan::Status;
 use verdone_core::span::Span;
 use verdone_core::update::Reporter;
-use verdone_core::verify::Proof;
+use verdone_core::verify::{CheckState, StoryResult};
 
 use super::StepError;
-use super::doubts::Doubts;
 use super::finish::{REOPEN_ONE, REOPEN_SEVERAL, commit_plan};
-use super::tests_again::{TestsAgain, run_again};
 use crate::site::Site;
 use crate::store::{Store, proven};
 
@@ -32,7 +30,7 @@ pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -
         return Ok(Input::Regressed(RegressionReport::default()));
     }
     let tree = site.tip_tree()?;
-    let report = look(site, Doubts::of(state, &earlier, &tree), &due, &tree, reporter)?;
+    let report = look(site, &due, &tree, reporter)?;
     Ok(Input::Regressed(report))
 }
 
@@ -56,19 +54,18 @@ pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
 type Due = Vec<(Check, Vec<StoryId>)>;
 
 /// Stories that the plan calls done and that have evidence: of this run, and unless it is about one story, of earlier ones.
-fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, Proof>) -> Due {
-    let evident = |verdict: Option<&Proof>| verdict.is_some_and(|verdict| *verdict > Proof::Unchecked);
+fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> Due {
+    let evident = |result: Option<&StoryResult>| result.is_some_and(|result| result.is_checked());
     let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
     let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
         .into_iter()
-        .filter(|id| evident(state.verdicts.get(*id)) || evident(earlier.get(*id)))
-        .partition(|id| state.verdicts.contains_key(*id));
+        .filter(|id| evident(state.results.get(*id)) || evident(earlier.get(*id)))
+        .partition(|id| state.results.contains_key(*id));
     let before = before.iter().rev().take(MOST_EARLIER).copied();
     let mut due: Due = Vec::new();
     let mut places = BTreeMap::new();
-    let mut proofs = TestsAgain::default();
     for story in now.into_iter().chain(before) {
-        for check in &proofs.of(site, story) {
+        for check in site.own_checks(story) {
             let place = *places.entry(check.command.display()).or_insert_with(|| {
                 due.push((check.clone(), Vec::new()));
                 due.len() - 1
@@ -79,13 +76,7 @@ fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, Proof>) -> Due {
     due
 }
 
-fn look(
-    site: &mut Site,
-    mut doubts: Doubts<'_>,
-    due: &Due,
-    tree: &Oid,
-    reporter: &mut dyn Reporter,
-) -> Result<RegressionReport, StepError> {
+fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
     let (begun, time) = (site.clock.elapsed(), site.config.regression.time.limit());
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
@@ -94,23 +85,20 @@ fn look(
     for (check, stories) in due {
         // Green on this very tree, a moment ago in this run.
         if site.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
-            doubts.look(site, check, stories, &left, reporter)?;
             continue;
         }
         let left_now = left(site);
         let (bounded, cut) = within(check, left_now);
         let run = match left_now {
             Some(Duration::ZERO) => None,
-            Some(_) | None => run_again(site, tree, bounded, reporter)?,
+            Some(_) | None => site.run_checks(tree, &[bounded], reporter)?.pop(),
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());
             continue;
         };
         let interrupted = run.outcome == CheckOutcome::Interrupted;
-        if run.outcome.passed() {
-            doubts.look(site, check, stories, &left, reporter)?;
-        } else if !interrupted {
+        if CheckState::of(&run) != CheckState::Green && !interrupted {
             for story in stories {
                 broken.entry(story.clone()).or_default().push(run.clone());
             }
@@ -121,10 +109,7 @@ fn look(
         }
     }
     let all: BTreeSet<&StoryId> = due.iter().flat_map(|(_, stories)| stories).collect();
-    report.doubted = doubts.found.into_values().filter(|doubted| !broken.contains_key(&doubted.story)).collect();
-    skipped.extend(doubts.not_looked_at);
-    let in_doubt = |story: &StoryId| report.doubted.iter().any(|doubted| doubted.story == *story);
-    let holds = |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story) && !in_doubt(story);
+    let holds = |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story);
     report.held = all.iter().filter(|story| holds(story)).count() as u32;
     report.not_checked = skipped.into_iter().filter(|story| !broken.contains_key(story)).collect();
     report.broken = broken.into_iter().collect();

@@ -124,7 +124,7 @@ pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>, mount_poi
         story,
         checks: commands(site.own_checks(&story.id)),
         gates: commands(&site.gates.iter().filter(|gate| !gate.terms.advisory).cloned().collect::<Vec<_>>()),
-        own_tests: site.asks_for_tests(&story.id),
+        own_tests: site.own_checks(&story.id).is_empty(),
         failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
         baseline: state.and_then(|state| state.baseline.as_ref()),
         guardrails: &guardrails,

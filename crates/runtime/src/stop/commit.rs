@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckRun, Where, all_green};
 use verdone_core::event::Checkpoint;
-use verdone_core::evidence::{Evidence, NotedAlarm, NotedAsBefore, NotedCheck, SessionStory, note_digest};
+use verdone_core::evidence::{Evidence, NotedCheck, SessionStory, note_digest};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::plan::{Status, Story};
 use verdone_core::proof::{AsBefore, criteria};
@@ -300,8 +300,7 @@ impl Making<'_> {
             turns: about.turns,
             before: about.before.clone(),
             criteria: story.map(|story| criteria(story, runs, None)).unwrap_or_default(),
-            alarms: self.seen.alarms.iter().map(NotedAlarm::from).collect(),
-            as_before: self.seen.as_before.map(NotedAsBefore::from),
+            doubted: self.seen.as_before.is_some_and(|seen| !seen.holds()),
             gates: about.gates.clone(),
             previous: self.tools.git.last_evidence_of_head()?,
         };

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::check::{Check, CheckRun};
 use verdone_core::done::{GitFact, judge as judge_facts};
-use verdone_core::event::VerifyOutcome;
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Story};
 use verdone_core::sanitise::sanitise_line;
@@ -139,7 +138,7 @@ impl Looker<'_> {
             root: self.gate.root,
             session: self.gate.session,
             config: self.gate.config,
-            checked: Some(Checked { runs, verdict: &VerifyOutcome::Passed, gates_only: false }),
+            checked: Some(Checked { runs, passed: true, gates_only: false }),
             about: story,
             story: None,
             state_home: ralph_state::home(),

@@ -1,15 +1,16 @@
-//! After green checks: the conditions of `[done]`. What is missing fails the verification with what to do about it.
+//! What is asked for beyond the checks: the conditions of `[done]`, and a second agent that tries to refute the work.
 
 use jiff::Timestamp;
 use verdone_core::agent::Usage;
-use verdone_core::done::{CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Lessons, Memory, TamperFact, complexity, judge};
-use verdone_core::event::VerifyOutcome;
+use verdone_core::done::{
+    CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Lessons, Memory, Outcome, Prover, TamperFact, complexity, judge,
+};
 use verdone_core::id::Oid;
-use verdone_core::machine::{Attempt, State, Verification};
+use verdone_core::machine::{Attempt, State};
 use verdone_core::plan::Story;
 use verdone_core::prompt::{self, Refute};
-use verdone_core::tamper::Alarm;
 use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::{SeenCondition, Tree, VerifyReport};
 
 use super::brief::scope_of;
 use super::turn::within_the_run;
@@ -17,7 +18,7 @@ use super::{StepError, io_error};
 use crate::approval::Approvals;
 use crate::claims;
 use crate::done::{Checked, checks_fact, gate_facts, plan_found};
-use crate::git::RepoPath;
+use crate::git::{ChangedPath, RepoPath};
 use crate::judge::{Court, Seat, ask_judge, limits_of};
 use crate::process::{Moment, RUN_VARIABLE};
 use crate::ralph_state::{self, Projection};
@@ -26,87 +27,97 @@ use crate::site::{Candidate, Site};
 use crate::template::read_template;
 use crate::workspace::CheckPlace;
 
-/// A verification that passed stays one only if every condition holds that is asked for beyond what checks say.
-pub(super) fn hold_to_conditions(
-    site: &mut Site,
-    state: &State,
-    attempt: &Attempt,
-    verification: &mut Verification,
-    reporter: &mut dyn Reporter,
-) -> Result<(), StepError> {
-    let asks = site.config.done.asks_more_than_a_run();
-    let home = ralph_state::home();
-    if !asks && !home.as_ref().is_some_and(|home| home.is_dir()) {
-        return Ok(());
-    }
-    let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
-    let passed = verification.outcome == VerifyOutcome::Passed;
-    let mut facts = facts(site, attempt, &story, verification);
-    let settings = site.config.done.clone();
-    let mut report = judge(&settings, &facts);
-    let mut open = report.open();
-    if asks && passed && settings.wants_judge(complexity(&settings, &facts).value) {
-        // Who costs money is asked last: what else is missing is missing whatever it says.
-        facts.judge = JudgeFact::Holds;
-        open = judge(&settings, &facts).open();
-        if open.is_empty() {
-            let record = refute(site, state, attempt, &story, verification, reporter)?;
-            // Nobody waits for an answer any more, and that is no fault of the judge's.
-            if record.proved_nothing() && site.signals.requested().is_some() {
-                verification.outcome = VerifyOutcome::Interrupted;
-            }
-            facts.judge = record.said.clone();
-            verification.judge = Some(Box::new(record));
-            report = judge(&settings, &facts);
-            open = report.open();
-        }
-    }
-    if asks && verification.outcome == VerifyOutcome::Passed && !open.is_empty() {
-        verification.outcome = VerifyOutcome::Refused;
-        verification.reason = Some(format!("not done yet. {}", open.join(" ")));
-    }
-    if let Some(home) = home {
-        let projection = Projection {
-            session: site.run.as_str(),
-            task: &story.title,
-            report: &report,
-            iteration: state.iteration,
-            max_iterations: site.config.limits.max_iterations,
-            now: Timestamp::now(),
-        };
-        if let Err(error) = ralph_state::write(&home, settings.ralph_state, &projection) {
-            reporter.report(Update::Notice { text: &format!("the state of this run is not in {}: {error}", home.display()) });
-        }
-    }
-    Ok(())
+/// What the settings ask for in this attempt.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Names of conditions, without the judge's.
+    pub(super) conditions: Vec<String>,
+    pub(super) judge: bool,
+    /// Everything that is known before a check ran.
+    facts: Facts,
 }
 
-fn facts(site: &Site, attempt: &Attempt, story: &Story, verification: &Verification) -> Facts {
-    let checked = Some(Checked { runs: &verification.runs, verdict: &verification.outcome, gates_only: false });
+pub(super) fn asked(site: &Site, attempt: &Attempt, changed: &[ChangedPath]) -> Result<Asked, StepError> {
+    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
+    let settings = &site.config.done;
+    let facts = facts(site, story, changed);
+    if !settings.asks_more_than_a_run() {
+        return Ok(Asked { facts, ..Asked::default() });
+    }
+    let listed = judge(settings, &facts).conditions;
+    let conditions = listed.into_iter().filter(|one| one.required && one.prover != Prover::Judge).map(|one| one.name).collect();
+    Ok(Asked { conditions, judge: settings.wants_judge(complexity(settings, &facts).value), facts })
+}
+
+/// Whether the conditions hold, now that the checks passed.
+pub(super) fn look(site: &Site, attempt: &Attempt, asked: &Asked, report: &VerifyReport) -> Vec<SeenCondition> {
+    let facts = Facts { judge: JudgeFact::Holds, ..with_checks(site, attempt, asked, report) };
+    let seen = |one: verdone_core::done::Judged| match one.outcome {
+        Outcome::Held { .. } | Outcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
+        Outcome::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
+        Outcome::Unknown { why } => SeenCondition::Unknown { name: one.name, why },
+    };
+    judge(&site.config.done, &facts).conditions.into_iter().filter(|one| one.required).map(seen).collect()
+}
+
+/// Other loops keep their state in files; where they do, they hear of this one.
+pub(super) fn tell_other_loops(
+    site: &Site,
+    state: &State,
+    attempt: &Attempt,
+    asked: &Asked,
+    report: &VerifyReport,
+    reporter: &mut dyn Reporter,
+) {
+    let Some(home) = ralph_state::home() else { return };
+    if !site.config.done.asks_more_than_a_run() && !home.is_dir() {
+        return;
+    }
+    let mut facts = with_checks(site, attempt, asked, report);
+    facts.judge = report.judge.clone().unwrap_or_default();
+    let task = site.plan.plan().story(&attempt.place.story).map_or("", |story| story.title.as_str());
+    let projection = Projection {
+        session: site.run.as_str(),
+        task,
+        report: &judge(&site.config.done, &facts),
+        iteration: state.iteration,
+        max_iterations: site.config.limits.max_iterations,
+        now: Timestamp::now(),
+    };
+    if let Err(error) = ralph_state::write(&home, site.config.done.ralph_state, &projection) {
+        reporter.report(Update::Notice { text: &format!("the state of this run is not in {}: {error}", home.display()) });
+    }
+}
+
+fn with_checks(site: &Site, attempt: &Attempt, asked: &Asked, report: &VerifyReport) -> Facts {
+    let passed = !report.reasons.iter().any(|reason| reason.failing_check().is_some());
+    let checked = Some(Checked { runs: report.runs_on(Tree::Attempt), passed, gates_only: false });
+    let gates = gate_facts(&site.gates, checked);
+    let own_checks = checks_fact(site.own_checks(&attempt.place.story), checked);
+    Facts { gates, own_checks, ..asked.facts.clone() }
+}
+
+fn facts(site: &Site, story: &Story, changed: &[ChangedPath]) -> Facts {
     let approvals = Approvals::read(&site.root).unwrap_or_default();
     let scope = scope_of(site, story);
     let is_outside = scope.as_ref().map(|scope| scope.outside(false));
-    let (outside, inside): (Vec<String>, Vec<String>) = changed(site)
+    let (outside, inside): (Vec<String>, Vec<String>) = changed
         .iter()
-        .map(ToString::to_string)
+        .map(|change| change.path.to_string())
         .partition(|path| is_outside.as_ref().is_some_and(|is_outside| is_outside(path)));
     let claims = claims::read(&run_sessions(&site.run_dir), site.claims_from);
     Facts {
         memory: Memory::Queried { by: "the prompt has the lessons of this project".to_owned() },
         plan: plan_found(&site.plan, Some(story), &site.plan_name(), &approvals),
         git: GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted: Vec::new() },
-        gates: gate_facts(&site.gates, checked),
-        own_checks: checks_fact(site.own_checks(&attempt.place.story), checked),
         // A link or a folder in their place is the agent's doing, and says nothing.
         claims: claims.unwrap_or_default(),
         // What an agent writes into `.verdone/` in a run is put back: a claim says what was learned.
         lessons: Lessons::Same,
         ci: CiFact::NotYet,
         judge: JudgeFact::Off,
-        // The verification has its own word for it.
         tamper: TamperFact::Nothing,
-        tasks: Vec::new(),
-        state_files: Vec::new(),
+        ..Facts::default()
     }
 }
 
@@ -117,14 +128,14 @@ fn changed(site: &Site) -> Vec<RepoPath> {
 }
 
 /// The first clear answer about a tree stands. Without one the judge is asked once more, and then a human is.
-fn refute(
+pub(super) fn refute(
     site: &mut Site,
     state: &State,
     attempt: &Attempt,
-    story: &Story,
-    verification: &Verification,
+    report: &VerifyReport,
     reporter: &mut dyn Reporter,
 ) -> Result<JudgeRecord, StepError> {
+    let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
     let judge = Judge::of(&site.config.done.judge, &site.config.agent).name();
     let files = changed(site);
     let Some(candidate) = site.candidate.take() else { return Ok(JudgeRecord::of(judge)) };
@@ -134,7 +145,7 @@ fn refute(
         return Ok(record);
     }
     reporter.report(Update::Notice { text: &format!("a second agent ({judge}) is asked to refute the work") });
-    let prompt = prompt_of(site, attempt, story, verification, &candidate, &files)?;
+    let prompt = prompt_of(site, attempt, &story, report, &candidate, &files)?;
     let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
     let mut record = asking.ask(site, None, reporter)?;
     if record.proved_nothing() && site.signals.requested().is_none() {
@@ -199,14 +210,14 @@ fn prompt_of(
     site: &Site,
     attempt: &Attempt,
     story: &Story,
-    verification: &Verification,
+    report: &VerifyReport,
     candidate: &Candidate,
     files: &[RepoPath],
 ) -> Result<String, StepError> {
     let (name, template) = read_template(&site.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
     let checks: Vec<String> =
-        verification.runs.iter().map(|run| format!("`{}`: {}", run.command.display(), run.outcome.words())).collect();
-    let alarms: Vec<String> = verification.alarms.iter().map(Alarm::sentence).collect();
+        report.runs_on(Tree::Attempt).iter().map(|run| format!("`{}`: {}", run.command.display(), run.outcome.words())).collect();
+    let protected: Vec<String> = report.protected.iter().map(|change| change.path.clone()).collect();
     let base = attempt.base.as_ref();
     let diff = site.git.diff_text(base, &candidate.tree, files)?;
     let changed: Vec<String> = files.iter().map(ToString::to_string).collect();
@@ -217,7 +228,7 @@ fn prompt_of(
         base: base.map(Oid::as_str).unwrap_or_default(),
         checks: &checks,
         changed: &changed,
-        alarms: &alarms,
+        protected: &protected,
         diff: &diff,
     };
     Ok(refute.render(&name, &template)?)

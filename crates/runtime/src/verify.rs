@@ -1,0 +1,132 @@
+//! Executes a verification: builds the trees that the core asks for, runs the checks on them, and collects what was seen.
+//!
+//! What comes next and what it means is decided in `verdone_core::verify`. Every surface (runs, session loops, `verdone verify`,
+//! `audit --rerun`, `accept`, landing) goes through here.
+
+mod bench;
+mod results;
+mod trees;
+
+use verdone_core::check::{Check, CheckRun};
+use verdone_core::update::Reporter;
+use verdone_core::verify::{
+    BuiltTree, CheckResult, Observed, PlannedCheck, ResultId, Step, Tree, VerifyJob, VerifyReport, judge, next_step,
+};
+
+use crate::git::{Git, GitError};
+use crate::workspace::WorkspaceError;
+
+pub use bench::Bench;
+pub use results::Results;
+pub use trees::{Trees, TreesRequest};
+
+/// Verdone's own trouble: it says nothing about the work.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error("keeping the output of a check: {0}")]
+    Output(std::io::Error),
+}
+
+/// What the caller has to find out before the verification can go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// Whether the required conditions hold: goes into `observed.conditions`.
+    Conditions,
+    /// What a second agent says: goes into `observed.judge`.
+    Judge,
+    Done,
+}
+
+/// One verification in progress.
+#[derive(Debug)]
+pub struct Verification {
+    pub job: VerifyJob,
+    pub observed: Observed,
+    /// Absent where there is no base to compare with.
+    trees: Option<Trees>,
+}
+
+impl Verification {
+    /// Results that are known already are not asked for again.
+    pub fn new(job: VerifyJob, trees: Option<Trees>, results: &Results) -> Self {
+        let observed = Observed { results: results.before(&job.attempt), ..Observed::default() };
+        Self { job, observed, trees }
+    }
+
+    /// Goes on until it is done, or until something else is needed.
+    pub fn go_on(
+        &mut self,
+        bench: &mut Bench<'_>,
+        results: &mut Results,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Pause, VerifyError> {
+        loop {
+            match next_step(&self.job, &self.observed) {
+                Step::Build(tree) => self.build(bench.git, tree),
+                Step::Run { tree, checks } => self.run(tree, &checks, bench, results, reporter)?,
+                Step::AskConditions => return Ok(Pause::Conditions),
+                Step::AskJudge => return Ok(Pause::Judge),
+                Step::Done => return Ok(Pause::Done),
+            }
+        }
+    }
+
+    pub fn report(&self) -> VerifyReport {
+        judge(&self.job, &self.observed)
+    }
+
+    fn build(&mut self, git: &Git, tree: Tree) {
+        let built = match &self.trees {
+            Some(trees) => trees.build(git, tree).map_err(|error| error.to_string()),
+            None => Err("there is nothing to compare it with".to_owned()),
+        };
+        let built = match built {
+            Ok(id) => BuiltTree::Built(id),
+            Err(why) => BuiltTree::Failed { why },
+        };
+        match tree {
+            Tree::Pristine => self.observed.pristine = Some(built),
+            Tree::Proof => self.observed.proof = Some(built),
+            // These exist before a verification begins.
+            Tree::Base | Tree::Attempt => {}
+        }
+    }
+
+    fn run(
+        &mut self,
+        tree: Tree,
+        planned: &[PlannedCheck],
+        bench: &mut Bench<'_>,
+        results: &mut Results,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), VerifyError> {
+        let Some(id) = self.tree_id(tree) else { return Ok(()) };
+        let checks: Vec<Check> = planned.iter().map(|planned| planned.check.clone()).collect();
+        let mut ran = bench.run(&id, &checks, reporter)?.into_iter();
+        for planned in planned {
+            // One that was not begun any more was interrupted.
+            let result = ran.next().unwrap_or_else(|| CheckResult::from(CheckRun::of(&planned.check)));
+            let question = ResultId { tree: id.clone(), command: planned.digest.clone() };
+            let result = results.note(question.clone(), result);
+            self.observed.results.insert(question, result);
+        }
+        Ok(())
+    }
+
+    fn tree_id(&self, tree: Tree) -> Option<verdone_core::id::Oid> {
+        let built = |tree: &Option<BuiltTree>| match tree {
+            Some(BuiltTree::Built(id)) => Some(id.clone()),
+            Some(BuiltTree::Failed { .. }) | None => None,
+        };
+        match tree {
+            Tree::Base => self.job.base.clone(),
+            Tree::Attempt => Some(self.job.attempt.clone()),
+            Tree::Pristine => built(&self.observed.pristine),
+            Tree::Proof => built(&self.observed.proof),
+        }
+    }
+}

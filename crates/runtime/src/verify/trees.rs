@@ -1,0 +1,149 @@
+//! The trees of a verification: what an attempt changed, and the pristine and the proof tree made of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use verdone_core::config::ProtectSettings;
+use verdone_core::id::Oid;
+use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan, plan_trees};
+use verdone_core::verify::Tree;
+
+use super::VerifyError;
+use crate::git::{Git, GitError, PathSet, RepoPath, Side, TreeChange, TreeFile};
+
+/// A larger file is not read: it is protected or work as a whole.
+const LARGEST_READ: u64 = 4 * 1024 * 1024;
+
+/// What the trees are planned from.
+#[derive(Debug)]
+pub struct TreesRequest<'a> {
+    pub git: &'a Git,
+    pub settings: &'a ProtectSettings,
+    /// The project's folder below the top of the repository.
+    pub folder: &'a str,
+    /// The story's `Scope:`, relative to the project.
+    pub scope: &'a [String],
+    /// Scripts that checks run, relative to the project.
+    pub check_scripts: &'a BTreeSet<String>,
+    /// Trees, or commits with them.
+    pub base: &'a Oid,
+    pub attempt: &'a Oid,
+    /// Files that Verdone writes itself.
+    pub ours: &'a PathSet,
+}
+
+/// The differences between base and attempt, and how the other trees are made of them.
+#[derive(Debug)]
+pub struct Trees {
+    base: Oid,
+    attempt: Oid,
+    plan: TreePlan,
+    /// Changed paths as they were, and as they are now.
+    old: BTreeMap<String, (RepoPath, Side)>,
+    new: BTreeMap<String, (RepoPath, Side)>,
+}
+
+impl Trees {
+    pub fn look(request: &TreesRequest<'_>) -> Result<Self, VerifyError> {
+        let TreesRequest { git, base, attempt, ours, .. } = *request;
+        let mut changes = git.tree_changes(base, attempt)?;
+        changes.retain(|change| !ours.contains(&change.path));
+        let protection = protection(request, &changes)?;
+        let changes_with_text = with_content(git, &protection, &changes)?;
+        let plan = plan_trees(&protection, &changes_with_text);
+        let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
+        for change in changes {
+            if let Some(side) = change.old {
+                let path = change.renamed_from.unwrap_or_else(|| change.path.clone());
+                old.insert(path.to_string(), (path, side));
+            }
+            if let Some(side) = change.new {
+                new.insert(change.path.to_string(), (change.path, side));
+            }
+        }
+        Ok(Self { base: base.clone(), attempt: attempt.clone(), plan, old, new })
+    }
+
+    pub fn plan(&self) -> &TreePlan {
+        &self.plan
+    }
+
+    /// Composes the pristine or the proof tree. Base and attempt exist already.
+    pub fn build(&self, git: &Git, tree: Tree) -> Result<Oid, GitError> {
+        let (start, takes, unchanged) = match tree {
+            Tree::Base => return Ok(self.base.clone()),
+            Tree::Attempt => return Ok(self.attempt.clone()),
+            Tree::Pristine => (&self.attempt, &self.plan.pristine, Take::Attempt),
+            Tree::Proof => (&self.base, &self.plan.proof, Take::Base),
+        };
+        let mut files = Vec::new();
+        for (path, take) in takes.iter().filter(|(_, take)| **take != unchanged) {
+            files.push(self.file(git, path, take)?);
+        }
+        // A file that makes way for a folder has to go first.
+        files.sort_by_key(|file| !file.is_gone());
+        git.overlaid(Some(start), &files)
+    }
+
+    fn file(&self, git: &Git, path: &str, take: &Take) -> Result<TreeFile, GitError> {
+        let side = match take {
+            Take::Base => self.old.get(path),
+            Take::Attempt => self.new.get(path),
+            Take::Merged { mode, content } => {
+                let id = git.keep_bytes(content)?;
+                return Ok(TreeFile::new(self.repo_path(path), *mode, id));
+            }
+        };
+        Ok(match side {
+            Some((path, side)) => TreeFile::new(path.clone(), side.mode, side.id.clone()),
+            None => TreeFile::gone(self.repo_path(path), &self.base),
+        })
+    }
+
+    /// A name that is not UTF-8 is shown in another way than it is spelled.
+    fn repo_path(&self, shown: &str) -> RepoPath {
+        let known = self.new.get(shown).or_else(|| self.old.get(shown));
+        known.map_or_else(|| RepoPath::from(shown), |(path, _)| path.clone())
+    }
+}
+
+/// What is protected, by the settings and by the conventions of the ecosystems that base or attempt belong to.
+fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Protection, VerifyError> {
+    let files = request.git.files_of(request.base)?;
+    let names: Vec<String> = files.iter().map(|file| file.path.to_string()).collect();
+    let added: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
+    let ecosystems = Ecosystem::present(names.iter().chain(&added).map(String::as_str));
+    // Scripts that the base does not have are new tests like others.
+    let exists = |script: &&String| names.iter().any(|name| name.strip_prefix(request.folder).is_some_and(|rest| rest.trim_start_matches('/') == **script));
+    let scripts: BTreeSet<String> = request.check_scripts.iter().filter(exists).cloned().collect();
+    let protection = Protection::new(request.settings, &ecosystems, request.folder).map_err(|error| GitError::Unexpected {
+        what: "[protect]",
+        detail: error.to_string(),
+    })?;
+    Ok(protection.with_scope(request.scope).with_check_scripts(&scripts))
+}
+
+/// The changes, with the contents of files that are split into parts.
+fn with_content(git: &Git, protection: &Protection, changes: &[TreeChange]) -> Result<Vec<Change>, VerifyError> {
+    let needs = |change: &TreeChange| {
+        let paths = [Some(&change.path), change.renamed_from.as_ref()];
+        paths.into_iter().flatten().any(|path| protection.needs_content(&path.to_string()))
+    };
+    let sides = changes.iter().filter(|change| needs(change)).flat_map(|change| [&change.old, &change.new]).flatten();
+    let wanted: BTreeSet<String> = sides.filter(|side| side.mode & 0o170_000 == 0o100_000).map(|side| side.id.to_string()).collect();
+    let wanted: Vec<String> = wanted.into_iter().collect();
+    let sizes = git.sizes(&wanted.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let small: Vec<String> = wanted.into_iter().zip(sizes).filter(|(_, size)| *size <= LARGEST_READ).map(|(id, _)| id).collect();
+    let texts: BTreeMap<String, Option<Vec<u8>>> = small.iter().cloned().zip(git.contents(&small)?).collect();
+    let entry = |side: &Side| Entry {
+        mode: side.mode,
+        id: side.id.to_string(),
+        content: texts.get(side.id.as_str()).cloned().flatten(),
+    };
+    let change = |change: &TreeChange| Change {
+        path: change.path.to_string(),
+        base: change.old.as_ref().map(entry),
+        attempt: change.new.as_ref().map(entry),
+        renamed_from: change.renamed_from.as_ref().map(ToString::to_string),
+    };
+    Ok(changes.iter().map(change).collect())
+}
