@@ -5,7 +5,7 @@ use verdone_core::plan::Waiting;
 use verdone_core::update::{Reporter, Update};
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
-use verdone_runtime::git::Git;
+use verdone_runtime::git::{Git, RepoPath};
 use verdone_runtime::run::review::{self, Review, ReviewRequest};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::store::Store;
@@ -115,7 +115,9 @@ fn entry(review: &Review, context: &Context) -> String {
 }
 
 fn diff(git: &Git, review: &Review) -> Result<String, CliError> {
-    let text = git.diff_text(review.base.as_ref(), &review.work, &[])?;
+    let changed = git.changed_paths(review.base.as_ref(), &review.work)?;
+    let paths: Vec<RepoPath> = changed.into_iter().map(|change| change.path).collect();
+    let text = git.diff_text(review.base.as_ref(), &review.work, &paths)?;
     Ok(printable(&text))
 }
 

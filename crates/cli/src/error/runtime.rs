@@ -18,10 +18,12 @@ use verdone_runtime::preflight::Finding;
 use verdone_runtime::prune::PruneError;
 use verdone_runtime::recover::RecoverError;
 use verdone_runtime::run::land::LandError;
+use verdone_runtime::run::review::ReviewError;
 use verdone_runtime::run::{RunError, RunPlanError};
 use verdone_runtime::step::StepError;
 use verdone_runtime::store::{JournalError, LockError};
 use verdone_runtime::undo::UndoError;
+use verdone_runtime::verify;
 use verdone_runtime::verify_now::VerifyError;
 use verdone_runtime::workspace::WorkspaceError;
 
@@ -133,6 +135,7 @@ impl From<LandError> for CliError {
             LandError::Lock(error) => return error.into(),
             LandError::Workspace(error) => return error.into(),
             LandError::Step(error) => return error.into(),
+            LandError::Verify(error) => return error.into(),
             LandError::Recover(error) => return error.into(),
             LandError::Nothing | LandError::Unknown { .. } | LandError::Several { .. } => Kind::Usage,
             LandError::Commit(CommitError::Refused { .. })
@@ -432,7 +435,7 @@ impl From<ReviewError> for CliError {
             ReviewError::Lock(error) => return error.into(),
             ReviewError::Nothing | ReviewError::NotWaiting { .. } | ReviewError::Agent | ReviewError::Unborn => Self::usage(text),
             ReviewError::Conflict { .. } | ReviewError::Red { .. } | ReviewError::Hook { .. } | ReviewError::Needed { .. } => {
-                Self::new(Kind::NeedsHuman, text)
+                Self::new(Kind::Human, text)
             }
             ReviewError::Commit(_) | ReviewError::RunPlan(_) | ReviewError::Io(_) => Self::error(text),
         };
