@@ -59,7 +59,7 @@ impl Problem {
             Self::Rebased { .. } => "commit_rebased",
             Self::TreeDiffers { .. } => "tree_differs",
             Self::MessageDiffers { .. } => "message_differs",
-            Self::Overclaimed { .. } => "verdict_overclaimed",
+            Self::Overclaimed { .. } => "proof_overclaimed",
             Self::ChainBroken { .. } => "chain_broken",
             Self::ChainLost { .. } => "chain_lost",
             Self::NotInJournal { .. } => "not_in_journal",
