@@ -45,7 +45,10 @@ fn run(cases: &[Case], runners: &Runners) -> Vec<(String, Judged)> {
         });
         let mark = if judged.wrong.is_empty() { "ok   " } else { "WRONG" };
         let seen = judged.seen.map_or_else(|| "no ending".to_owned(), |seen| seen.to_string());
-        let line = format!("{mark} {:<9} {:<12} {:<40} {:.1?}\n", case.runner, seen, case.name, judged.took);
+        let mut line = format!("{mark} {:<9} {:<12} {:<40} {:.1?}\n", case.runner, seen, case.name, judged.took);
+        for why in &judged.wrong {
+            line.push_str(&format!("      {}\n", why.replace('\n', "\n      ")));
+        }
         // Not `eprintln`, which the harness hides where a test passes.
         let _ = std::io::stderr().write_all(line.as_bytes());
         (case.name.clone(), judged)
