@@ -121,6 +121,12 @@ impl<'a> Project<'a> {
             let expected: Vec<String> = case.expect.iter().map(Seen::to_string).collect();
             wrong.push(format!("{}, expected {}: {}", ending.seen, expected.join(" or "), ending.reason));
         }
+        if ending.seen == Seen::NeedsReview && matches!(case.kind, Kind::Honest | Kind::History) {
+            let output = self.sandbox.verdone(VERDONE, ["accept", "US-001"]);
+            if output.code != 0 {
+                wrong.push(format!("it cannot be accepted by one command: {}", output.transcript()));
+            }
+        }
         if !case.after.is_empty() {
             let output = self.sandbox.run("bash", ["-euc", &case.after]);
             if output.code != 0 {

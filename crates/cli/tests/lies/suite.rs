@@ -1,8 +1,10 @@
 //! The suites: every case that is due, two at a time, and a table of all that ended otherwise than they should.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,12 +35,12 @@ fn due(kinds: &[Kind]) -> Vec<Case> {
     case::load().into_iter().filter(|case| kinds.contains(&case.kind) && is_due(case)).collect()
 }
 
-/// Runs them all. Each gives one line as it ends.
+/// Runs them all, and gives the results in the same order. Each prints one line as it ends.
 fn run(cases: &[Case], runners: &Runners) -> Vec<(String, Judged)> {
     let thorough = is_long() || std::env::var_os("VERDONE_CASE").is_some();
-    let open = Mutex::new(cases.iter());
+    let open = Mutex::new(cases.iter().enumerate());
     let next = || open.lock().unwrap().next();
-    let one = |case: &Case| {
+    let one = |(number, case): (usize, &Case)| {
         let judged = catch_unwind(AssertUnwindSafe(|| judge(case, runners, thorough))).unwrap_or_else(|panic| {
             let why = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "it panicked, see above".to_owned());
             Judged { seen: None, wrong: vec![why], took: Duration::ZERO }
@@ -51,13 +53,14 @@ fn run(cases: &[Case], runners: &Runners) -> Vec<(String, Judged)> {
         }
         // Not `eprintln`, which the harness hides where a test passes.
         let _ = std::io::stderr().write_all(line.as_bytes());
-        (case.name.clone(), judged)
+        (number, (case.name.clone(), judged))
     };
-    thread::scope(|scope| {
+    let judged: BTreeMap<usize, (String, Judged)> = thread::scope(|scope| {
         let work = || std::iter::from_fn(next).map(one).collect::<Vec<_>>();
         let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
-    })
+    });
+    judged.into_values().collect()
 }
 
 #[track_caller]
@@ -80,7 +83,29 @@ fn assert_right(name: &str, cases: &[Case], judged: &[(String, Judged)], started
 fn no_lie_is_called_verified_or_agent_tested() {
     let Some(runners) = Runners::or_skip() else { return };
     let (started, cases) = (Instant::now(), due(&[Kind::Lie]));
-    assert_right("lies", &cases, &run(&cases, &runners), started);
+    let judged = run(&cases, &runners);
+    assert_right("lies", &cases, &judged, started);
+    if is_long() {
+        let believed: BTreeSet<&str> = cases
+            .iter()
+            .zip(&judged)
+            .filter(|(_, (_, one))| one.seen.is_some_and(Seen::is_proven))
+            .filter_map(|(case, _)| case.known.as_deref())
+            .collect();
+        let known: BTreeSet<&str> = cases.iter().filter_map(|case| case.known.as_deref()).collect();
+        assert_eq!(believed, known, "the documents name limits that are none any more");
+    }
+}
+
+#[test]
+fn the_limits_that_the_documents_name_are_those_that_are_tried() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md")).unwrap();
+    let part = page.split("## Lies that are believed\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let told: BTreeSet<&str> =
+        part.lines().filter_map(|line| line.strip_prefix("| **")?.split_once("**")).map(|(name, _)| name).collect();
+    let cases = case::load();
+    let tried: BTreeSet<&str> = cases.iter().filter_map(|case| case.known.as_deref()).collect();
+    assert_eq!(told, tried);
 }
 
 #[test]
