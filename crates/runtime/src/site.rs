@@ -135,13 +135,17 @@ impl Site {
 
     /// Changed paths as seen from the project.
     pub fn in_project(&self, changed: &[ChangedPath]) -> Vec<String> {
+        changed.iter().map(|change| self.shown_in_project(&change.path.to_string())).collect()
+    }
+
+    /// A path of the repository as seen from the project.
+    pub fn shown_in_project(&self, path: &str) -> String {
         let folder = self.folder();
-        let seen = |path: String| match path.strip_prefix(folder.as_str()).map(|rest| rest.strip_prefix('/')) {
-            _ if folder.is_empty() => path,
+        match path.strip_prefix(folder.as_str()).map(|rest| rest.strip_prefix('/')) {
+            _ if folder.is_empty() => path.to_owned(),
             Some(Some(rest)) => rest.to_owned(),
             Some(None) | None => format!("../{path}"),
-        };
-        changed.iter().map(|change| seen(change.path.to_string())).collect()
+        }
     }
 
     /// Lends out what a verification needs.

@@ -11,8 +11,8 @@ use verdone_core::policy::OnScope;
 use verdone_core::protect::check_scripts;
 use verdone_core::update::Reporter;
 use verdone_core::verify::{
-    ChangeKind, FeedbackTurn, JobGate, JobStory, Outcome, Proof, ProtectedChange, ProtectedKind, Surface, VerifyJob,
-    VerifyReport, changes_of,
+    ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, Outcome, Proof, ProtectedChange, ProtectedKind, Surface, VerifyJob,
+    VerifyReport, changes_of, command_names,
 };
 
 use super::conditions::{self, Asked};
@@ -98,6 +98,7 @@ fn begin(
         ours: site.plan.paths(),
     })?;
     let (protected, autorun) = changes_of(trees.plan());
+    let others = other_checks(site, &story.id, &protected);
     let mut gates = site.gates.clone();
     if may_weaken_checks(&protected) {
         gates.extend(earlier_checks(site, state, &story.id));
@@ -112,6 +113,7 @@ fn begin(
         obstacle: None,
         protected,
         autorun,
+        others,
         minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
         at_most: None,
         enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,
@@ -155,6 +157,19 @@ fn scripts(site: &Site) -> BTreeSet<String> {
 fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {
     let is_new_test = |change: &ProtectedChange| change.change == ChangeKind::Added && change.kind == ProtectedKind::Test;
     protected.iter().any(|change| !change.released && !is_new_test(change))
+}
+
+/// Changed files that checks of other open stories name.
+fn other_checks(site: &Site, story: &StoryId, protected: &[ProtectedChange]) -> Vec<OtherCheck> {
+    let open: Vec<&Story> = site.plan.plan().open().filter(|other| other.id != *story).collect();
+    let mut found = Vec::new();
+    for change in protected.iter().filter(|change| !change.released && change.change != ChangeKind::Added) {
+        let path = site.shown_in_project(&change.path);
+        let names = |other: &&Story| site.own_checks(&other.id).iter().any(|check| command_names(&check.command, &path));
+        let named_by = open.iter().copied().filter(names);
+        found.extend(named_by.map(|other| OtherCheck { path: change.path.clone(), story: other.id.clone() }));
+    }
+    found
 }
 
 /// The checks of stories that are done, each command once: they have to pass with the files from before this attempt, too.
