@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::Waiting;
-use crate::verify::judge;
+use crate::verify::{Observed, VerifyJob, judge};
 
 /// A run whose first story has worked for one turn.
 struct Bench {
@@ -166,7 +166,7 @@ fn the_agent_has_one_turn_for_a_doubt_and_then_a_person_has_to_look() {
     let doubted = |bench: &Bench| {
         let attempt = bench.state.attempt.as_ref().unwrap();
         let job = judged_job(attempt.feedback_turn(&bench.rules.limits));
-        judge(&job, &Default::default())
+        judge(&job, &Observed::default())
     };
     let mut bench = Bench::new(OnReview::Continue);
     let first = doubted(&bench);
@@ -190,8 +190,8 @@ fn the_agent_has_one_turn_for_a_doubt_and_then_a_person_has_to_look() {
 }
 
 /// Work that nothing checks, where at least the gates have to pass.
-fn judged_job(feedback: FeedbackTurn) -> crate::verify::VerifyJob {
-    crate::verify::VerifyJob {
+fn judged_job(feedback: FeedbackTurn) -> VerifyJob {
+    VerifyJob {
         surface: Surface::Run,
         story: None,
         gates: Vec::new(),
