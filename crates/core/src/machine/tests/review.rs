@@ -126,6 +126,19 @@ fn a_plan_without_an_open_story_is_not_complete_while_one_waits() {
 }
 
 #[test]
+fn stacked_work_that_later_work_broke_is_open_again_and_nothing_is_left_to_review() {
+    let mut bench = Bench::new(OnReview::Stack);
+    bench.verify(needs_review());
+    bench.give(&committed());
+    bench.give(&Input::ScriptRan(None));
+    assert_eq!(bench.give(&Input::Selected(Choice::AllDone)), Some(Effect::Regression));
+    let broken = vec![(StoryId::from("A"), vec![ran("true", CheckOutcome::Failed { code: 1 })])];
+    let next = bench.give(&Input::Regressed(RegressionReport { broken, ..RegressionReport::default() }));
+    assert_eq!(next, Some(Effect::Reopen));
+    assert!(bench.state.progress.review.is_empty() && bench.state.results.is_empty());
+}
+
+#[test]
 fn what_a_person_says_settles_it() {
     let waiting = || {
         let mut bench = Bench::new(OnReview::Continue);
