@@ -252,6 +252,12 @@ impl World {
     }
 }
 
+/// The first reason of a verification: its name, and all that it says.
+pub(crate) fn reason(verified: &Value) -> (String, String) {
+    let first = &verified["report"]["reasons"][0];
+    (text(&first["reason"]), first.to_string())
+}
+
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }
