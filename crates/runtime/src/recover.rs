@@ -143,7 +143,7 @@ fn finish_landing(git: &Git, store: &Store, reporter: &mut dyn Reporter) -> Resu
         Landing::Landed { from } => {
             let from = from.unwrap_or_else(|| to.clone());
             let text = format!("finished the landing of {} on {branch}", to.short());
-            (text, Event::Landed { branch: branch.clone(), from, to: to.clone() })
+            (text, Event::Landed { branch: branch.clone(), from, to: to.clone(), left: 0 })
         }
         Landing::Refused(refusal) => {
             let text = format!("an interrupted landing on {branch} cannot be finished: {refusal}");
@@ -168,7 +168,7 @@ fn landed(git: &Git, stored: &StoredRun) -> Result<Option<Event>, RecoverError> 
     let Some((own, Some(branch))) = stored.branches()? else { return Ok(None) };
     let (Some(to), Some(tip)) = (git.branch_tip(&own)?, git.branch_tip(&branch)?) else { return Ok(None) };
     let is_landed = git.is_part_of(&to, &tip)?;
-    Ok(is_landed.then(|| Event::Landed { branch, from: to.clone(), to }))
+    Ok(is_landed.then(|| Event::Landed { branch, from: to.clone(), to, left: 0 }))
 }
 
 /// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.

@@ -120,7 +120,7 @@ fn begin(
         // Without a turn, its checks were green before any work, and the settings take that.
         allow_unchanged: attempt.place.turn == 0,
         stop_at_failing_stage: site.config.gates.stop_at_failing_stage,
-        feedback: feedback(site, attempt),
+        feedback: attempt.feedback_turn(&site.config.limits),
         judge: asked.judge,
         conditions: asked.conditions.clone(),
     };
@@ -135,15 +135,6 @@ fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
         scope: story.scope.to_vec(),
         minimum: story.proof.filter(|_| !site.unchecked),
         complexity: stated_complexity(&site.config.done, story.complexity).value.into(),
-    }
-}
-
-fn feedback(site: &Site, attempt: &Attempt) -> FeedbackTurn {
-    let turns = site.config.limits.turns;
-    match attempt.doubt_told {
-        true => FeedbackTurn::Given,
-        false if turns > 0 && attempt.place.turn >= turns => FeedbackTurn::NoneLeft,
-        false => FeedbackTurn::Left,
     }
 }
 
