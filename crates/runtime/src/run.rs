@@ -403,6 +403,7 @@ impl Ready {
             unchecked: self.request.unchecked,
             gates: Some(gates_digest(&self.request.config)),
             evidence: self.git.last_evidence(&branch.tip)?,
+            session: None,
         })
     }
 

@@ -20,13 +20,14 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     // After its reset, nobody knows what is used.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
-        Event::RunStarted { run, gates, evidence, seal, .. } => {
+        Event::RunStarted { run, gates, evidence, seal, session, .. } => {
             let mut active = ActiveTime::default();
             active.advance(recorded, false);
             let started_at = Some(recorded.at);
             let (gates, evidence) = (gates.clone(), evidence.clone());
-            let (phase, seal) = (Phase::Preparing, seal.clone());
-            *state = State { run: Some(run.clone()), started_at, active, phase, seal, gates, evidence, ..State::default() };
+            let (phase, seal, session) = (Phase::Preparing, seal.clone(), session.clone());
+            *state =
+                State { run: Some(run.clone()), session, started_at, active, phase, seal, gates, evidence, ..State::default() };
         }
         Event::BaselineChecked { green, runs } => {
             state.baseline = (!green).then(|| Feedback::from_runs(runs));
@@ -37,9 +38,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.attempt = Some(begin(place, title, state));
             state.phase = Phase::Beginning;
         }
-        Event::AttemptStarted { base, .. } => {
+        Event::AttemptStarted { base, tree, .. } => {
             state.skips = 0;
-            with_attempt(state, |attempt| attempt.base.clone_from(base));
+            with_attempt(state, |attempt| (attempt.base, attempt.tree) = (base.clone(), tree.clone()));
             state.phase = Phase::RedChecking;
         }
         Event::RedChecked { red, runs, .. } => {
@@ -101,17 +102,13 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.committed.push(CommittedStory { story, commit: commit.clone(), base: base.clone() });
             state.evidence = evidence.clone().or_else(|| state.evidence.take());
             let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
-            state.results.insert(place.story.clone(), result);
             if *outcome == Outcome::NeedsReview {
                 state.progress.review.insert(place.story.clone(), Waiting::Stacked);
             }
-            state.lessons.remove(&place.story);
             state.commits += 1;
-            state.since_regression += 1;
-            (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
-            end_iteration(state, Some(result), 0);
-            state.phase = Phase::Selecting;
+            settle(state, &place.story, result);
         }
+        Event::Marked { place, proof, .. } => settle(state, &place.story, StoryResult::done(*proof)),
         Event::ReviewNeeded { place, work, proof, .. } => {
             let is_stacked = state.committed.iter().any(|committed| committed.commit == *work);
             let waiting = if is_stacked { Waiting::Stacked } else { Waiting::Aside };
@@ -186,6 +183,16 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     }
 }
 
+/// The story came to something: the attempt at it is over.
+fn settle(state: &mut State, story: &StoryId, result: StoryResult) {
+    state.results.insert(story.clone(), result);
+    state.lessons.remove(story);
+    state.since_regression += 1;
+    (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
+    end_iteration(state, Some(result), 0);
+    state.phase = Phase::Selecting;
+}
+
 /// Whether an attempt was given up for a reason that lies outside of it.
 fn spends_nothing(rejection: &Rejection) -> bool {
     match rejection {
@@ -226,6 +233,7 @@ fn begin(place: &Place, title: &str, state: &State) -> Attempt {
         place: place.clone(),
         title: title.to_owned(),
         base: None,
+        tree: None,
         red: None,
         red_runs: Vec::new(),
         report: None,
