@@ -24,7 +24,7 @@ use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
 use crate::verdict::{Red, RedPolicy};
-use crate::verify::{Outcome, Proof, StoryResult, VerifyReport};
+use crate::verify::{FeedbackTurn, Outcome, Proof, StoryResult, VerifyReport};
 
 pub use apply::apply;
 pub use decide::decide;
@@ -136,6 +136,34 @@ pub struct Attempt {
     /// Digests that the evidence of its commit names: of the gates, and of the evidence before it.
     pub gates: Option<String>,
     pub previous: Option<String>,
+}
+
+impl Attempt {
+    pub fn new(place: Place, title: &str) -> Self {
+        Self {
+            place,
+            title: title.to_owned(),
+            base: None,
+            tree: None,
+            red: None,
+            red_runs: Vec::new(),
+            report: None,
+            judge: None,
+            doubt_told: false,
+            since_ms: 0,
+            changed: false,
+            failing: Vec::new(),
+            feedback: None,
+            notes: Vec::new(),
+            same_failure: (None, 0),
+            refused: None,
+            claim: None,
+            cost_usd: None,
+            sessions: Vec::new(),
+            gates: None,
+            previous: None,
+        }
+    }
 }
 
 /// A reason to end the run once the attempt is kept.
@@ -408,6 +436,18 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// `None`: go on with what is in flight, or the run has stopped.
     pub effect: Option<Effect>,
+}
+
+impl Attempt {
+    /// Whether the agent can still be asked to do something about work that passes and needs a person.
+    pub fn feedback_turn(&self, limits: &Limits) -> FeedbackTurn {
+        let is_last = limits.turns > 0 && self.place.turn >= limits.turns;
+        match (self.doubt_told, is_last) {
+            (true, _) => FeedbackTurn::Given,
+            (false, true) => FeedbackTurn::NoneLeft,
+            (false, false) => FeedbackTurn::Left,
+        }
+    }
 }
 
 impl State {

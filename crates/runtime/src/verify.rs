@@ -4,6 +4,7 @@
 //! `audit --rerun`, `accept`, landing) goes through here.
 
 mod bench;
+mod listing;
 mod results;
 mod trees;
 
@@ -17,6 +18,7 @@ use crate::git::{Git, GitError};
 use crate::workspace::WorkspaceError;
 
 pub use bench::Bench;
+pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
 pub use results::Results;
 pub use trees::{Trees, TreesRequest};
 

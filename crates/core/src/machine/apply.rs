@@ -8,7 +8,7 @@ use crate::control::Request;
 use crate::event::{Event, Place, Recorded, Rejection, TurnTests, Verified, WaitCause};
 use crate::finish::Finish;
 use crate::id::StoryId;
-use crate::plan::Waiting;
+use crate::plan::{Progress, Waiting};
 use crate::verify::{Outcome, StoryResult, VerifyReport};
 
 /// The exit code of wrong usage or config: an agent that cannot be started is one.
@@ -20,14 +20,25 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     // After its reset, nobody knows what is used.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
-        Event::RunStarted { run, gates, evidence, seal, session, .. } => {
+        Event::RunStarted { run, gates, evidence, seal, reviews, session, .. } => {
             let mut active = ActiveTime::default();
             active.advance(recorded, false);
             let started_at = Some(recorded.at);
             let (gates, evidence) = (gates.clone(), evidence.clone());
             let (phase, seal, session) = (Phase::Preparing, seal.clone(), session.clone());
-            *state =
-                State { run: Some(run.clone()), session, started_at, active, phase, seal, gates, evidence, ..State::default() };
+            let progress = Progress { review: reviews.clone(), ..Progress::default() };
+            *state = State {
+                run: Some(run.clone()),
+                session,
+                started_at,
+                active,
+                phase,
+                seal,
+                gates,
+                evidence,
+                progress,
+                ..State::default()
+            };
         }
         Event::BaselineChecked { green, runs } => {
             state.baseline = (!green).then(|| Feedback::from_runs(runs));
@@ -113,11 +124,18 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             let is_stacked = state.committed.iter().any(|committed| committed.commit == *work);
             let waiting = if is_stacked { Waiting::Stacked } else { Waiting::Aside };
             state.progress.review.insert(place.story.clone(), waiting);
-            state.results.insert(place.story.clone(), StoryResult { outcome: Outcome::NeedsReview, proof: Some(*proof) });
+            let result = StoryResult { outcome: Outcome::NeedsReview, proof: Some(*proof) };
+            state.results.insert(place.story.clone(), result);
+            if let Some(last) = state.last_iteration.as_mut().filter(|last| last.story == place.story) {
+                last.result = Some(result);
+            }
             (state.consecutive_failures, state.unchanged_iterations) = (0, 0);
         }
-        Event::Accepted { story, proof, .. } => {
-            state.progress.review.remove(story);
+        Event::Accepted { story, proof, evidence, .. } => {
+            // The evidence of work that others were stacked on is not the last one.
+            if state.progress.review.remove(story) != Some(Waiting::Stacked) {
+                state.evidence = Some(evidence.clone());
+            }
             state.results.insert(story.clone(), StoryResult { outcome: Outcome::Accepted, proof: Some(*proof) });
         }
         Event::Refused { story, by } => {
@@ -196,11 +214,9 @@ fn settle(state: &mut State, story: &StoryId, result: StoryResult) {
 /// Whether an attempt was given up for a reason that lies outside of it.
 fn spends_nothing(rejection: &Rejection) -> bool {
     match rejection {
-        Rejection::Stopped
-        | Rejection::Crashed
-        | Rejection::UsageLimit
-        | Rejection::ServiceError
-        | Rejection::NeedsReview => true,
+        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::NeedsReview => {
+            true
+        }
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress
@@ -229,29 +245,8 @@ fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
 }
 
 fn begin(place: &Place, title: &str, state: &State) -> Attempt {
-    Attempt {
-        place: place.clone(),
-        title: title.to_owned(),
-        base: None,
-        tree: None,
-        red: None,
-        red_runs: Vec::new(),
-        report: None,
-        judge: None,
-        doubt_told: false,
-        since_ms: state.active.ms(),
-        changed: false,
-        failing: Vec::new(),
-        feedback: state.lessons.get(&place.story).cloned(),
-        notes: Vec::new(),
-        same_failure: (None, 0),
-        refused: None,
-        claim: None,
-        cost_usd: None,
-        sessions: Vec::new(),
-        gates: None,
-        previous: None,
-    }
+    let feedback = state.lessons.get(&place.story).cloned();
+    Attempt { since_ms: state.active.ms(), feedback, ..Attempt::new(place.clone(), title) }
 }
 
 fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
@@ -370,6 +365,8 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     state.reopened.insert(story.clone());
     state.results.remove(story);
     state.progress.failed.remove(story);
+    // There is nothing to review about work that no longer passes.
+    state.progress.review.remove(story);
     // The attempt that was committed counts, so that the next one has a number of its own.
     *state.progress.attempts.entry(story.clone()).or_insert(0) += 1;
     match &mut state.phase {

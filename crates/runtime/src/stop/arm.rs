@@ -227,6 +227,7 @@ impl Start<'_> {
             gates: Some(gates_digest(config)),
             evidence: self.git.last_evidence_of_head()?,
             session: Some(self.session.clone()),
+            reviews: BTreeMap::new(),
         })
     }
 }

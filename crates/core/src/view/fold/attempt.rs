@@ -57,8 +57,7 @@ impl RunView {
             report.reasons.iter().any(|reason| matches!(reason, Reason::Failure(failure) if wanted(failure)))
         };
         let nothing_changed = is_failure(|failure| *failure == Failure::NothingChanged);
-        let check_failed =
-            is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
+        let check_failed = is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
         let is_failed = report.outcome == Outcome::Failed;
         let attempt = self.attempt(&place, at);
         let claimed = attempt
@@ -95,7 +94,8 @@ impl RunView {
         self.unlanded += u32::from(self.session.is_none());
         self.tip = Some(commit.clone());
         self.open = self.open.saturating_sub(1);
-        self.story_at(&place.story).reason = None;
+        let story = self.story_at(&place.story);
+        (story.reason, story.review) = (None, None);
         self.decide(&place.story, Some(result));
         self.current = None;
         self.enter(Phase::Selecting, at);
