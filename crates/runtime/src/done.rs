@@ -27,7 +27,7 @@ use crate::claims;
 use crate::hook::lessons;
 use crate::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::process::program_exists;
-use crate::project::{ProjectError, find_git_top};
+use crate::project::ProjectError;
 use crate::ralph_state::{self, Projection};
 use crate::sessions::{own_sessions, session_fold};
 use crate::site::{gates, own_checks, shown};

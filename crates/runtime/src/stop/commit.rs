@@ -141,20 +141,12 @@ impl Driver {
 
     /// The commit of a worker that was killed before it could say so.
     fn made_before(&self, begun: &Begun) -> Result<Option<Input>, StopError> {
-        let Some((head, tree)) = self.git.head_commit()? else { return Ok(None) };
-        if self.git.commit_before_it(&head)? != begun.base {
-            return Ok(None);
-        }
-        let message = self.git.message(&head)?;
-        let report = begun.report.as_deref().filter(|report| report.trees.attempt == tree);
-        let Phase::Committing { proof, outcome, .. } = self.state().phase else { return Ok(None) };
-        let Some(evidence) = report.map(|report| Evidence::of(self.state(), begun, (proof, outcome), report)) else {
+        let (Phase::Committing { proof, outcome, .. }, Some(report)) = (&self.state().phase, begun.report.as_deref()) else {
             return Ok(None);
         };
-        if !message.contains(&format!("Verdone-Evidence: {}", evidence.digest())) {
-            return Ok(None);
-        }
-        self.committed(head, &evidence).map(Some)
+        let evidence = Evidence::of(self.state(), begun, (*proof, *outcome), report);
+        let made = self.git.head_that_names(&evidence.digest())?;
+        made.map(|commit| self.committed(commit, &evidence)).transpose()
     }
 
     fn committed(&self, commit: Oid, evidence: &Evidence) -> Result<Input, StopError> {

@@ -17,7 +17,7 @@ use crate::done::{self, Checked};
 use crate::plan_file::PlanFile;
 use crate::ralph_state;
 use crate::site::{gates, in_project};
-use crate::verify::{Pause, Trees, TreesRequest, Verification};
+use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks};
 
 use super::drive::{Driver, Quiet, Step};
 use super::plan::TASK;
@@ -114,9 +114,10 @@ impl Driver {
         let Attempt { story, base, tree, feedback, allow_unchanged, .. } = *attempt;
         let frozen = story.map(|story| self.frozen(story)).unwrap_or_default();
         let own: Vec<Check> = story.map(|story| self.own_checks(story)).unwrap_or_default();
-        let gates = gates(&self.config);
+        let mut gates = gates(&self.config);
         let folder = self.git.repo_path(&self.project.root).map(|folder| folder.to_string()).unwrap_or_default();
-        let commands: Vec<_> = own.iter().chain(&gates).map(|check| &check.command).collect();
+        let all = self.held.stories.values().chain(self.memory.later.values()).flat_map(|story| &story.checks);
+        let commands: Vec<_> = all.chain(gates.iter().map(|check| &check.command)).collect();
         let trees = Trees::look(&TreesRequest {
             git: &self.git,
             settings: &self.config.protect,
@@ -128,6 +129,10 @@ impl Driver {
             ours: &self.ours(),
         })?;
         let (protected, autorun) = changes_of(trees.plan());
+        if may_weaken_checks(&protected) {
+            let done = self.state().results.iter().filter(|(id, result)| result.is_checked() && Some(*id) != story);
+            gates.extend(earlier_checks(&own, done.map(|(id, _)| (id, self.own_checks(id)))));
+        }
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
         let conditions = listed.into_iter().filter(|one| one.required && one.prover != Prover::Judge).map(|one| one.name);
