@@ -77,6 +77,11 @@ impl Loops {
         Ok(waits || self.all()?.iter().any(|found| found.seen.as_ref().is_ok_and(|seen| is_meant(&seen.held))))
     }
 
+    /// The loop of a session, over or not.
+    pub fn of_session(&self, id: &str) -> Result<Option<SeenLoop>, StopError> {
+        self.session(id).seen()
+    }
+
     /// The loop that the next session takes.
     pub fn next(&self) -> Result<Option<SeenLoop>, StopError> {
         self.named(custody::NEXT).seen()
