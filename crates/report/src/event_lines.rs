@@ -126,6 +126,13 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             }
             lines
         }
+        Event::Marked { proof, files, reason, .. } => {
+            let files = plural(*files as usize, "file", "files");
+            let result = StoryResult::done(*proof);
+            let mut lines = vec![Line::under(result_mark(result), format!("Done{dot}{}{dot}{files}", committed_as(result)))];
+            lines.extend(reason.iter().map(|reason| Line::under(Mark::Warn, because("Not committed", reason))));
+            lines
+        }
         Event::CommitRefused { message, .. } => vec![Line::under(Mark::Bad, because("Commit refused", message))],
         // The line about the review says why.
         Event::AttemptRejected { rejection: Rejection::NeedsReview, .. } => Vec::new(),

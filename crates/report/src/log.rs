@@ -33,6 +33,7 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::WaitEnded { place }
         | Event::CommitStarted { place, .. }
         | Event::Committed { place, .. }
+        | Event::Marked { place, .. }
         | Event::CommitRefused { place, .. }
         | Event::AttemptRejected { place, .. }
         | Event::IterationSkipped { place }
@@ -122,6 +123,12 @@ fn said(event: &Event) -> (Mark, String) {
         Event::Committed { commit, proof, outcome, .. } => {
             let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
             (result_mark(result), format!("Committed {}, {}", clean(commit.short()), committed_as(result)))
+        }
+        Event::Marked { proof, reason, .. } => {
+            let result = StoryResult::done(*proof);
+            let text = format!("Done, {}", committed_as(result));
+            let why = reason.as_ref().map(|why| because("not committed", why)).unwrap_or_default();
+            (result_mark(result), because(&text, &why))
         }
         Event::ReviewNeeded { work, reasons, .. } => {
             let what = format!("Needs review ({})", clean(work.short()));

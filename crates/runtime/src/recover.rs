@@ -47,7 +47,7 @@ pub enum RecoverError {
 
 /// The last run of a project, where it died and was not recovered yet.
 pub fn unfinished(root: &Path) -> Result<Option<RunId>, JournalError> {
-    let Some(stored) = Store::of(root).latest()? else { return Ok(None) };
+    let Some(stored) = Store::of(root).latest_run()? else { return Ok(None) };
     let state = stored.last_state()?;
     Ok((!ended(&state)).then_some(stored.id))
 }
@@ -109,7 +109,7 @@ fn progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event],
 /// The session of the run before this one, where that one died between two stories of the same plan.
 pub fn left_session(store: &Store, this: &RunId, plan: &str) -> Result<Option<Resumable>, JournalError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
-    let Some(stored) = ids.into_iter().rev().find(|id| id < this).map(|id| store.run(id)) else { return Ok(None) };
+    let Some(stored) = ids.into_iter().rev().filter(|id| id < this).map(|id| store.run(id)).find(|run| !run.is_loop()) else { return Ok(None) };
     let same = |line: &Recorded| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan);
     if stored.find_from_end(died)? != Some(true) || !stored.beginning()?.iter().any(same) {
         return Ok(None);

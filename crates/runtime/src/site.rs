@@ -135,17 +135,7 @@ impl Site {
 
     /// Changed paths as seen from the project.
     pub fn in_project(&self, changed: &[ChangedPath]) -> Vec<String> {
-        changed.iter().map(|change| self.shown_in_project(&change.path.to_string())).collect()
-    }
-
-    /// A path of the repository as seen from the project.
-    pub fn shown_in_project(&self, path: &str) -> String {
-        let folder = self.folder();
-        match path.strip_prefix(folder.as_str()).map(|rest| rest.strip_prefix('/')) {
-            _ if folder.is_empty() => path.to_owned(),
-            Some(Some(rest)) => rest.to_owned(),
-            Some(None) | None => format!("../{path}"),
-        }
+        in_project(&self.folder(), changed)
     }
 
     /// Lends out what a verification needs.
@@ -172,6 +162,20 @@ impl Site {
     /// The tree of the run's last commit.
     pub fn tip_tree(&self) -> Result<Oid, GitError> {
         self.git.tree_of(&self.tip)
+    }
+}
+
+/// Changed paths as seen from a folder of the repository.
+pub(crate) fn in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
+    changed.iter().map(|change| shown_in_project(folder, &change.path.to_string())).collect()
+}
+
+/// A path of the repository as seen from a folder of it.
+pub(crate) fn shown_in_project(folder: &str, path: &str) -> String {
+    match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
+        _ if folder.is_empty() => path.to_owned(),
+        Some(Some(rest)) => rest.to_owned(),
+        Some(None) | None => format!("../{path}"),
     }
 }
 

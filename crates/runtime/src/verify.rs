@@ -4,6 +4,7 @@
 //! `audit --rerun`, `accept`, landing) goes through here.
 
 mod bench;
+mod earlier;
 mod listing;
 mod results;
 mod trees;
@@ -18,6 +19,7 @@ use crate::git::{Git, GitError};
 use crate::workspace::WorkspaceError;
 
 pub use bench::Bench;
+pub use earlier::{earlier_checks, may_weaken_checks, other_checks};
 pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
 pub use results::Results;
 pub use trees::{Trees, TreesRequest};

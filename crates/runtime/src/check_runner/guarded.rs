@@ -27,6 +27,11 @@ impl Guarded {
         EnvPlan::default().with(VERIFY_VARIABLE, &self.mark)
     }
 
+    /// The variable that the checks carry.
+    pub fn mark(&self) -> (&str, &str) {
+        (VERIFY_VARIABLE, &self.mark)
+    }
+
     /// For what makes the places of the checks.
     pub fn git(&self, git: Git) -> Git {
         git.marked(VERIFY_VARIABLE, &self.mark)

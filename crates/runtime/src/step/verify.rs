@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use verdone_core::check::{Check, CheckOrigin, CommandSpec, Stage};
+use verdone_core::check::{Check, CommandSpec};
 use verdone_core::done::{JudgeRecord, stated_complexity};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{self, Attempt, Input, State};
@@ -11,15 +11,14 @@ use verdone_core::policy::OnScope;
 use verdone_core::protect::check_scripts;
 use verdone_core::update::Reporter;
 use verdone_core::verify::{
-    ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, Outcome, Proof, ProtectedChange, ProtectedKind, Surface, VerifyJob,
-    VerifyReport, changes_of, command_names,
+    FeedbackTurn, JobGate, JobStory, OtherCheck, Outcome, Proof, ProtectedChange, Surface, VerifyJob, VerifyReport, changes_of,
 };
 
 use super::conditions::{self, Asked};
 use super::{StepError, attempt_of};
 use crate::git::ChangedPath;
 use crate::site::Site;
-use crate::verify::{Pause, Trees, TreesRequest, Verification};
+use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
 pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "verification")?;
@@ -98,10 +97,10 @@ fn begin(
         ours: site.plan.paths(),
     })?;
     let (protected, autorun) = changes_of(trees.plan());
-    let others = other_checks(site, &story.id, &protected);
+    let others = of_open_stories(site, &story.id, &protected);
     let mut gates = site.gates.clone();
     if may_weaken_checks(&protected) {
-        gates.extend(earlier_checks(site, state, &story.id));
+        gates.extend(of_earlier_stories(site, state, &story.id));
     }
     let job = VerifyJob {
         surface: Surface::Run,
@@ -144,36 +143,15 @@ fn scripts(site: &Site) -> BTreeSet<String> {
     check_scripts(commands)
 }
 
-/// Whether what proved earlier stories could be weaker now. A new test takes nothing away.
-fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {
-    let is_new_test = |change: &ProtectedChange| change.change == ChangeKind::Added && change.kind == ProtectedKind::Test;
-    protected.iter().any(|change| !change.released && !is_new_test(change))
-}
-
 /// Changed files that checks of other open stories name.
-fn other_checks(site: &Site, story: &StoryId, protected: &[ProtectedChange]) -> Vec<OtherCheck> {
-    let open: Vec<&Story> = site.plan.plan().open().filter(|other| other.id != *story).collect();
-    let mut found = Vec::new();
-    for change in protected.iter().filter(|change| !change.released && change.change != ChangeKind::Added) {
-        let path = site.shown_in_project(&change.path);
-        let names = |other: &&Story| site.own_checks(&other.id).iter().any(|check| command_names(&check.command, &path));
-        let named_by = open.iter().copied().filter(names);
-        found.extend(named_by.map(|other| OtherCheck { path: change.path.clone(), story: other.id.clone() }));
-    }
-    found
+fn of_open_stories(site: &Site, story: &StoryId, protected: &[ProtectedChange]) -> Vec<OtherCheck> {
+    let open = site.plan.plan().open().filter(|other| other.id != *story);
+    other_checks(&site.folder(), protected, open.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))
 }
 
-/// The checks of stories that are done, each command once: they have to pass with the files from before this attempt, too.
-fn earlier_checks(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
+/// Those of stories that are done, in this run or before it.
+fn of_earlier_stories(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
     let is_done = |id: &StoryId| site.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
     let done = site.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
-    let mut commands: BTreeSet<String> = site.own_checks(story).iter().map(|check| check.command.display()).collect();
-    let mut checks = Vec::new();
-    for other in done {
-        for check in site.own_checks(&other.id).iter().filter(|check| commands.insert(check.command.display())) {
-            let name = format!("{}: {}", other.id, check.name);
-            checks.push(Check { name, origin: CheckOrigin::Gate(Stage::Correctness), ..check.clone() });
-        }
-    }
-    checks
+    earlier_checks(site.own_checks(story), done.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))
 }
