@@ -133,13 +133,7 @@ impl Site {
 
     /// Changed paths as seen from the project.
     pub fn in_project(&self, changed: &[ChangedPath]) -> Vec<String> {
-        let folder = self.folder();
-        let seen = |path: String| match path.strip_prefix(folder.as_str()).map(|rest| rest.strip_prefix('/')) {
-            _ if folder.is_empty() => path,
-            Some(Some(rest)) => rest.to_owned(),
-            Some(None) | None => format!("../{path}"),
-        };
-        changed.iter().map(|change| seen(change.path.to_string())).collect()
+        paths_in_project(&self.folder(), changed)
     }
 
     /// Lends out what a verification needs.
@@ -167,6 +161,16 @@ impl Site {
     pub fn tip_tree(&self) -> Result<Oid, GitError> {
         self.git.tree_of(&self.tip)
     }
+}
+
+/// Changed paths as seen from the project, which lies in this folder below the top.
+pub(crate) fn paths_in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
+    let seen = |path: String| match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
+        _ if folder.is_empty() => path,
+        Some(Some(rest)) => rest.to_owned(),
+        Some(None) | None => format!("../{path}"),
+    };
+    changed.iter().map(|change| seen(change.path.to_string())).collect()
 }
 
 /// The checks of a story, ready to run.

@@ -22,6 +22,11 @@ impl Guarded {
         Self { mark, watchdog }
     }
 
+    /// The value of the variable that all of its processes have.
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
     /// For the checks.
     pub fn env(&self) -> EnvPlan {
         EnvPlan::default().with(VERIFY_VARIABLE, &self.mark)
