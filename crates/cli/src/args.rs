@@ -8,6 +8,7 @@ mod land;
 mod loops;
 mod plan;
 mod policy;
+mod review;
 mod verify;
 mod workspace;
 
@@ -24,6 +25,7 @@ pub(crate) use land::LandArgs;
 pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
+pub(crate) use review::{AcceptArgs, ProtectArgs, RejectArgs, ReviewArgs};
 pub(crate) use verify::{GatesArgs, VerifyArgs};
 pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveArgs, WorkspaceShellArgs};
 
@@ -86,7 +88,11 @@ pub(crate) enum Command {
     Log(LogArgs),
     Show(ShowArgs),
     Undo(UndoArgs),
+    Review(ReviewArgs),
+    Accept(AcceptArgs),
+    Reject(RejectArgs),
     Land(LandArgs),
+    Protect(ProtectArgs),
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
     Stop(StopArgs),
@@ -200,6 +206,9 @@ pub(crate) struct RunArgs {
     pub checks: Vec<String>,
     /// Run without any check: stories are marked as done, but never called verified.
     #[arg(long)]
+    pub unchecked: bool,
+    /// Removed: it is called --unchecked now.
+    #[arg(long, hide = true)]
     pub unverified: bool,
     /// Start even if gates already fail; their failures go into the prompt.
     #[arg(long)]

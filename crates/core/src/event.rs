@@ -5,6 +5,8 @@
 pub mod light;
 mod verified;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,7 @@ use crate::check::CheckRun;
 use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
+use crate::plan::Waiting;
 use crate::lifecycle::{Meaning, Script, ScriptExit};
 use crate::verdict::Red;
 use crate::verify::{Outcome, Proof, ProvenCriterion};
@@ -178,6 +181,9 @@ pub enum Event {
         /// Digest of the gates as they are defined: what every story's evidence names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gates: Option<String>,
+        /// Stories of earlier runs that still wait for a person.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        reviews: BTreeMap<StoryId, Waiting>,
         /// Digest of the last evidence in the branch's history: the next one names it as the one before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,

@@ -189,6 +189,9 @@ impl Evidence {
             reasons: seen_there.reasons,
             criteria: seen_there.criteria,
             before: seen_there.before,
+            // A person may take it later.
+            accepted: seen_there.accepted,
+            outcome: if self.accepted.is_some() { Outcome::Accepted } else { first.outcome },
             ..first.clone().without_amends()
         };
         (same_checks && moved == now).then_some(first)

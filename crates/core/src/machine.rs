@@ -136,6 +136,33 @@ pub struct Attempt {
     pub previous: Option<String>,
 }
 
+impl Attempt {
+    pub fn new(place: Place, title: &str) -> Self {
+        Self {
+            place,
+            title: title.to_owned(),
+            base: None,
+            red: None,
+            red_runs: Vec::new(),
+            report: None,
+            judge: None,
+            doubt_told: false,
+            since_ms: 0,
+            changed: false,
+            failing: Vec::new(),
+            feedback: None,
+            notes: Vec::new(),
+            same_failure: (None, 0),
+            refused: None,
+            claim: None,
+            cost_usd: None,
+            sessions: Vec::new(),
+            gates: None,
+            previous: None,
+        }
+    }
+}
+
 /// A reason to end the run once the attempt is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fatal {

@@ -16,6 +16,7 @@ use verdone_core::finish::Finish;
 use verdone_core::id::RunId;
 use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::Outcome;
 
 use crate::atomic::sweep_drafts;
 use crate::clean_tree;
@@ -268,7 +269,8 @@ fn settle(
             Some(evidence) => (evidence, true),
             None => (again(), git.note(&commit, &again().to_note()).is_ok()),
         };
-        if let Err(error) = record::mark_done(git, project, stored, &evidence, &commit) {
+        if *outcome == Outcome::Done
+            && let Err(error) = record::mark_done(git, project, stored, &evidence, &commit) {
             let text = format!("the plan could not be updated for {}: {error}", place.story);
             reporter.report(Update::Notice { text: &text });
         }

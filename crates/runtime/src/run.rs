@@ -3,8 +3,9 @@
 mod branch;
 pub mod land;
 mod plan;
+pub mod review;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -18,7 +19,7 @@ use verdone_core::done::{out_of_reach, stated_complexity};
 use verdone_core::event::{Event, Seal};
 use verdone_core::id::{Oid, RunId, StoryId, digest};
 use verdone_core::machine::Rules;
-use verdone_core::plan::{Plan, Status};
+use verdone_core::plan::{Plan, Status, Waiting};
 use verdone_core::prompt;
 use verdone_core::update::{Reporter, Update};
 
@@ -402,8 +403,16 @@ impl Ready {
             max_iterations: self.request.config.limits.max_iterations,
             unchecked: self.request.unchecked,
             gates: Some(gates_digest(&self.request.config)),
+            reviews: self.reviews()?,
             evidence: self.git.last_evidence(&branch.tip)?,
         })
+    }
+
+    /// Stories that earlier runs left for a person.
+    fn reviews(&self) -> Result<BTreeMap<StoryId, Waiting>, RunError> {
+        let (store, plan) = (Store::of(&self.request.project.root), self.plan_name());
+        let found = review::pending(&store)?.into_iter().filter(|review| review.plan == plan);
+        Ok(found.map(|review| (review.place.story.clone(), review.waiting)).collect())
     }
 
     /// One digest over everything that decides: settings, gates and the stories' checks.

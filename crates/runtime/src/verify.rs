@@ -5,6 +5,7 @@
 
 mod bench;
 mod kept;
+mod listing;
 mod results;
 mod trees;
 
@@ -24,6 +25,7 @@ use crate::workspace::WorkspaceError;
 pub use bench::Bench;
 pub use kept::KeptResults;
 pub(crate) use kept::hide;
+pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
 pub use results::Results;
 pub use trees::{Trees, TreesRequest};
 

@@ -81,7 +81,7 @@ fn examine(context: &Context) -> Vec<Finding> {
         config: config.clone(),
         only: None,
         red_baseline: false,
-        unverified: false,
+        unchecked: false,
         branch: None,
         fresh: false,
         spec_dir: settings.spec_dir,

@@ -18,10 +18,12 @@ use verdone_runtime::preflight::Finding;
 use verdone_runtime::prune::PruneError;
 use verdone_runtime::recover::RecoverError;
 use verdone_runtime::run::land::LandError;
+use verdone_runtime::run::review::ReviewError;
 use verdone_runtime::run::{RunError, RunPlanError};
 use verdone_runtime::step::StepError;
 use verdone_runtime::store::{JournalError, LockError};
 use verdone_runtime::undo::UndoError;
+use verdone_runtime::verify;
 use verdone_runtime::verify_now::VerifyError;
 use verdone_runtime::workspace::WorkspaceError;
 
@@ -133,6 +135,7 @@ impl From<LandError> for CliError {
             LandError::Lock(error) => return error.into(),
             LandError::Workspace(error) => return error.into(),
             LandError::Step(error) => return error.into(),
+            LandError::Verify(error) => return error.into(),
             LandError::Recover(error) => return error.into(),
             LandError::Nothing | LandError::Unknown { .. } | LandError::Several { .. } => Kind::Usage,
             LandError::Commit(CommitError::Refused { .. })
@@ -323,6 +326,7 @@ impl From<StepError> for CliError {
         match error {
             StepError::Git(error) => error.into(),
             StepError::Workspace(error) => error.into(),
+            StepError::Verify(error) => error.into(),
             StepError::Plan(error) => error.into(),
             StepError::Prompt(error) => error.into(),
             StepError::CommitKept { .. } => Self::new(Kind::Human, error.to_string()),
@@ -404,5 +408,37 @@ mod tests {
             assert!(words.starts_with("the repository cannot be written: /r/.git: "), "{words}");
             assert!(hints[0].contains("make it writable"), "{hints:?}");
         }
+    }
+}
+
+impl From<verify::VerifyError> for CliError {
+    fn from(error: verify::VerifyError) -> Self {
+        match error {
+            verify::VerifyError::Git(error) => error.into(),
+            verify::VerifyError::Workspace(error) => error.into(),
+            verify::VerifyError::Output(_) => Self::error(error.to_string()),
+        }
+    }
+}
+
+impl From<ReviewError> for CliError {
+    fn from(error: ReviewError) -> Self {
+        let (hints, text) = (error.hints(), error.to_string());
+        let told = match error {
+            ReviewError::Land(error) => return error.into(),
+            ReviewError::Git(error) => return error.into(),
+            ReviewError::Workspace(error) => return error.into(),
+            ReviewError::Verify(error) => return error.into(),
+            ReviewError::Plan(error) => return error.into(),
+            ReviewError::Recover(error) => return error.into(),
+            ReviewError::Journal(error) => return error.into(),
+            ReviewError::Lock(error) => return error.into(),
+            ReviewError::Nothing | ReviewError::NotWaiting { .. } | ReviewError::Agent | ReviewError::Unborn => Self::usage(text),
+            ReviewError::Conflict { .. } | ReviewError::Red { .. } | ReviewError::Hook { .. } | ReviewError::Needed { .. } => {
+                Self::new(Kind::Human, text)
+            }
+            ReviewError::Commit(_) | ReviewError::RunPlan(_) | ReviewError::Io(_) => Self::error(text),
+        };
+        hints.into_iter().fold(told, Self::hint)
     }
 }

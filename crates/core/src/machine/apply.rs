@@ -8,7 +8,7 @@ use crate::control::Request;
 use crate::event::{Event, Place, Recorded, Rejection, TurnTests, Verified, WaitCause};
 use crate::finish::Finish;
 use crate::id::StoryId;
-use crate::plan::Waiting;
+use crate::plan::{Progress, Waiting};
 use crate::verify::{Outcome, StoryResult, VerifyReport};
 
 /// The exit code of wrong usage or config: an agent that cannot be started is one.
@@ -20,13 +20,24 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     // After its reset, nobody knows what is used.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
-        Event::RunStarted { run, gates, evidence, seal, .. } => {
+        Event::RunStarted { run, gates, evidence, seal, reviews, .. } => {
             let mut active = ActiveTime::default();
             active.advance(recorded, false);
             let started_at = Some(recorded.at);
             let (gates, evidence) = (gates.clone(), evidence.clone());
             let (phase, seal) = (Phase::Preparing, seal.clone());
-            *state = State { run: Some(run.clone()), started_at, active, phase, seal, gates, evidence, ..State::default() };
+            let progress = Progress { review: reviews.clone(), ..Progress::default() };
+            *state = State {
+                run: Some(run.clone()),
+                started_at,
+                active,
+                phase,
+                seal,
+                gates,
+                evidence,
+                progress,
+                ..State::default()
+            };
         }
         Event::BaselineChecked { green, runs } => {
             state.baseline = (!green).then(|| Feedback::from_runs(runs));
@@ -222,28 +233,8 @@ fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
 }
 
 fn begin(place: &Place, title: &str, state: &State) -> Attempt {
-    Attempt {
-        place: place.clone(),
-        title: title.to_owned(),
-        base: None,
-        red: None,
-        red_runs: Vec::new(),
-        report: None,
-        judge: None,
-        doubt_told: false,
-        since_ms: state.active.ms(),
-        changed: false,
-        failing: Vec::new(),
-        feedback: state.lessons.get(&place.story).cloned(),
-        notes: Vec::new(),
-        same_failure: (None, 0),
-        refused: None,
-        claim: None,
-        cost_usd: None,
-        sessions: Vec::new(),
-        gates: None,
-        previous: None,
-    }
+    let feedback = state.lessons.get(&place.story).cloned();
+    Attempt { since_ms: state.active.ms(), feedback, ..Attempt::new(place.clone(), title) }
 }
 
 fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {

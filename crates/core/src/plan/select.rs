@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Plan, Status, Story};
 use crate::id::StoryId;
 
@@ -19,7 +22,8 @@ pub struct Progress {
 }
 
 /// How the work of a story waits for a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Waiting {
     /// Kept aside.
     Aside,

@@ -168,6 +168,7 @@ impl RunView {
             unchecked,
             frozen: _,
             gates: _,
+            reviews: _,
             evidence: _,
         } = event
         else {

@@ -12,13 +12,14 @@ use verdone_core::event::{Event, Recorded};
 use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::id::Oid;
 use verdone_core::update::{Reporter, Update};
-use verdone_core::verify::{JobStory, Outcome, Surface, Tree, VerifyJob, VerifyReport};
+use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, VerifyReport};
 
 use crate::clock::Stopwatch;
 use crate::git::{CommitError, Git, GitError, Landing, Merged};
 use crate::process::{self, VERIFY_VARIABLE};
 use crate::project::Project;
 use crate::recover::{RecoverError, recover};
+use crate::run::review;
 use crate::signal::Signals;
 use crate::site::gates;
 use crate::step::{StepError, io_error};
@@ -114,6 +115,8 @@ pub struct Landed {
     pub from: Oid,
     pub to: Oid,
     pub commits: u32,
+    /// Commits that stay on the run's branch for now.
+    pub left: u32,
     pub reapplied: bool,
 }
 
@@ -122,6 +125,8 @@ pub struct LandRequest<'a> {
     pub project: &'a Project,
     pub config: &'a Config,
     pub branch: Option<&'a str>,
+    /// Land up to the first story that is proven less well.
+    pub proof: Option<Proof>,
 }
 
 /// Where a run's commits land: the branch that the user was on when it began, whichever one they are on now.
@@ -216,7 +221,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
         // A landing that was cut off has just been finished.
         (Err(LandError::Nothing), Some(Waiting { branch, tip, target, .. })) => {
             let into = target.unwrap_or_else(|| "HEAD".to_owned());
-            return Ok(Landed { branch, into, from: tip.clone(), to: tip, commits: 0, reapplied: false });
+            return Ok(Landed { branch, into, from: tip.clone(), to: tip, commits: 0, left: 0, reapplied: false });
         }
         (chosen, _) => chosen?,
     };
@@ -226,31 +231,35 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     let (commits, behind) = git.apart(&tip, &head)?;
     if commits == 0 {
         let into = target.shown().to_owned();
-        return Ok(Landed { branch, into, from: head.clone(), to: head, commits, reapplied: false });
+        return Ok(Landed { branch, into, from: head.clone(), to: head, commits, left: 0, reapplied: false });
     }
+    let all = git.commits_to_land(&tip, &head)?;
+    let count = landable(&git, &Store::of(&request.project.root), &all, request.proof)?;
     let mut journal = Journal::reopen(&stored.dir)?;
     journal.append(cut_off_before_branch_moved(&git, &stored, &tip)?, Timestamp::now())?;
     let reapplied = behind > 0;
     let (before, mut moved) = (tip.clone(), Vec::new());
-    let tip = if reapplied {
+    let chain = if reapplied {
         // Before checks run for nothing.
         if let Some(at) = git.checked_out_at(&branch)? {
             return Err(GitError::CheckedOut { name: branch, at, why: None }.into());
         }
         let text = format!("Re-applying {} on top of {}", plural(commits, "commit", "commits"), target.shown());
         reporter.report(Update::Notice { text: &text });
-        let reapply = Reapply { request, git: &git, run: stored.id.as_str(), signals };
-        let (new, all) = reapply.all(&tip, &head, reporter)?;
-        moved = all;
+        let reapplying = Reapplying { request, git: &git, run: stored.id.as_str(), signals };
+        let (new, evident) = reapplying.all(&all, &head, reporter)?;
+        moved = evident;
         new
     } else {
-        tip
+        all
     };
+    // Whatever may not land yet stays on the run's branch.
+    let (branch_tip, tip) = (chain[chain.len() - 1].clone(), chain[count - 1].clone());
     let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
     events.push(Event::LandingStarted { to: tip.clone() });
     journal.append(events, Timestamp::now())?;
     if reapplied {
-        git.set_branch(&branch, &tip, Some(&before))?;
+        git.set_branch(&branch, &branch_tip, Some(&before))?;
     }
     let landed = land_tip(&git, target.name.as_deref(), &tip);
     let events = match &landed {
@@ -260,14 +269,14 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
         Err(error) => {
             // A refused landing changes nothing.
             if reapplied {
-                git.set_branch(&branch, &before, Some(&tip))?;
+                git.set_branch(&branch, &before, Some(&branch_tip))?;
             }
             let refused = Event::LandingRefused { reason: error.to_string() };
             std::iter::once(refused).chain(moved.iter().map(Moved::back)).collect()
         }
     };
     journal.append(events, Timestamp::now())?;
-    Ok(Landed { branch, commits, reapplied, ..landed? })
+    Ok(Landed { branch, commits: count as u32, left: (chain.len() - count) as u32, reapplied, ..landed? })
 }
 
 /// Commits are re-applied in the journal before the run's branch gets them, and leave the branch before the journal says so. Where
@@ -296,6 +305,32 @@ pub(crate) fn cut_off_before_branch_moved(git: &Git, stored: &StoredRun, tip: &O
     Ok(events)
 }
 
+/// How many of these commits may land, from the first on: none after one that waits for a person, or is proven less well than wanted.
+fn landable(git: &Git, store: &Store, commits: &[Oid], wanted: Option<Proof>) -> Result<usize, LandError> {
+    let reviews = review::pending(store)?;
+    for (number, commit) in commits.iter().enumerate() {
+        let waits = reviews.iter().find(|review| review.work == *commit);
+        let stop = match (waits, wanted) {
+            (Some(review), _) => Some((format!("{} needs a review first", review.place.story), "verdone review".to_owned())),
+            (None, Some(wanted)) => weaker(git, commit, wanted)?.map(|why| (why, "verdone land".to_owned())),
+            (None, None) => None,
+        };
+        match stop {
+            Some((reason, hint)) if number == 0 => return Err(LandError::Refused { reason, hint: Some(hint) }),
+            Some(_) => return Ok(number),
+            None => {}
+        }
+    }
+    Ok(commits.len())
+}
+
+/// Why a story's commit is not proven well enough. What a person accepted is.
+fn weaker(git: &Git, commit: &Oid, wanted: Proof) -> Result<Option<String>, LandError> {
+    let note = git.read_note(commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
+    let weak = note.filter(|evidence| evidence.outcome != Outcome::Accepted && evidence.proof < wanted);
+    Ok(weak.map(|evidence| format!("{} is {}, and {wanted} is asked for", evidence.story, evidence.proof)))
+}
+
 fn choose(request: &LandRequest<'_>) -> Result<WorkedOn, LandError> {
     let waiting = waiting(request.project)?;
     let wanted = match request.branch {
@@ -319,20 +354,20 @@ pub fn land_tip(git: &Git, branch: Option<&str>, tip: &Oid) -> Result<Landed, La
             let branch = branch.unwrap_or_default().to_owned();
             let from = from.unwrap_or_else(|| tip.clone());
             let (commits, _) = git.apart(tip, &from)?;
-            Ok(Landed { branch: branch.clone(), into: branch, from, to: tip.clone(), commits, reapplied: false })
+            Ok(Landed { branch: branch.clone(), into: branch, from, to: tip.clone(), commits, left: 0, reapplied: false })
         }
         Landing::Refused(refusal) => Err(LandError::Refused { reason: refusal.to_string(), hint: refusal.hint() }),
     }
 }
 
 /// A commit with its evidence, before and after it was re-applied.
-struct Moved {
+pub(crate) struct Moved {
     from: (Oid, Evidence),
     to: (Oid, Evidence),
 }
 
 impl Moved {
-    fn there(&self) -> Event {
+    pub(crate) fn there(&self) -> Event {
         reapplied(&self.from.0, &self.to)
     }
 
@@ -349,24 +384,29 @@ fn reapplied(was: &Oid, (commit, evidence): &(Oid, Evidence)) -> Event {
 }
 
 /// Puts a run's commits on top of another one, each verified there.
-struct Reapply<'a> {
-    request: &'a LandRequest<'a>,
-    git: &'a Git,
-    run: &'a str,
-    signals: &'a Signals,
+pub(crate) struct Reapplying<'a> {
+    pub(crate) request: &'a LandRequest<'a>,
+    pub(crate) git: &'a Git,
+    pub(crate) run: &'a str,
+    pub(crate) signals: &'a Signals,
 }
 
-impl Reapply<'_> {
-    /// The last new commit, and all of those with evidence.
-    fn all(&self, tip: &Oid, onto: &Oid, reporter: &mut dyn Reporter) -> Result<(Oid, Vec<Moved>), LandError> {
+impl Reapplying<'_> {
+    /// Puts commits on top of another one. Gives the new commits, and those of them that have evidence.
+    pub(crate) fn all(
+        &self,
+        commits: &[Oid],
+        onto: &Oid,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(Vec<Oid>, Vec<Moved>), LandError> {
         let LandRequest { project, config, .. } = *self.request;
         let folder = tempfile::tempdir().map_err(io_error("keeping the output of checks"))?;
         let name = format!("land-{}", self.run);
         let objects = self.git.object_folders()?;
         let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: folder.path(), objects });
         spaces.open(self.git)?;
-        let (mut onto, mut all) = (onto.clone(), Vec::new());
-        for commit in self.git.commits_to_land(tip, &onto)? {
+        let (mut onto, mut made, mut all) = (onto.clone(), Vec::new(), Vec::new());
+        for commit in commits.iter().cloned() {
             let subject = self.git.subject(&commit)?;
             let tree = match self.git.merge_onto(&commit, &onto)? {
                 Merged::Clean { tree } => tree,
@@ -392,9 +432,10 @@ impl Reapply<'_> {
                 self.git.note(&new, &moved.to_note())?;
                 all.push(Moved { from: (commit, first), to: (new.clone(), moved) });
             }
+            made.push(new.clone());
             onto = new;
         }
-        Ok((onto, all))
+        Ok((made, all))
     }
 
     /// What proved the story then, gates of the command line included, and the gates of now.

@@ -7,7 +7,7 @@ use verdone_core::id::{Oid, RunId};
 use verdone_core::lifecycle::Script;
 use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
-use verdone_core::plan::{Plan, Status};
+use verdone_core::plan::{Plan, Status, Waiting};
 use verdone_core::update::{Reporter, Update};
 
 use super::StepError;
@@ -51,7 +51,7 @@ fn put_in_order(site: &mut Site, state: &State) -> Result<Option<Event>, StepErr
         site.plan.record_status(&status)?;
     }
     commit_progress(site, state)?;
-    Ok(match land_the_rest(site) {
+    Ok(match land_the_rest(site, state) {
         Ok(event) => event,
         // It was told after the story, and what has not landed is named at the end of the run.
         Err(LandError::Refused { .. }) => None,
@@ -92,8 +92,8 @@ fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
 }
 
 /// Progress, and what an earlier landing did not get to.
-fn land_the_rest(site: &Site) -> Result<Option<Event>, LandError> {
-    if site.config.run.land != LandMode::Auto {
+fn land_the_rest(site: &Site, state: &State) -> Result<Option<Event>, LandError> {
+    if site.config.run.land != LandMode::Auto || is_held(state) {
         return Ok(None);
     }
     let Some(target) = Target::find(&site.git, site.target.as_deref())? else { return Ok(None) };
@@ -102,6 +102,11 @@ fn land_the_rest(site: &Site) -> Result<Option<Event>, LandError> {
     }
     let Landed { branch, from, to, .. } = land_tip(&site.git, target.name.as_deref(), &site.tip)?;
     Ok(Some(Event::Landed { branch, from, to }))
+}
+
+/// Whether something on the run's branch waits for a person.
+fn is_held(state: &State) -> bool {
+    state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked)
 }
 
 /// The message of a commit that holds progress alone.
