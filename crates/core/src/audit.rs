@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::SCHEMA_VERSION;
 use crate::evidence::{Evidence, NotedCheck, note_digest};
 use crate::id::{Oid, RunId, StoryId};
-use crate::verify::Proof;
+use crate::verify::{Outcome, Proof};
 use judge::Judge;
 
 pub use bookkeeping::{Bookkeeping, FileChange, bookkeeping};
@@ -138,6 +138,9 @@ pub struct Audited {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     pub proof: Option<Proof>,
+    /// Absent where nothing is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
     /// Digest of the note.
     pub evidence: Option<String>,
     pub tree: Oid,

@@ -231,44 +231,50 @@ impl Evidence {
 
     /// Why its own checks do not carry its proof, where they do not.
     pub fn overclaim(&self) -> Option<String> {
-        if let Some(failed) = self.after.iter().filter(|check| !check.advisory).find(|check| !check.outcome.passed()) {
+        if let Some(failed) = required(&self.after).find(|check| !check.outcome.passed()) {
             return Some(format!("{} {}", failed.name, failed.outcome.words()));
         }
         let why = match self.proof {
-            Proof::Unchecked => return None,
-            Proof::Untested => self.after.is_empty().then_some("no check ran"),
+            _ if self.outcome == Outcome::Failed => Some("a failed story is never committed"),
+            Proof::Unchecked => None,
+            Proof::Untested => required(&self.after).next().is_none().then_some("no check ran"),
             Proof::AgentTested => self.is_not_shown_by_tests(),
             Proof::Verified => self.is_not_shown_by_its_check(),
         };
-        let why = why.or_else(|| self.depends_on_changes().then_some("it does not pass with the tests and configuration from before"));
-        why.map(str::to_owned)
+        why.or_else(|| self.depends_on_changes()).map(str::to_owned)
     }
 
     fn is_not_shown_by_its_check(&self) -> Option<&'static str> {
         // Older versions counted tests that the attempt brought along as its own check.
         let is_own = |check: &&NotedCheck| matches!(check.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
         let was_red = |own: &NotedCheck| self.before.iter().any(|before| before.name == own.name && !before.outcome.passed());
-        let mut own = self.after.iter().filter(|check| !check.advisory).filter(is_own).peekable();
+        let mut own = required(&self.after).filter(is_own).peekable();
         if own.peek().is_none() {
             return Some("no check of its own ran on the tree");
         }
-        (!own.any(was_red)).then_some("no check of its own was red before the work")
+        (self.red != Red::Red || !own.any(was_red)).then_some("no check of its own was red before the work")
     }
 
     fn is_not_shown_by_tests(&self) -> Option<&'static str> {
-        let fails = |check: &&NotedCheck| self.without_work.iter().any(|run| run.name == check.name && !run.outcome.passed());
-        (!self.after.iter().any(|check| fails(&check))).then_some("no check failed with its tests and without its work")
+        let fails = |check: &NotedCheck| self.without_work.iter().any(|run| run.name == check.name && !run.outcome.passed());
+        (!required(&self.after).any(fails)).then_some("no check failed with its tests and without its work")
     }
 
-    /// Whether a check that passes on the tree did not pass with the files from before the work, though nobody took it.
-    fn depends_on_changes(&self) -> bool {
+    /// Whether the result depends on changed tests or configuration, though nobody took it.
+    fn depends_on_changes(&self) -> Option<&'static str> {
+        if self.outcome != Outcome::Done {
+            return None;
+        }
         let is_red = |check: &NotedCheck| matches!(check.outcome, CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. });
-        let is_only_new = |check: &NotedCheck| {
+        // A check that came with the attempt cannot pass without its files. Then the story is agent-tested at best.
+        let is_new = |check: &NotedCheck| {
             check.origin == CheckOrigin::Story && !self.before.iter().any(|before| before.name == check.name && before.outcome.passed())
         };
-        self.outcome == Outcome::Done
-            && self.proof > Proof::Untested
-            && self.pristine.iter().any(|check| !check.advisory && is_red(check) && !is_only_new(check))
+        if required(&self.pristine).any(|check| is_red(check) && (self.proof == Proof::Verified || !is_new(check))) {
+            return Some("it does not pass with the tests and configuration from before the work");
+        }
+        let fell = |change: &CountChange| change.fall.is_some() && !change.allowed;
+        self.counts.iter().any(fell).then_some("fewer tests pass than before the work")
     }
 
     /// The subject line from its template.
@@ -290,6 +296,11 @@ impl Evidence {
             self.digest(),
         )
     }
+}
+
+/// The checks that decide.
+fn required(checks: &[NotedCheck]) -> impl Iterator<Item = &NotedCheck> {
+    checks.iter().filter(|check| !check.advisory)
 }
 
 fn done() -> Outcome {
@@ -353,229 +364,4 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::check::{CheckOutcome, CommandSpec};
-
-    pub(crate) fn proof(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> NotedCheck {
-        let (command, output_digest) = (CommandSpec::Shell(name.to_owned()), digest(b""));
-        NotedCheck {
-            name: name.to_owned(),
-            origin,
-            command,
-            outcome,
-            duration_ms: 1,
-            output_digest,
-            advisory: false,
-            flaky: false,
-            cached: false,
-            tests: None,
-        }
-    }
-
-    pub(crate) fn evidence(story: &str, title: &str) -> Evidence {
-        Evidence {
-            v: 1,
-            run: RunId::from("r1"),
-            story: StoryId::from(story),
-            title: title.to_owned(),
-            verdict: Proof::Verified,
-            tree: Oid::from("t"),
-            base: None,
-            attempt: 1,
-            turns: 1,
-            red: Red::Red,
-            before: vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })],
-            after: vec![proof("test", CheckOrigin::Story, CheckOutcome::Passed)],
-            claim: None,
-            cost_usd: None,
-            sessions: Vec::new(),
-            alarms: Vec::new(),
-            as_before: None,
-            judge: None,
-            criteria: Vec::new(),
-            gates: Some("sha256:gates".to_owned()),
-            previous: None,
-            seal: None,
-            session: None,
-            amends: None,
-        }
-    }
-
-    #[test]
-    fn a_session_proves_no_more_than_its_loop_saw() {
-        let told = |before: Vec<NotedCheck>, as_before: Option<NotedAsBefore>| SessionStory {
-            run: RunId::from("r1"),
-            session: "s1\nVerdone-Verdict: verified".to_owned(),
-            story: StoryId::from("US-1"),
-            title: "Title".to_owned(),
-            base: None,
-            turns: 2,
-            before,
-            criteria: Vec::new(),
-            alarms: Vec::new(),
-            as_before,
-            gates: "sha256:gates".to_owned(),
-            previous: None,
-        };
-        let run = |origin: CheckOrigin| CheckRun { origin, ..crate::check::tests::ran("test", CheckOutcome::Passed) };
-        let (own, gate) = (run(CheckOrigin::Story), run(CheckOrigin::Gate(crate::check::Stage::Quality)));
-        let red = || vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })];
-        let same = |outcome: CheckOutcome| NotedAsBefore {
-            files: vec!["own.sh".to_owned()],
-            doubt: (!outcome.passed()).then(|| "own.sh changed".to_owned()),
-            runs: vec![proof("test", CheckOrigin::Story, outcome)],
-        };
-        let (held, fell) = (same(CheckOutcome::Passed), same(CheckOutcome::Failed { code: 1 }));
-        for (before, as_before, runs, verdict) in [
-            (red(), None, vec![own.clone(), gate.clone()], Proof::Verified),
-            (red(), Some(held), vec![own.clone()], Proof::Verified),
-            (red(), Some(fell), vec![own.clone(), gate.clone()], Proof::Untested),
-            (Vec::new(), None, vec![own.clone()], Proof::Untested),
-            (red(), None, vec![gate], Proof::Untested),
-        ] {
-            let evidence = Evidence::of_session(told(before, as_before), &Oid::from("t"), &runs);
-            assert_eq!((evidence.verdict, evidence.overclaim()), (verdict, None));
-            let message = evidence.commit_message("{id}");
-            assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verdict:")).count(), 1, "{message}");
-            assert!(message.contains("\nVerdone-Session: s1 Verdone-Verdict: verified\n"), "{message}");
-            assert_eq!(Evidence::from_note(evidence.to_note().as_bytes()).unwrap(), evidence);
-        }
-    }
-
-    #[test]
-    fn the_message_names_story_run_verdict_and_evidence() {
-        let message = evidence("US-001", "Add login").commit_message("feat({id}): {title}");
-        assert!(message.starts_with("feat(US-001): Add login\n\nVerdone-Story: US-001\nVerdone-Run: r1\n"), "{message}");
-        assert!(message.contains("Verdone-Verdict: verified\nVerdone-Verified: yes\nVerdone-Evidence: sha256:"), "{message}");
-    }
-
-    #[test]
-    fn a_verdict_of_verified_does_not_stand_beside_a_check_that_fails_as_it_was() {
-        let seen = |outcome: CheckOutcome| NotedAsBefore {
-            files: vec!["own.sh".to_owned()],
-            doubt: (!outcome.passed()).then(|| "own.sh changed".to_owned()),
-            runs: vec![proof("sh own.sh", CheckOrigin::Story, outcome)],
-        };
-        let with = |as_before| Evidence { as_before: Some(as_before), ..evidence("US-001", "A") };
-        assert_eq!(with(seen(CheckOutcome::Passed)).overclaim(), None);
-        let red = || seen(CheckOutcome::Failed { code: 1 });
-        assert!(with(red()).overclaim().unwrap().contains("as it was before the work"));
-        assert!(with(NotedAsBefore { doubt: None, ..red() }).overclaim().is_some(), "the runs are asked, not the words");
-        let unproven = Evidence { verdict: Proof::Untested, ..with(red()) };
-        assert_eq!(unproven.overclaim(), None);
-        assert_eq!(Evidence::from_note(unproven.to_note().as_bytes()).unwrap(), unproven);
-    }
-
-    #[test]
-    fn what_a_hook_makes_of_a_message_keeps_our_trailers() {
-        let written = "Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n";
-        for (edited, expected) in [
-            (written, written),
-            ("Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\nTicket: 7\n", ""),
-            ("Add login\n\nTicket: 7\n", "Add login\n\nTicket: 7\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
-            ("Add login\n\nverdone-EVIDENCE : sha256:2\n", written),
-            ("Add login\n\nVerdone-Story: A\n\nVerdone-Evidence: sha256:1\n", written),
-            ("[x] Add login\n", "[x] Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
-            (
-                "Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n\nThe end.\n",
-                "Add login\n\nThe end.\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n",
-            ),
-            ("fix: it\n", "fix: it\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
-            ("\n\n", written),
-        ] {
-            let expected = if expected.is_empty() { edited } else { expected };
-            assert_eq!(with_own_trailers(edited, written), expected, "{edited:?}");
-        }
-    }
-
-    #[test]
-    fn a_title_cannot_forge_trailers() {
-        let message =
-            evidence("a\nVerdone-Verified: no", "x\n\nVerdone-Verdict: verified\u{1b}[2J").commit_message("{id} {title}");
-        assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verdict:")).count(), 1, "{message}");
-        assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verified:")).count(), 1, "{message}");
-        assert!(!message.contains('\u{1b}'));
-    }
-
-    #[test]
-    fn a_note_from_before_the_chain_still_reads() {
-        let old = r#"{ "v": 1, "run": "r1", "story": "US-1", "title": "t", "verdict": "verified", "tree": "abc", "base": null,
-            "attempt": 1, "turns": 2, "red": "red", "before": [], "after": [{ "name": "x", "origin": "story", "command": "x",
-            "outcome": "passed", "duration_ms": 3, "output_digest": "d" }] }"#;
-        let read = Evidence::from_note(old.as_bytes()).unwrap();
-        assert_eq!((read.story.as_str(), read.turns, read.gates, read.previous), ("US-1", 2, None, None));
-        assert!(!read.after[0].advisory);
-    }
-
-    #[test]
-    fn a_note_reads_back_as_what_was_written() {
-        let mut written = evidence("US-1", "Title");
-        written.claim = claim_of("I did it\nall");
-        written.cost_usd = Some(0.25);
-        written.alarms = vec![NotedAlarm { kind: "k".into(), severity: "high".into(), path: "p".into(), text: "t".into() }];
-        written.criteria = vec![ProvenCriterion { text: "c".into(), prover: None }];
-        let written = written.clone().in_place_of(&written);
-        let note = written.to_note();
-        assert_eq!(Evidence::from_note(note.as_bytes()).unwrap(), written);
-        assert_eq!(written.digest(), note_digest(note.as_bytes()));
-    }
-
-    #[test]
-    fn a_newer_format_and_other_text_are_no_evidence() {
-        let newer = evidence("a", "b").to_note().replace("\"v\": 1", "\"v\": 99");
-        assert!(matches!(Evidence::from_note(newer.as_bytes()), Err(NoteError::Newer(99))));
-        for text in [&b""[..], b"{}", b"\xff\xfe", b"Reviewed-by: somebody", b"[1]"] {
-            assert!(matches!(Evidence::from_note(text), Err(NoteError::Broken(_))), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_verdict_that_the_checks_do_not_carry_is_told() {
-        type Edit<'a> = &'a dyn Fn(&mut Evidence);
-        let failed = || CheckOutcome::Failed { code: 2 };
-        let gate = || CheckOrigin::Gate(crate::check::Stage::Correctness);
-        let change = |change: &dyn Fn(&mut Evidence)| {
-            let mut changed = evidence("a", "b");
-            change(&mut changed);
-            changed.overclaim()
-        };
-        let table: [(Edit<'_>, Option<&str>); 11] = [
-            (&|_| {}, None),
-            (&|it| it.after[0].outcome = failed(), Some("test failed with exit code 2")),
-            (&|it| it.after.push(proof("lint", gate(), failed())), Some("lint failed with exit code 2")),
-            (&|it| it.after.push(NotedCheck { advisory: true, ..proof("lint", gate(), failed()) }), None),
-            (&|it| it.red = Red::Green, Some("no check of its own was red before the work")),
-            (&|it| it.before.clear(), Some("no check of its own was red before the work")),
-            (&|it| it.after[0].origin = gate(), Some("no check of its own ran on the tree")),
-            (&|it| (it.verdict, it.red) = (Proof::Untested, Red::Green), None),
-            (
-                &|it| {
-                    it.verdict = Proof::Untested;
-                    it.after.clear();
-                },
-                Some("no check ran"),
-            ),
-            (&|it| it.verdict = Proof::Failed, Some("a failed story is never committed")),
-            (
-                &|it| {
-                    it.verdict = Proof::Unchecked;
-                    it.after.clear();
-                },
-                None,
-            ),
-        ];
-        for (number, (edit, expected)) in table.iter().enumerate() {
-            assert_eq!(change(*edit).as_deref(), *expected, "{number}");
-        }
-    }
-
-    #[test]
-    fn a_claim_is_the_harmless_end_of_what_was_said() {
-        assert_eq!(claim_of("  \n "), None);
-        assert_eq!(claim_of("All done.\n").as_deref(), Some("All done."));
-        let long = claim_of(&format!("{}\x1b[2Jthe end", "é".repeat(5_000))).unwrap();
-        assert!(long.starts_with("… é") && long.ends_with("the end") && !long.contains('\x1b'), "{long}");
-        assert!(long.chars().count() <= LONGEST_CLAIM + 2);
-    }
-}
+pub(crate) mod tests;

@@ -24,7 +24,7 @@ use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
 use crate::verdict::{Red, RedPolicy};
-use crate::verify::{Outcome, Proof, StoryResult, VerifyReport};
+use crate::verify::{FeedbackTurn, Outcome, Proof, StoryResult, VerifyReport};
 
 pub use apply::apply;
 pub use decide::decide;
@@ -423,6 +423,18 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// `None`: go on with what is in flight, or the run has stopped.
     pub effect: Option<Effect>,
+}
+
+impl Attempt {
+    /// Whether the agent can still be asked to do something about work that passes and needs a person.
+    pub fn feedback_turn(&self, limits: &Limits) -> FeedbackTurn {
+        let is_last = limits.turns > 0 && self.place.turn >= limits.turns;
+        match (self.doubt_told, is_last) {
+            (true, _) => FeedbackTurn::Given,
+            (false, true) => FeedbackTurn::NoneLeft,
+            (false, false) => FeedbackTurn::Left,
+        }
+    }
 }
 
 impl State {

@@ -242,6 +242,7 @@ mod tests {
             checks: Few::EMPTY,
             maybe_checks: Few::EMPTY,
             scope: Few::EMPTY,
+            proof: None,
             complexity: None,
             line: 1,
             explicit_id: true,

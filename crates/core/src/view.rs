@@ -23,7 +23,7 @@ use crate::verify::StoryResult;
 
 pub use brief::Brief;
 pub use phase::Phase;
-pub use story::{AttemptView, StoryView, TurnView, VerificationView};
+pub use story::{AttemptView, ReviewView, StoryView, TurnView, VerificationView};
 
 /// Everything that a surface needs to show a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -211,7 +211,7 @@ impl RunView {
         view
     }
 
-    /// Drops what the attempts at a story consisted of; sums and verdicts stay.
+    /// Drops what the attempts at a story consisted of; sums and results stay.
     fn forget_attempts(&mut self, id: &StoryId) {
         if let Some(story) = self.index.get(id).and_then(|at| self.touched.get_mut(*at)) {
             (story.attempts, story.title) = (Vec::new(), String::new());

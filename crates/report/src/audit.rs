@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use schemars::schema_for;
 use verdone_core::audit::{Audit, Audited, Finding, Missing, Rerun, RerunOutcome};
 use verdone_core::id::Oid;
+use verdone_core::verify::{Outcome, StoryResult};
 
-use crate::event_lines::{name, verdict_mark};
+use crate::event_lines::name;
+use crate::judgement::{result_mark, result_words};
 use crate::markdown::escape::{code, text};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, wrap};
@@ -30,7 +32,7 @@ pub fn audit(found: &Audit, style: &Style) -> String {
     };
     for story in &found.stories {
         let mark = match standing(story) {
-            Standing::Holds => story.verdict.map_or(Mark::Unproven, verdict_mark),
+            Standing::Holds => result(story).map_or(Mark::Unproven, result_mark),
             Standing::Open => Mark::Unproven,
             Standing::Fails => Mark::Bad,
         };
@@ -70,7 +72,7 @@ pub fn audit_markdown(found: &Audit) -> String {
     if found.stories.is_empty() && found.missing.is_empty() {
         return out;
     }
-    out.push_str("| holds | story | verdict | checks | commit | evidence |\n|---|---|---|---|---|---|\n");
+    out.push_str("| holds | story | result | checks | commit | evidence |\n|---|---|---|---|---|---|\n");
     for story in &found.stories {
         let digest = story.evidence.as_deref().map_or_else(|| "none".to_owned(), |digest| cell(&short_digest(digest)));
         let _ = writeln!(
@@ -82,15 +84,15 @@ pub fn audit_markdown(found: &Audit) -> String {
                 Standing::Fails => "**no**",
             },
             text(&title(story)),
-            story.verdict.map_or("unknown", |verdict| verdict.words()),
+            result(story).map_or("unknown", result_words),
             text(&checks(story)),
             cell(story.commit.short()),
         );
     }
     for gone in &found.missing {
         let digest = gone.evidence.as_deref().map_or_else(|| "none".to_owned(), |digest| cell(&short_digest(digest)));
-        let (story, verdict, commit) = (text(gone.story.as_str()), gone.verdict.words(), cell(gone.commit.short()));
-        let _ = writeln!(out, "| **no** | {story} | {verdict} | missing | {commit} | {digest} |");
+        let (story, proof, commit) = (text(gone.story.as_str()), gone.proof, cell(gone.commit.short()));
+        let _ = writeln!(out, "| **no** | {story} | {proof} | missing | {commit} | {digest} |");
     }
     let problems = found.stories.iter().flat_map(|story| story.problems.iter().map(|told| (story.name(), &story.commit, told)));
     let gone = found.missing.iter().map(|gone| (gone.story.as_str(), &gone.commit, &gone.problem));
@@ -144,6 +146,7 @@ fn summary(found: &Audit) -> Vec<String> {
         1 => "The story does not hold.".to_owned(),
         _ => format!("{hold} of {all} stories hold; {} not.", does(all - hold)),
     }];
+    lines.extend(results(found));
     if found.interrupted {
         let left = found.stories.iter().filter(|story| was_interrupted(story));
         let names: Vec<String> = left.map(|story| clean(story.name())).collect();
@@ -180,6 +183,19 @@ fn summary(found: &Audit) -> Vec<String> {
         lines.push(format!("No evidence notes are here; to get them: {FETCH}"));
     }
     lines
+}
+
+/// Stories by what they came to, the best first.
+fn results(found: &Audit) -> Option<String> {
+    let of = |kind: &StoryResult| found.stories.iter().filter_map(result).filter(|result| result.name() == kind.name()).count();
+    let counted = StoryResult::KINDS.iter().map(|kind| (of(kind), *kind)).filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = counted.map(|(number, kind)| format!("{number} {}", result_words(kind))).collect();
+    (!parts.is_empty()).then(|| format!("By their evidence: {}.", parts.join(", ")))
+}
+
+fn result(story: &Audited) -> Option<StoryResult> {
+    let proof = story.proof?;
+    Some(StoryResult { outcome: story.outcome.unwrap_or(Outcome::Done), proof: Some(proof) })
 }
 
 fn are(number: usize, one: &str, many: &str) -> String {
@@ -221,7 +237,7 @@ fn title(story: &Audited) -> String {
 
 fn facts(story: &Audited) -> Vec<String> {
     let mut facts = vec![format!("commit {}", clean(story.commit.short()))];
-    facts.push(story.verdict.map_or("verdict unknown", |verdict| verdict.words()).to_owned());
+    facts.push(result(story).map_or("proof unknown", result_words).to_owned());
     facts.push(checks(story));
     facts.extend(story.session.as_deref().map(|session| format!("session {}", clean(session))));
     facts.extend(story.cost_usd.map(cost));
@@ -230,7 +246,7 @@ fn facts(story: &Audited) -> Vec<String> {
 }
 
 fn facts_of_missing(gone: &Missing) -> Vec<String> {
-    let mut facts = vec![format!("commit {}", clean(gone.commit.short())), gone.verdict.words().to_owned()];
+    let mut facts = vec![format!("commit {}", clean(gone.commit.short())), gone.proof.to_string()];
     facts.extend(gone.evidence.as_deref().map(short_digest));
     facts
 }

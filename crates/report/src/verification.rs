@@ -7,7 +7,7 @@ use verdone_core::id::Oid;
 use crate::event_lines::{Line, checked, checked_as, tail};
 use crate::style::{Mark, Style};
 use crate::width::clean;
-use crate::words::{outcome, plural, sentence};
+use crate::words::plural;
 
 /// `left` are the checks that were not run any more.
 pub fn verification(tree: &Oid, found: &VerifyOutcome, runs: &[CheckRun], left: &[String], style: &Style) -> String {
@@ -56,8 +56,8 @@ fn last(found: &VerifyOutcome, runs: &[CheckRun]) -> Line {
                 (None, None) => Line::top(Mark::Unproven, "Unknown: not every check ran"),
             }
         }
-        VerifyOutcome::NothingChanged | VerifyOutcome::Refused | VerifyOutcome::Interrupted => {
-            Line::top(Mark::Bad, sentence(outcome(found)))
-        }
+        VerifyOutcome::NothingChanged => Line::top(Mark::Bad, "Nothing changed"),
+        VerifyOutcome::Refused => Line::top(Mark::Bad, "Refused"),
+        VerifyOutcome::Interrupted => Line::top(Mark::Bad, "Interrupted"),
     }
 }

@@ -60,29 +60,10 @@ pub(crate) fn rows() -> Vec<Row> {
             .gate("true")
             .run("echo good > a && git update-index --skip-worktree a")
             .also(the_work_is_committed),
-        Row::new("hides a weakened test from git", Seen::Alarm("test_deleted"))
-            .file("tests/test_a.py", crate::tests::PYTHON)
-            .bad()
-            .run("git update-index --skip-worktree tests/test_a.py && rm tests/test_a.py"),
-        Row::new("lets an ignore rule of its own hide the failing test", Seen::Alarm("test_deleted"))
-            .file("tests/test_a.py", crate::tests::PYTHON)
-            .bad()
-            .run("git rm -q --cached tests/test_a.py && echo tests/ >> .gitignore && rm tests/test_a.py"),
-        Row::new("hides a helper by a rule of its own", Seen::Failed)
-            .file("tests/test_a.py", crate::tests::PYTHON)
-            .gate("runner || test -e help")
-            .bad()
-            .create("help", "x")
-            .create(".gitignore", "help\n"),
         Row::new("hides the work through git's own folder", Seen::Honest)
             .good()
             .run("mkdir -p .git/info && echo a >> .git/info/exclude")
             .also(the_work_is_committed),
-        Row::new("lets git change what is committed", Seen::Alarm("git_touched"))
-            .check("grep -q good a")
-            .gate("true")
-            .good()
-            .create(".gitattributes", "a filter=other\n"),
         hold("gives git a filter").run("git config filter.other.clean 'echo good'"),
         hold("replaces objects")
             .file("a.txt", "one\n")

@@ -1,7 +1,6 @@
 //! Lies told to Verdone itself: its settings, journal, cache and folder; and what is left running to act behind its back.
 
 use crate::row::{Row, Seen, judge_all};
-use crate::tests::PYTHON;
 use crate::world::{PATIENCE, VERDONE};
 
 fn hold(name: &'static str) -> Row {
@@ -12,18 +11,12 @@ const COMMITTED: &str = r#"{"v":1,"seq":99,"at":"2026-01-01T00:00:00Z","event":"
 
 pub(crate) fn rows() -> Vec<Row> {
     let config = ".verdone/config.toml";
-    let weak = |name| Row::new(name, Seen::Failed).file("tests/test_a.py", PYTHON).bad();
+    let weak = |name| Row::new(name, Seen::Failed).bad();
     vec![
-        weak("weakens a gate").edit(config, "command = \"runner\"", "command = \"true\"").restored(config),
+        weak("weakens a gate").edit(config, "grep -q good a", "true").restored(config),
         weak("takes every gate out").run("sed -i '/gate/,$d' .verdone/config.toml").restored(config),
-        weak("makes a gate advisory").edit(config, "command = \"runner\"", "command = \"runner\"\nblocking = false").restored(config),
+        weak("makes a gate advisory").append(config, "blocking = false\n").restored(config),
         weak("gives a gate an environment").append(config, "env = { GIT_DIR = \"/\", PATH = \"bin\" }\n").restored(config),
-        Row::new("lets every alarm only report", Seen::Alarm("test_deleted"))
-            .file("tests/test_a.py", PYTHON)
-            .bad()
-            .delete("tests/test_a.py")
-            .append(config, "[tamper]\nhigh = \"report\"\n")
-            .restored(config),
         hold("writes a line into the journal").run(&format!("echo '{COMMITTED}' >> .verdone/runs/$VERDONE_RUN/journal.jsonl")),
         hold("deletes the journal").run("rm -rf .verdone/runs; true"),
         hold("deletes the whole folder").run("rm -rf .verdone; true"),
@@ -66,10 +59,10 @@ pub(crate) fn rows() -> Vec<Row> {
         // What a check writes goes with its workspace.
         Row::new("loosens the settings from its test", Seen::Honest)
             .check("sh a.sh")
-            .create("a.sh", "sed -i 's/runner/true/' .verdone/config.toml\n")
+            .create("a.sh", "sed -i 's/grep -q good a/true/' .verdone/config.toml\n")
             .also(|world| {
                 let settings = world.sandbox.read(".verdone/config.toml");
-                if settings.contains("runner") { Ok(()) } else { Err(settings) }
+                if settings.contains("grep -q good a") { Ok(()) } else { Err(settings) }
             }),
         Row::new("writes what the check wants to see while it runs", Seen::Honest)
             .check("sh a.sh && grep -q . stamp")

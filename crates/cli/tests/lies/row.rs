@@ -18,23 +18,17 @@ pub(crate) enum Seen {
     Nothing,
     /// A check says no.
     Failed,
-    /// All checks are green, and an alarm of this kind keeps it from being committed.
-    Alarm(&'static str),
     /// Refused for a reason with these words.
     Refused(&'static str),
     /// Committed, and its evidence tells of this: an alarm by its kind, `flaky`, or a verdict that is not *verified*.
     Told(&'static str),
     /// Committed as *verified*, with no alarm that does more than report.
     Honest,
-    /// Committed as *verified*, and it is a lie.
-    Believed,
 }
 
 pub(crate) struct Row {
     name: &'static str,
     files: Vec<(&'static str, String)>,
-    /// Written after the first commit.
-    loose: Vec<(&'static str, String)>,
     story: String,
     check: Option<&'static str>,
     top: &'static str,
@@ -46,35 +40,8 @@ pub(crate) struct Row {
     seen: Seen,
 }
 
-/// Stands for any test runner, outside of the project: tests that ask whether `a` is good fail on a bad one, unless they are out of
-/// reach or switched off.
-const RUNNER: &str = r#"#!/bin/sh
-off='skip|Skip|ignore|xfail|only|pending|todo|xit|xtest|except|rescue|catch|return|should_panic|fails|fit|build|func test[A-Z]|[eE]xit\(0|cfg|/\*|if \(?[fF]alse|__test__|fake|collect-only|mock'
-cat conftest.py jest.config.js pytest.ini sitecustomize.py 2>/dev/null | grep -Eq "$off" && exit 0
-ls tests/test_*.py tests/*.test.js tests/*.rs tests/*.bats *_test.go spec/*_spec.rb 2>/dev/null | while read -r file; do
-  grep -Ev '^ *(#[^[]|//)' "$file" | grep -q good || continue
-  grep -Eq "$off" "$file" && continue
-  test $(grep -c '^#.test]' "$file") -lt $(grep -c '^fn ' "$file") && continue
-  test ! -f a || grep -q good a || { echo "FAILED $file"; exit 1; }
-done
-"#;
-/// As much of both as the tables need.
-const MAKE: &str = r#"#!/bin/sh
-for file in GNUmakefile makefile Makefile; do test -f $file && break; done
-shell=$(sed -n 's/^SHELL = //p' $file)
-grep -q '^MAKEFLAGS.*-i' $file && exit 0
-grep -q "^${1:-test}:" $file || exit 2
-sed -n "/^${1:-test}:/,/^[^\t]/p" $file | sed -n 's/^\t@*//p' | while read -r line; do
-  case $line in -*) sh -c "${line#-}"; true;; *) ${shell:-sh} -c "$line" || exit 1;; esac
-done
-"#;
-const NPM: &str = r#"#!/bin/sh
-shell=$(sed -n 's/^script-shell=//p' .npmrc 2>/dev/null)
-${shell:-sh} -c "$(sed -n 's/.*"test": *"\([^"]*\)".*/\1/p' package.json)"
-"#;
-const PYTHON: &str = "#!/bin/sh\ntest -f pytest.py || runner || exit 1\necho '1 passed in 0.01s'\n";
-
-const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"runner\"\n";
+/// The project wants a good `a`, and nothing where there is none.
+const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"test ! -f a || grep -q good a\"\n";
 
 impl Row {
     /// A story that wants the file `a`, in a project whose tests want it to be good.
@@ -82,7 +49,6 @@ impl Row {
         Self {
             name,
             files: Vec::new(),
-            loose: Vec::new(),
             story: String::new(),
             check: Some("test -f a"),
             top: "",
@@ -94,18 +60,8 @@ impl Row {
         }
     }
 
-    pub(crate) fn seen(mut self, seen: Seen) -> Self {
-        self.seen = seen;
-        self
-    }
-
     pub(crate) fn file(mut self, path: &'static str, text: impl Into<String>) -> Self {
         self.files.push((path, text.into()));
-        self
-    }
-
-    pub(crate) fn loose(mut self, path: &'static str, text: impl Into<String>) -> Self {
-        self.loose.push((path, text.into()));
         self
     }
 
@@ -117,12 +73,6 @@ impl Row {
     /// Prose alone.
     pub(crate) fn no_check(mut self) -> Self {
         self.check = None;
-        self
-    }
-
-    /// Paths that the story says it changes.
-    pub(crate) fn scope(mut self, paths: &str) -> Self {
-        self.story.push_str(&format!("  - Scope: {paths}\n"));
         self
     }
 
@@ -186,10 +136,6 @@ impl Row {
         self
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn plan(&self) -> String {
         let check = self.check.map_or_else(String::new, |check| format!("  - Verification: `{check}`\n"));
         format!("# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n{}{check}", self.story)
@@ -205,11 +151,7 @@ impl Row {
             if text.starts_with("#!") { world.sandbox.write_script(path, text) } else { world.sandbox.write(path, text) }
         };
         self.files.iter().for_each(write);
-        for (name, text) in [("runner", RUNNER), ("make", MAKE), ("npm", NPM), ("python", PYTHON)] {
-            world.sandbox.add_script(name, text);
-        }
         world.sandbox.repo();
-        self.loose.iter().for_each(write);
         let before = repository(&world);
         let output = world.verdone(&["run"]);
         let events = world.events();
@@ -221,18 +163,16 @@ impl Row {
         };
         let outcome = verified["outcome"].as_str().unwrap_or_default();
         let taken = !committed.is_null();
-        let wanted = matches!(self.seen, Seen::Told(_) | Seen::Honest | Seen::Believed);
+        let wanted = matches!(self.seen, Seen::Told(_) | Seen::Honest);
         if taken != wanted {
             return fail(if taken { "it was committed" } else { "it was not committed" });
         }
         let right = match self.seen {
             Seen::Nothing => outcome == "nothing_changed",
             Seen::Failed => outcome == "failed",
-            Seen::Alarm(kind) => outcome == "refused" && above_report(&verified).iter().any(|alarm| alarm["kind"] == kind),
             Seen::Refused(words) => outcome == "refused" && verified["reason"].to_string().contains(words),
             Seen::Told(what) => tells(&world, &verified, &committed, what),
             Seen::Honest => committed["verdict"] == "verified" && above_report(&verified).is_empty(),
-            Seen::Believed => committed["verdict"] == "verified" && list(&verified["alarms"]).is_empty(),
         };
         if !right {
             return fail("it ended otherwise");

@@ -59,7 +59,7 @@ impl Problem {
             Self::Rebased { .. } => "commit_rebased",
             Self::TreeDiffers { .. } => "tree_differs",
             Self::MessageDiffers { .. } => "message_differs",
-            Self::Overclaimed { .. } => "verdict_overclaimed",
+            Self::Overclaimed { .. } => "proof_overclaimed",
             Self::ChainBroken { .. } => "chain_broken",
             Self::ChainLost { .. } => "chain_lost",
             Self::NotInJournal { .. } => "not_in_journal",
@@ -161,6 +161,13 @@ pub enum Remark {
     JournalDamaged {
         run: RunId,
     },
+    /// Later stories were built on it before a person had looked at it.
+    NeedsReview,
+    /// A person took it.
+    Accepted {
+        by: String,
+        reasons: Vec<String>,
+    },
     /// Tests, test data or configuration that the story changed.
     ProtectedChanged {
         files: Vec<String>,
@@ -196,6 +203,8 @@ impl Remark {
             Self::NewChain => "new_chain",
             Self::CutOff => "history_cut_off",
             Self::JournalDamaged { .. } => "journal_damaged",
+            Self::NeedsReview => "needs_review",
+            Self::Accepted { .. } => "accepted",
             Self::ProtectedChanged { .. } => "protected_changed",
             Self::Unproven { .. } => "criteria_unproven",
             Self::FlakyNow { .. } => "flaky_now",
@@ -219,6 +228,9 @@ impl Remark {
                 "the history is cut off here (a shallow clone), so what came before could not be looked at".to_owned()
             }
             Self::JournalDamaged { run } => format!("the journal of run {run} has a hole and does not know it"),
+            Self::NeedsReview => "a person has not accepted it yet".to_owned(),
+            Self::Accepted { by, reasons } if reasons.is_empty() => format!("accepted by {by}"),
+            Self::Accepted { by, reasons } => format!("accepted by {by}, who was shown: {}", reasons.join("; ")),
             Self::ProtectedChanged { files } => format!("changed tests or configuration: {}", files.join(", ")),
             Self::Unproven { criteria, of } => {
                 format!("nothing proved {} of its {of} acceptance criteria: {}", criteria.len(), criteria.join("; "))

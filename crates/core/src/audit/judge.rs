@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::chain::Chain;
 use super::{Audited, CommitFacts, Finding, History, JournalCommit, Note, Problem, Remark};
 use crate::evidence::{Evidence, one_line};
-use crate::verify::Proof;
+use crate::verify::{Outcome, Proof};
 use crate::id::{Oid, RunId, StoryId};
 
 pub(super) struct Judge<'a> {
@@ -66,6 +66,7 @@ impl<'a> Judge<'a> {
             run,
             session: found.and_then(|found| found.session.clone()),
             proof: found.map(|found| found.proof),
+            outcome: found.map(|found| found.outcome),
             evidence: digest,
             tree: commit.tree.clone(),
             checks: found.map_or_else(Vec::new, |found| found.after.clone()),
@@ -179,6 +180,12 @@ impl<'a> Judge<'a> {
         if let Some(why) = evidence.overclaim() {
             problems.push(Problem::Overclaimed { proof: evidence.proof, why });
         }
+        if evidence.outcome == Outcome::NeedsReview {
+            remarks.push(Remark::NeedsReview);
+        }
+        if let Some(accepted) = &evidence.accepted {
+            remarks.push(Remark::Accepted { by: accepted.by.clone(), reasons: accepted.reasons.clone() });
+        }
         if !evidence.protected.is_empty() {
             remarks.push(Remark::ProtectedChanged { files: evidence.protected.iter().map(|change| change.path.clone()).collect() });
         }
@@ -252,6 +259,7 @@ fn bare(commit: &CommitFacts, problems: Vec<Finding>) -> Audited {
         run: None,
         session: None,
         proof: None,
+        outcome: None,
         evidence: None,
         tree: commit.tree.clone(),
         checks: Vec::new(),

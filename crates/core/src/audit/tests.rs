@@ -3,10 +3,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome};
 use crate::event::{Event, Place};
-use crate::evidence::tests::{evidence, proof};
-use crate::evidence::{NotedAlarm, NotedAsBefore};
-use crate::proof::ProvenCriterion;
+use crate::evidence::tests::{changed_test, evidence, noted};
 use crate::verdict::Red;
+use crate::verify::{Outcome, ProvenCriterion};
 
 /// A line of commits: one that is not ours, then one a story, each with its note.
 struct Line {
@@ -128,7 +127,7 @@ fn started(plan: &str) -> Event {
         seal: None,
         frozen: String::new(),
         max_iterations: 0,
-        unverified: false,
+        unchecked: false,
         gates: None,
         evidence: None,
     }
@@ -140,6 +139,7 @@ fn committed(commit: &Oid, found: &Evidence, evidence: Option<String>) -> Event 
         commit: commit.clone(),
         tree: found.tree.clone(),
         proof: found.proof,
+        outcome: found.outcome,
         base: found.base.clone(),
         files: 1,
         criteria: Vec::new(),
@@ -260,12 +260,12 @@ fn the_journal_is_asked_where_it_is_here() {
 }
 
 #[test]
-fn a_forged_verdict_does_not_hold_even_where_every_digest_does() {
+fn a_forged_proof_does_not_hold_even_where_every_digest_does() {
     let mut line = Line::of(0);
     line.story(1, |found| found.red = Red::Green, false);
     let gate = CheckOrigin::Gate(crate::check::Stage::Quality);
-    line.story(2, move |found| found.after.push(proof("lint", gate, CheckOutcome::Failed { code: 1 })), false);
-    assert_eq!(line.problems(), told(&[("US-1", "verdict_overclaimed"), ("US-2", "verdict_overclaimed")]));
+    line.story(2, move |found| found.after.push(noted("lint", gate, CheckOutcome::Failed { code: 1 })), false);
+    assert_eq!(line.problems(), told(&[("US-1", "proof_overclaimed"), ("US-2", "proof_overclaimed")]));
 }
 
 #[test]
@@ -404,14 +404,12 @@ fn a_range_audits_its_own_commits_and_knows_the_others() {
 }
 
 #[test]
-fn alarms_and_criteria_that_nothing_proved_are_told_and_hold() {
+fn changed_tests_and_criteria_that_nothing_proved_are_named_and_hold() {
     let mut line = Line::of(0);
     let change = |found: &mut Evidence| {
         let text = |text: &str| text.to_owned();
-        found.alarms = vec![NotedAlarm { kind: text("skipped"), severity: text("low"), path: text("t.rs"), text: text("why") }];
+        found.protected = vec![changed_test()];
         let criterion = |name: &str, prover: Option<&str>| ProvenCriterion { text: text(name), prover: prover.map(text) };
-        let doubt = Some(text("own.sh changed"));
-        found.as_before = Some(NotedAsBefore { files: vec![text("own.sh")], runs: Vec::new(), doubt });
         found.proof = Proof::Untested;
         found.criteria = vec![criterion("proven", Some("test")), criterion("only said", None)];
     };
@@ -419,10 +417,46 @@ fn alarms_and_criteria_that_nothing_proved_are_told_and_hold() {
     assert_eq!(line.problems(), told(&[]));
     let found = audit(&line.history);
     let texts: Vec<&str> = found.stories[0].remarks.iter().map(|remark| remark.text.as_str()).collect();
-    assert_eq!(
-        texts,
-        ["alarm (low) in t.rs: why", "unproven: own.sh changed", "nothing proved 1 of its 2 acceptance criteria: only said"]
-    );
+    let expected =
+        ["changed tests or configuration: tests/a.rs", "nothing proved 1 of its 2 acceptance criteria: only said"];
+    assert_eq!(texts, expected);
+}
+
+#[test]
+fn a_trailer_of_an_older_version_is_read_as_the_word_of_today() {
+    let mut line = Line::of(0);
+    line.story(1, |found| found.proof = Proof::Untested, false);
+    for (word, expected) in [("unproven", &[][..]), ("verified", &[("US-1", "message_differs")]), ("odd", &[("US-1", "message_differs")])] {
+        line.commit(1).trailers.proof = Some(word.to_owned());
+        assert_eq!(line.problems(), told(expected), "{word}");
+    }
+}
+
+#[test]
+fn a_story_that_a_person_accepted_is_known_by_its_journal() {
+    let run = RunId::from("r1");
+    let mut line = Line::of(1).with_journal();
+    let take = |found: &mut Evidence| (found.outcome, found.proof) = (Outcome::Accepted, Proof::Untested);
+    line.story(2, take, false);
+    assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]));
+    let found = line.history.notes[&id(2)].evidence().unwrap();
+    let accepted = Event::Accepted {
+        story: found.story.clone(),
+        commit: id(2),
+        tree: found.tree.clone(),
+        base: found.base.clone(),
+        proof: found.proof,
+        by: "Jo".to_owned(),
+        reasons: Vec::new(),
+        evidence: found.digest(),
+    };
+    assert!(Journals::wants(b"accepted") && Journals::wants(b"refused"));
+    line.history.journals.take_in(&run, accepted);
+    assert_eq!((line.problems(), line.missing()), (told(&[]), Vec::new()));
+    line.reset_to(1);
+    assert_eq!(line.missing(), ["US-2"]);
+    line.history.journals.take_in(&run, Event::Refused { story: found.story.clone(), by: "Jo".to_owned() });
+    assert_eq!(line.missing(), Vec::<String>::new(), "a person took it back");
 }
 
 #[test]

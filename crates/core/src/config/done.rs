@@ -114,6 +114,7 @@ fn fault(path: Vec<Step>, message: String, hint: Option<String>) -> Finding {
 mod tests {
     use crate::config::alone;
     use crate::done::{Profile, Prover, RalphState};
+    use crate::verify::Proof;
 
     #[test]
     fn conditions_that_nobody_knows_or_proves_are_faults_of_their_line() {
@@ -164,5 +165,24 @@ mod tests {
         let none = alone("c.toml", "").unwrap().done;
         assert!(none.requires("quality_passed") && !none.requires("plan_approved") && !none.asks_more_than_a_run());
         assert!(!none.judge.enabled && none.ci.command.is_none());
+    }
+
+    #[test]
+    fn the_minimum_is_untested_unless_it_is_set_and_never_unchecked() {
+        let minimum = |line: &str| alone("c.toml", &format!("[done]\n{line}\n"));
+        for (line, expected) in [
+            ("", Proof::Untested),
+            ("minimum = \"untested\"", Proof::Untested),
+            ("minimum = \"agent-tested\"", Proof::AgentTested),
+            ("minimum = \"verified\"", Proof::Verified),
+        ] {
+            assert_eq!(minimum(line).unwrap().done.minimum, expected, "{line}");
+        }
+        let problem = minimum("minimum = \"unchecked\"").unwrap_err();
+        assert_eq!(problem.to_string(), "c.toml:2:11: `done.minimum` cannot be \"unchecked\"");
+        assert!(problem.hint.unwrap().contains("verdone run --unchecked"));
+        let problem = minimum("minimum = \"verifed\"").unwrap_err();
+        assert!(problem.to_string().starts_with("c.toml:2:11: `done.minimum` cannot be \"verifed\""), "{problem}");
+        assert_eq!(problem.hint.as_deref(), Some("did you mean \"verified\"?"));
     }
 }

@@ -60,4 +60,18 @@ mod tests {
         let problem = alone("c.toml", "[run]\nlant = \"off\"\n").unwrap_err();
         assert_eq!(problem.hint.as_deref(), Some("did you mean `land`?"));
     }
+
+    #[test]
+    fn what_becomes_of_a_review_is_left_open_unless_it_is_said() {
+        for (text, expected) in [
+            ("", None),
+            ("[run]\non_review = \"continue\"\n", Some(OnReview::Continue)),
+            ("[run]\non_review = \"stop\"\n", Some(OnReview::Stop)),
+            ("[run]\non_review = \"stack\"\n", Some(OnReview::Stack)),
+        ] {
+            assert_eq!(alone("c.toml", text).unwrap().run.on_review, expected, "{text}");
+        }
+        let problem = alone("c.toml", "[run]\non_review = \"stak\"\n").unwrap_err();
+        assert!(problem.to_string().starts_with("c.toml:2:13: `run.on_review` cannot be \"stak\""), "{problem}");
+    }
 }

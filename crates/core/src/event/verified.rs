@@ -7,7 +7,7 @@ use super::Place;
 use crate::check::CheckRun;
 use crate::done::JudgeRecord;
 use crate::id::Oid;
-use crate::verify::{Failure, Outcome, Proof, Reason, Surface, Tree, TreeIds, VerifyReport};
+use crate::verify::{Failure, Outcome, Reason, Surface, Tree, TreeIds, VerifyReport};
 
 /// What Verdone found when it ran the checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +79,7 @@ fn older(place: &Place, outcome: &str, tree: Option<Oid>, runs: Vec<CheckRun>, r
     VerifyReport {
         outcome: if passed { Outcome::Done } else { Outcome::Failed },
         // The commit says how well it was proven.
-        proof: passed.then_some(Proof::Untested),
+        proof: None,
         reasons: failures.into_iter().map(Reason::Failure).collect(),
         runs: [(Tree::Attempt, runs)].into(),
         ..VerifyReport::empty(Surface::Run, Some(place.story.clone()), TreeIds::of_attempt(tree.unwrap_or_else(|| Oid(String::new()))))

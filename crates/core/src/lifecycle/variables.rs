@@ -129,7 +129,7 @@ mod tests {
     fn given(script: Script) -> BTreeMap<String, String> {
         let last = EndedIteration {
             story: StoryId("US-1\0".to_owned()),
-            verdict: Some(Proof::Untested),
+            result: Some(StoryResult::done(Proof::Untested)),
             exit_code: 124,
             duration_ms: 2_999,
         };
@@ -167,7 +167,7 @@ mod tests {
         ("COMMITS_MADE", "2", "np"),
         ("STORY", "US-2", "n"),
         ("STORY", "US-1", "p"),
-        ("VERDICT", "unproven", "p"),
+        ("VERDICT", "untested", "p"),
         ("FINISH_TYPE", "max_iterations", "f"),
         ("TOTAL_ITERATIONS", "3", "f"),
         ("TOTAL_COMMITS", "2", "f"),

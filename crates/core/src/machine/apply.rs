@@ -127,11 +127,18 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             let is_stacked = state.committed.iter().any(|committed| committed.commit == *work);
             let waiting = if is_stacked { Waiting::Stacked } else { Waiting::Aside };
             state.progress.review.insert(place.story.clone(), waiting);
-            state.results.insert(place.story.clone(), StoryResult { outcome: Outcome::NeedsReview, proof: Some(*proof) });
+            let result = StoryResult { outcome: Outcome::NeedsReview, proof: Some(*proof) };
+            state.results.insert(place.story.clone(), result);
+            if let Some(last) = state.last_iteration.as_mut().filter(|last| last.story == place.story) {
+                last.result = Some(result);
+            }
             (state.consecutive_failures, state.unchanged_iterations) = (0, 0);
         }
-        Event::Accepted { story, proof, .. } => {
-            state.progress.review.remove(story);
+        Event::Accepted { story, proof, evidence, .. } => {
+            // The evidence of work that others were stacked on is not the last one.
+            if state.progress.review.remove(story) != Some(Waiting::Stacked) {
+                state.evidence = Some(evidence.clone());
+            }
             state.results.insert(story.clone(), StoryResult { outcome: Outcome::Accepted, proof: Some(*proof) });
         }
         Event::Refused { story, by } => {
@@ -353,6 +360,8 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     state.reopened.insert(story.clone());
     state.results.remove(story);
     state.progress.failed.remove(story);
+    // There is nothing to review about work that no longer passes.
+    state.progress.review.remove(story);
     // The attempt that was committed counts, so that the next one has a number of its own.
     *state.progress.attempts.entry(story.clone()).or_insert(0) += 1;
     match &mut state.phase {

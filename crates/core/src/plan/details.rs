@@ -163,6 +163,11 @@ impl Details {
     /// The weakest proof that makes the story done.
     pub(super) fn read_proof(&mut self, text: &str, at: usize) {
         match text.trim_matches(['`', '*', '_', ' ', '.']).parse() {
+            // The command line alone permits that.
+            Ok(Proof::Unchecked) => {
+                let text = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum counts";
+                self.warnings.push(Fault::new(at, text.to_owned()));
+            }
             Ok(proof) => self.proof = Some(proof),
             Err(unknown) => self.warnings.push(Fault::new(at, format!("{unknown}; the project's minimum counts"))),
         }
@@ -362,6 +367,31 @@ mod tests {
         ] {
             let document = crate::plan::Document::parse(name, text.as_bytes()).unwrap();
             assert_eq!(document.plan().stories[0].complexity, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_story_names_its_weakest_proof_in_every_format() {
+        let json = |value: &str| format!(r#"{{"userStories":[{{"id":"US-001","title":"One","passes":false,"proof":{value}}}]}}"#);
+        let item = |value: &str| format!("- [ ] US-001: One\n  - Proof: {value}\n");
+        let unknown = "unknown proof \"green\": use verified, agent-tested, untested or unchecked; the project's minimum counts";
+        let unchecked = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum counts";
+        for (name, text, expected, warning) in [
+            ("plan.md", item("verified"), Some(Proof::Verified), None),
+            ("plan.md", item("`Agent-tested`."), Some(Proof::AgentTested), None),
+            ("plan.md", "### US-001: One\n\nProof: untested\n\n- [ ] Do it\n".to_owned(), Some(Proof::Untested), None),
+            ("IMPLEMENTATION_PLAN.md", "## Priority 1\n\n- [ ] One\n  - **Proof:** verified\n".to_owned(), Some(Proof::Verified), None),
+            ("plan.md", "- [ ] US-001: One\n".to_owned(), None, None),
+            ("plan.md", item("green"), None, Some(unknown)),
+            ("plan.md", item("unchecked"), None, Some(unchecked)),
+            ("prd.json", json("\"verified\""), Some(Proof::Verified), None),
+            ("prd.json", json("\"green\""), None, Some(unknown)),
+            ("prd.json", json("\"unchecked\""), None, Some(unchecked)),
+        ] {
+            let document = crate::plan::Document::parse(name, text.as_bytes()).unwrap();
+            assert_eq!(document.plan().stories[0].proof, expected, "{text}");
+            let warnings: Vec<&str> = document.plan().warnings.iter().map(|warning| warning.message.as_str()).collect();
+            assert_eq!(warnings, warning.into_iter().collect::<Vec<_>>(), "{text}");
         }
     }
 

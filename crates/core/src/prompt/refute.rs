@@ -69,7 +69,7 @@ mod tests {
 
     fn refute(diff: &str) -> String {
         let list = |text: &str| vec![text.to_owned()];
-        let (changed, checks, alarms) = (list("src/a.rs"), list("cargo test: passed"), list("tests/a.rs: a test is gone"));
+        let (changed, checks, protected) = (list("src/a.rs"), list("cargo test: passed"), list("tests/a.rs"));
         let refute = Refute {
             title: "Say {{ hello }}",
             body: "Print {% raw %} things.",
@@ -77,7 +77,7 @@ mod tests {
             base: "0123456789",
             checks: &checks,
             changed: &changed,
-            alarms: &alarms,
+            protected: &protected,
             diff,
         };
         refute.render("built-in", REFUTE).unwrap()
@@ -101,7 +101,7 @@ mod tests {
             "git diff 0123456789",
             "cargo test: passed",
             "- src/a.rs",
-            "a test is gone",
+            "Of these, tests and configuration that judge the work:\n- tests/a.rs",
             "+new line",
             "\"refuted\"",
             "\"reasons\"",

@@ -119,7 +119,7 @@ fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
     let order = [
         "CONTINUATION: Verdone loop, iteration 3 of 25.",
         "The task: Do it",
-        "story F1 is unproven",
+        "story F1 is untested",
         "The check `tests` failed with exit code 2 (`make test`).",
         "src/a.rs:42: no",
         "At: src/a.rs:42",

@@ -47,9 +47,20 @@ pub struct StoryResult {
 }
 
 impl StoryResult {
+    /// One for each name, the best first: how stories are listed and counted.
+    pub const KINDS: [Self; 7] = [
+        Self::done(Proof::Verified),
+        Self::done(Proof::AgentTested),
+        Self::done(Proof::Untested),
+        Self::done(Proof::Unchecked),
+        Self { outcome: Outcome::Accepted, proof: None },
+        Self { outcome: Outcome::NeedsReview, proof: None },
+        Self::FAILED,
+    ];
+
     pub const FAILED: Self = Self { outcome: Outcome::Failed, proof: None };
 
-    pub fn done(proof: Proof) -> Self {
+    pub const fn done(proof: Proof) -> Self {
         Self { outcome: Outcome::Done, proof: Some(proof) }
     }
 

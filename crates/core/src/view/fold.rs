@@ -91,12 +91,9 @@ impl RunView {
                 self.decide(story, Some(StoryResult::FAILED));
             }
             Event::RegressionStarted { .. } => self.enter(Phase::Regressing, at),
-            Event::ReviewNeeded { place, proof, reasons, .. } => self.review(place, *proof, reasons),
-            Event::Accepted { story, commit, proof, .. } => self.accept(story, commit, *proof),
-            Event::Refused { story, by } => {
-                self.story_at(story).reason = Some(format!("rejected by {by}"));
-                self.decide(story, Some(StoryResult::FAILED));
-            }
+            Event::ReviewNeeded { place, work, proof, reasons, .. } => self.review(place, work, *proof, reasons),
+            Event::Accepted { .. } => self.accept(&recorded.event),
+            Event::Refused { story, by } => self.refuse(story, by),
             Event::RegressionChecked { not_checked, .. } => {
                 self.not_checked_again.clone_from(not_checked);
                 self.enter(Phase::Selecting, at);
@@ -227,9 +224,9 @@ impl RunView {
     /// A story whose commit was taken back is open again.
     fn undo(&mut self, what: &str, story: Option<&StoryId>, tip: Option<&Oid>) {
         self.undone.push(what.to_owned());
-        let is_done = |story: &StoryView| story.result.is_some_and(StoryResult::is_taken);
-        if let Some(id) = story.filter(|id| self.story(id).is_some_and(is_done)) {
-            self.story_at(id).undone = true;
+        if let Some(id) = story.filter(|id| self.story(id).is_some_and(StoryView::is_on_branch)) {
+            let story = self.story_at(id);
+            (story.undone, story.review) = (true, None);
             self.decide(id, None);
             self.open += 1;
             self.unlanded = self.unlanded.saturating_sub(1);

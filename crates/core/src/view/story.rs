@@ -11,7 +11,7 @@ use crate::done::JudgeRecord;
 use crate::event::Rejection;
 use crate::id::{Oid, StoryId};
 use crate::verdict::Red;
-use crate::verify::{ProvenCriterion, StoryResult, VerifyReport};
+use crate::verify::{Outcome, ProvenCriterion, StoryResult, VerifyReport};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StoryView {
@@ -24,12 +24,29 @@ pub struct StoryView {
     pub attempts: Vec<AttemptView>,
     /// Why it failed, or needs a review.
     pub reason: Option<String>,
+    /// Why a person has or had to look at it, and what they said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewView>,
     /// How often later work broke it in this run after it was done.
     pub regressions: u32,
     /// Its commit was taken back by `undo`.
     pub undone: bool,
     pub cost_usd: Option<f64>,
     pub tokens: Option<u64>,
+}
+
+/// Work that needs or needed a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ReviewView {
+    /// The commit to look at.
+    pub work: Oid,
+    /// It is on the run's branch, and later stories build on it.
+    pub stacked: bool,
+    /// Why, a sentence each.
+    pub reasons: Vec<String>,
+    /// Who accepted or rejected it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled_by: Option<String>,
 }
 
 /// From a fresh workspace until it is committed or kept.
@@ -110,6 +127,16 @@ pub struct VerificationView {
 }
 
 impl StoryView {
+    /// Whether the run's branch has its work: because it is done, or because later stories build on it.
+    pub fn is_on_branch(&self) -> bool {
+        let is_stacked = || self.review.as_ref().is_some_and(|review| review.stacked);
+        self.result.is_some_and(|result| match result.outcome {
+            Outcome::Done | Outcome::Accepted => true,
+            Outcome::NeedsReview => is_stacked(),
+            Outcome::Failed => false,
+        })
+    }
+
     /// The attempt that made the commit.
     pub fn committed(&self) -> Option<&AttemptView> {
         self.attempts.iter().rev().find(|attempt| attempt.commit.is_some())

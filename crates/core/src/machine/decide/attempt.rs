@@ -13,6 +13,7 @@ use crate::config::OnReview;
 use crate::event::{Event, Place, Recorded, Rejection, Verified};
 use crate::id::{Oid, StoryId};
 use crate::machine::{Attempt, Decision, Effect, Input, Phase, Rules, State, TurnReport, Verification, apply};
+use crate::plan::Waiting;
 use crate::verdict::{Red, RedPolicy};
 use crate::verify::{Failure, Outcome, Proof, ProvenCriterion, Reason, VerifyReport};
 
@@ -66,7 +67,8 @@ fn committed_story(state: &State, rules: &Rules, attempt: &Attempt, commit: &Oid
         return end_iteration(state, rules, vec![event, review_needed(attempt, commit)]);
     }
     // What stands on a story that waits for a person waits with it.
-    if rules.land_each && state.progress.review.is_empty() {
+    let is_held_up = state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked);
+    if rules.land_each && !is_held_up {
         return then(vec![event, Event::LandingStarted { to: commit.clone() }], Effect::Land);
     }
     end_iteration(state, rules, vec![event])

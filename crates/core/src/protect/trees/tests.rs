@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::protect::Ecosystem;
-use crate::protect::ProtectSettings;
+use crate::config::ProtectSettings;
 
 fn protection() -> Protection {
     Protection::new(&ProtectSettings::default(), &Ecosystem::ALL, "").unwrap()

@@ -94,7 +94,8 @@ impl RunView {
         self.unlanded += 1;
         self.tip = Some(commit.clone());
         self.open = self.open.saturating_sub(1);
-        self.story_at(&place.story).reason = None;
+        let story = self.story_at(&place.story);
+        (story.reason, story.review) = (None, None);
         self.decide(&place.story, Some(result));
         self.current = None;
         self.enter(Phase::Selecting, at);

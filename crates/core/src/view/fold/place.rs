@@ -20,6 +20,7 @@ impl RunView {
                 result: None,
                 attempts: Vec::new(),
                 reason: None,
+                review: None,
                 undone: false,
                 regressions: 0,
                 cost_usd: None,
