@@ -268,7 +268,8 @@ impl Evidence {
         let is_red = |check: &NotedCheck| matches!(check.outcome, CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. });
         // A check that came with the attempt cannot pass without its files. Then the story is agent-tested at best.
         let is_new = |check: &NotedCheck| {
-            check.origin == CheckOrigin::Story && !self.before.iter().any(|before| before.name == check.name && before.outcome.passed())
+            check.origin == CheckOrigin::Story
+                && !self.before.iter().any(|before| before.name == check.name && before.outcome.passed())
         };
         if required(&self.pristine).any(|check| is_red(check) && (self.proof == Proof::Verified || !is_new(check))) {
             return Some("it does not pass with the tests and configuration from before the work");

@@ -25,8 +25,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::check::CommandSpec;
-use crate::verify::Proof;
 use crate::id::StoryId;
+use crate::verify::Proof;
 use crate::{json, position};
 
 pub use document::{Document, MarkError, Undo};

@@ -409,8 +409,7 @@ fn failed(report: &VerifyReport, claimed: bool) -> Vec<Line> {
         matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. } | Failure::NothingChanged)
     };
     let others = failures().filter(|failure| !is_shown(failure));
-    let mut lines: Vec<Line> =
-        others.map(|failure| Line::under(Mark::Bad, sentence(&clean(&failure.to_string())))).collect();
+    let mut lines: Vec<Line> = others.map(|failure| Line::under(Mark::Bad, sentence(&clean(&failure.to_string())))).collect();
     match (claimed, nothing_changed) {
         (true, true) => lines.push(Line::under(Mark::Bad, "Claimed done, but nothing changed")),
         (true, false) => lines.push(Line::under(Mark::Bad, "Claimed done, but the checks fail")),

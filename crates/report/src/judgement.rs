@@ -159,7 +159,8 @@ mod tests {
 
     #[test]
     fn an_id_is_quoted_where_a_shell_would_split_it() {
-        let table = [("US-2", "US-2"), ("a b", "'a b'"), ("a'b", r"'a'\''b'"), ("$(x)", "'$(x)'"), ("--all", "STORY"), ("#7", "'#7'")];
+        let table =
+            [("US-2", "US-2"), ("a b", "'a b'"), ("a'b", r"'a'\''b'"), ("$(x)", "'$(x)'"), ("--all", "STORY"), ("#7", "'#7'")];
         for (id, expected) in table {
             assert_eq!(argument(&StoryId::from(id)), expected);
         }
@@ -170,7 +171,10 @@ mod tests {
         let words = StoryResult::KINDS.map(result_words);
         assert_eq!(words, ["verified", "agent-tested", "untested", "unchecked", "accepted", "needs review", "failed"]);
         let pending = StoryResult { outcome: Outcome::NeedsReview, proof: Some(Proof::AgentTested) };
-        assert_eq!((both(pending), committed_as(pending)), ("needs review, agent-tested".into(), "agent-tested, needs review".into()));
+        assert_eq!(
+            (both(pending), committed_as(pending)),
+            ("needs review, agent-tested".into(), "agent-tested, needs review".into())
+        );
         let done = StoryResult::done(Proof::Verified);
         assert_eq!((both(done), committed_as(done)), ("done, verified".into(), "verified".into()));
         assert_eq!(both(StoryResult::FAILED), "failed");

@@ -180,7 +180,8 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     if let Some(claim) = attempt.turns.last().and_then(|turn| turn.claim.as_ref()) {
         put!(out, "  - claimed: {}\n", text(&last_words(claim)));
     }
-    if let Some(found) = attempt.red {
+    // Newer journals have it among the reasons.
+    if let Some(found) = attempt.red.filter(|_| attempt.verifications.last().is_none_or(|seen| seen.report.reasons.is_empty())) {
         put!(out, "  - {}\n", red(found));
     }
     if let Some(judge) = attempt.verifications.last().and_then(|seen| seen.judge.as_ref()) {

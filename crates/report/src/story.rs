@@ -9,7 +9,9 @@ use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, Verification
 
 use crate::event_lines::{files, judged, kept as kept_line, name};
 use crate::guard::guard_told;
-use crate::judgement::{argument, both, changed_label, committed_as, reason_mark, report_mark, report_words, result_mark, tree_words};
+use crate::judgement::{
+    argument, both, changed_label, committed_as, reason_mark, report_mark, report_words, result_mark, tree_words,
+};
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{result_of, story_mark};
 use crate::width::{clean, wrap};
@@ -282,7 +284,12 @@ impl Page<'_> {
         if let (Some(commit), Some(result)) = (&attempt.commit, attempt.result) {
             let files = plural(attempt.files as usize, "file", "files");
             let (dot, commit) = (self.style.dot(), clean(commit.short()));
-            self.put(2, Some(result_mark(result)), Tone::Plain, &format!("Committed {commit}{dot}{}{dot}{files}", committed_as(result)));
+            self.put(
+                2,
+                Some(result_mark(result)),
+                Tone::Plain,
+                &format!("Committed {commit}{dot}{}{dot}{files}", committed_as(result)),
+            );
             self.note(4, &format!("git show {commit}"));
             self.evidence(attempt);
             self.criteria(&attempt.criteria);

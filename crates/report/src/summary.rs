@@ -157,8 +157,7 @@ const WIDEST_ID: usize = 20;
 fn table(view: &RunView, now: u64, style: &Style) -> String {
     // The best first, each apart from what is worth less; undecided stories last.
     let names = StoryResult::KINDS.iter().map(|kind| Some(kind.name())).chain([None]);
-    let groups: Vec<Vec<Row>> =
-        names.map(|name| view.with_result(name).map(|story| row(view, story, now)).collect()).collect();
+    let groups: Vec<Vec<Row>> = names.map(|name| view.with_result(name).map(|story| row(view, story, now)).collect()).collect();
     let mut widths = HEADINGS.map(columns);
     for row in groups.iter().flatten() {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {

@@ -176,9 +176,9 @@ pub(crate) fn because(short: &str, reason: &str) -> String {
 
 /// How an attempt ended without a commit.
 pub(crate) fn rejected(kind: &Rejection, reason: &str) -> (Mark, String) {
-    let why = given_up(kind, reason);
     match kind {
-        Rejection::NeedsReview => (Mark::Warn, because("Set aside for review", &why)),
+        // The reasons stand beside the review itself.
+        Rejection::NeedsReview => (Mark::Warn, "Set aside for review".to_owned()),
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress
@@ -189,7 +189,7 @@ pub(crate) fn rejected(kind: &Rejection, reason: &str) -> (Mark, String) {
         | Rejection::UsageLimit
         | Rejection::ServiceError
         | Rejection::Stopped
-        | Rejection::Crashed => (Mark::Bad, format!("Gave up: {why}")),
+        | Rejection::Crashed => (Mark::Bad, format!("Gave up: {}", given_up(kind, reason))),
     }
 }
 

@@ -5,7 +5,7 @@ pub mod land;
 mod plan;
 pub mod review;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -303,6 +303,7 @@ impl Ready {
             spaces,
             template,
             results: Results::default(),
+            done_before: BTreeSet::new(),
             unchecked,
             judged: Vec::new(),
             candidate: None,
@@ -334,7 +335,7 @@ impl Ready {
         branch.announce(&self.git, reporter)?;
         // What was examined ran programs, and ended whatever they left: a watchdog in its start would have been taken for that.
         let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
-        self.announce_claims(&store, reporter)?;
+        let done_before = self.announce_claims(&store, reporter)?;
         let now = Timestamp::now();
         let created = store.create(self.git.common_dir(), now);
         let (run, run_dir) = created.map_err(io_error(&format!("making a run's directory in {}", store.path().display())))?;
@@ -355,6 +356,7 @@ impl Ready {
         let (mut site, rules) = self.into_site((run, run_dir), &branch, spaces, signals)?;
         site.claude.resume(left);
         site.plan = plan;
+        site.done_before = done_before;
         let journal = Journal::create(&site.run_dir)?;
         if branch.at.as_ref() != Some(&branch.tip) {
             site.git.set_branch(&site.branch, &branch.tip, branch.at.as_ref())?;
@@ -367,21 +369,22 @@ impl Ready {
         Ok(Ended { code, branch: name, began_at: branch.tip })
     }
 
-    /// A box that is ticked without evidence is only a claim.
-    fn announce_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RunError> {
+    /// A box that is ticked without evidence is only a claim. Gives the stories that have some.
+    fn announce_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<BTreeSet<StoryId>, RunError> {
         let done: Vec<&StoryId> =
             self.plan.plan().stories.iter().filter(|story| story.status == Status::Done).map(|story| &story.id).collect();
         if done.is_empty() {
-            return Ok(());
+            return Ok(BTreeSet::new());
         }
         let known = proven(store, &self.plan_name())?;
-        let claimed: Vec<&str> = done.into_iter().filter(|id| !known.contains_key(*id)).map(StoryId::as_str).collect();
+        let has_evidence = |id: &StoryId| known.get(id).is_some_and(|result| result.is_taken());
+        let claimed: Vec<&str> = done.iter().filter(|id| !has_evidence(id)).map(|id| id.as_str()).collect();
         if let Some(first) = claimed.first() {
             let more = if claimed.len() > 1 { format!(" and {} more", claimed.len() - 1) } else { String::new() };
             let text = format!("ticked without evidence (claimed, not verified): {first}{more}");
             reporter.report(Update::Notice { text: &text });
         }
-        Ok(())
+        Ok(done.into_iter().filter(|id| known.get(*id).is_some_and(|result| result.is_checked())).cloned().collect())
     }
 
     fn start_event(&self, run: &RunId, branch: &RunBranch, seal: Seal, plan: &Plan) -> Result<Event, RunError> {

@@ -1,6 +1,6 @@
 //! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -57,6 +57,8 @@ pub struct Site {
     pub template: (String, String),
     /// What checks said about trees in this run.
     pub results: Results,
+    /// Stories that earlier runs did, with evidence.
+    pub done_before: BTreeSet<StoryId>,
     /// Commit stories that nothing checks.
     pub unchecked: bool,
     /// The tree that was verified and is to be committed.

@@ -7,7 +7,7 @@ fn hold(name: &'static str) -> Row {
     Row::new(name, Seen::Failed).create("x", "x")
 }
 
-const COMMITTED: &str = r#"{"v":1,"seq":99,"at":"2026-01-01T00:00:00Z","event":"committed","place":{"story":"US-001","attempt":1,"turn":1},"commit":"c","tree":"t","verdict":"verified","base":null,"files":1,"noted":true}"#;
+const COMMITTED: &str = r#"{"v":1,"seq":99,"at":"2026-01-01T00:00:00Z","event":"committed","place":{"story":"US-001","attempt":1,"turn":1},"commit":"c","tree":"t","proof":"verified","base":null,"files":1,"noted":true}"#;
 
 pub(crate) fn rows() -> Vec<Row> {
     let config = ".verdone/config.toml";

@@ -20,9 +20,9 @@ pub(crate) enum Seen {
     Failed,
     /// Refused for a reason with these words.
     Refused(&'static str),
-    /// Committed, and its evidence tells of this: an alarm by its kind, `flaky`, or a verdict that is not *verified*.
+    /// Committed, and its evidence tells of this: `flaky`, or a proof that is not *verified*.
     Told(&'static str),
-    /// Committed as *verified*, with no alarm that does more than report.
+    /// Committed as *verified*.
     Honest,
 }
 
@@ -157,22 +157,24 @@ impl Row {
         let events = world.events();
         let last = |name: &str| events.iter().rfind(|event| event["event"] == name).cloned().unwrap_or_default();
         let (verified, committed) = (last("verified"), last("committed"));
+        let report = &verified["report"];
         let fail = |why: &str| {
-            Err(format!("{why}; {} {} {} {}", verified["outcome"], verified["reason"], verified["alarms"], committed["verdict"]))
+            Err(format!("{why}; {} {} {}", report["outcome"], report["reasons"], committed["proof"]))
                 .map_err(|told| if events.len() < 4 { format!("{told}\n{}", output.transcript()) } else { told })
         };
-        let outcome = verified["outcome"].as_str().unwrap_or_default();
+        let reasons: Vec<String> = list(&report["reasons"]).iter().map(|reason| reason["reason"].to_string()).collect();
+        let has = |name: &str| reasons.iter().any(|reason| reason.trim_matches('"') == name);
         let taken = !committed.is_null();
         let wanted = matches!(self.seen, Seen::Told(_) | Seen::Honest);
         if taken != wanted {
             return fail(if taken { "it was committed" } else { "it was not committed" });
         }
         let right = match self.seen {
-            Seen::Nothing => outcome == "nothing_changed",
-            Seen::Failed => outcome == "failed",
-            Seen::Refused(words) => outcome == "refused" && verified["reason"].to_string().contains(words),
-            Seen::Told(what) => tells(&world, &verified, &committed, what),
-            Seen::Honest => committed["verdict"] == "verified" && above_report(&verified).is_empty(),
+            Seen::Nothing => has("nothing-changed"),
+            Seen::Failed => report["outcome"] == "failed" && (has("check-failed") || has("check-unknown")),
+            Seen::Refused(words) => report["outcome"] == "failed" && report["reasons"].to_string().contains(words),
+            Seen::Told(what) => tells(&world, report, &committed, what),
+            Seen::Honest => committed["proof"] == "verified",
         };
         if !right {
             return fail("it ended otherwise");
@@ -231,20 +233,14 @@ fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
 }
 
-fn above_report(verified: &Value) -> Vec<Value> {
-    list(&verified["alarms"]).into_iter().filter(|alarm| alarm["severity"] != "low").collect()
-}
-
 /// Whether the event and the note in the repository tell of it.
-fn tells(world: &World, verified: &Value, committed: &Value, what: &str) -> bool {
+fn tells(world: &World, report: &Value, committed: &Value, what: &str) -> bool {
     let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
     if what == "flaky" {
-        return list(&verified["runs"]).iter().chain(&list(&note["after"])).filter(|run| run["flaky"] == true).count() == 2;
+        let runs = list(&report["runs"]["attempt"]);
+        return runs.iter().chain(&list(&note["after"])).filter(|run| run["flaky"] == true).count() == 2;
     }
-    let noted = list(&note["alarms"]);
-    let is_noted = |alarm: &Value| noted.iter().any(|noted| noted["path"] == alarm["path"] && noted["text"] == alarm["text"]);
-    let verdict = committed["verdict"] == what && note["verdict"] == what && what != "verified";
-    verdict || list(&verified["alarms"]).iter().any(|alarm| alarm["kind"] == what && is_noted(alarm))
+    committed["proof"] == what && note["proof"] == what && what != "verified"
 }
 
 fn quoted(text: &str) -> String {
@@ -262,8 +258,8 @@ pub(crate) fn judge_all(rows: &[Row]) {
     // A run waits for git and its disk more than it computes.
     const AT_ONCE: usize = 4;
     let judge = |row: &Row| {
-        let verdict = catch_unwind(AssertUnwindSafe(|| row.judge())).unwrap_or_else(|_| Err("it panicked, see above".to_owned()));
-        verdict.err().map(|why| format!("{}: {why}", row.name))
+        let judged = catch_unwind(AssertUnwindSafe(|| row.judge())).unwrap_or_else(|_| Err("it panicked, see above".to_owned()));
+        judged.err().map(|why| format!("{}: {why}", row.name))
     };
     let open = Mutex::new(rows.iter());
     let next = || open.lock().unwrap().next();

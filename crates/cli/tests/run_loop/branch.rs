@@ -333,7 +333,7 @@ fn a_commit_that_the_checked_out_branch_cannot_get_is_kept_and_the_run_says_how_
     std::fs::remove_file(world.sandbox.path("a")).unwrap();
     world.git(&["merge", "--quiet", &kept]);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified");
     world.git(&["switch", "--quiet", "main"]);
     world.verdone(&["land"]).assert_code(0);
     world.verdone(&["prune", "--keep", "0"]).assert_code(0);

@@ -194,7 +194,7 @@ fn an_untracked_file_of_the_user_stays_and_a_commit_with_that_name_waits() {
     std::fs::rename(world.sandbox.path("notes"), world.sandbox.path("../tmp/notes")).unwrap();
     world.verdone(&["land"]).assert_code(0);
     assert_eq!(world.sandbox.read("notes"), "OK");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified");
     world.assert_clean();
 }
 

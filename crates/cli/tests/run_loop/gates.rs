@@ -47,7 +47,7 @@ fn an_advisory_gate_that_fails_is_told_and_stops_nothing() {
     assert!(output.stdout.contains("style failed with exit code 3 (advisory)"), "{}", output.stdout);
     assert_eq!(verified(&world), ["test -f a", "style", "late"]);
     assert!(!world.prompt(2).contains("ugly") && !world.prompt(1).contains("exit 3"), "{}", world.prompt(2));
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified");
     let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
     assert_eq!(note["after"][1]["advisory"], true);
     let only_advisory = World::with(

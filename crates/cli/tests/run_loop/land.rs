@@ -171,7 +171,7 @@ fn commits_are_re_applied_and_verified_again_where_the_users_branch_has_moved_on
         let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", commit])).unwrap();
         assert_eq!(text(&note["tree"]), world.git(&["rev-parse", &format!("{commit}^{{tree}}")]), "{commit}");
         assert_eq!(text(&note["base"]), world.git(&["rev-parse", &format!("{commit}^")]), "{commit}");
-        assert_eq!(world.trailer(commit, "Verdone-Verdict"), "verified");
+        assert_eq!(world.trailer(commit, "Verdone-Proof"), "verified");
     }
     world.assert_clean();
     world.verdone(&["audit"]).assert_code(0);

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
 mod agent_commits;
-mod agent_test;
 mod audit;
 mod audit_gone;
 mod branch;
@@ -33,9 +32,7 @@ mod secrets;
 mod signals;
 mod start;
 mod story;
-mod tamper_alarms;
 mod tampering;
 mod terminal_stop;
-mod tests_again;
 mod undo;
 mod world;

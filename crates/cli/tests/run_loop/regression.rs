@@ -26,7 +26,7 @@ fn a_story_that_later_work_broke_is_opened_again_and_mended() {
         "{}",
         world.plan()
     );
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified");
     assert_eq!(world.finish(), "complete");
     let looks = world.all("regression_checked");
     assert_eq!(looks.len(), 2, "the mended tree was looked at as well");
@@ -109,10 +109,10 @@ fn defused(plan: &str) -> World {
 }
 
 #[test]
-fn a_story_whose_check_later_work_defused_is_unproven_in_the_end() {
+fn a_story_whose_check_later_work_defused_is_untested_in_the_end() {
     let world = defused(&TWO.replace("`test -f a`", "`sh own.sh`"));
     let output = world.run(0);
-    let verdicts: Vec<String> = world.all("committed").iter().map(|event| text(&event["verdict"])).collect();
+    let verdicts: Vec<String> = world.all("committed").iter().map(|event| text(&event["proof"])).collect();
     assert_eq!(verdicts, ["verified", "verified"], "{}", output.stdout);
     let doubted = &world.last("regression_checked")["doubted"][0];
     assert_eq!(
@@ -121,7 +121,7 @@ fn a_story_whose_check_later_work_defused_is_unproven_in_the_end() {
     );
     let told = "US-001 is no longer proven: broken, or its check was: own.sh changed by US-002 since it was proven";
     assert!(output.stdout.contains(told), "{}", output.stdout);
-    assert!(output.stdout.contains("1 verified, 1 unproven"), "{}", output.stdout);
+    assert!(output.stdout.contains("1 verified, 1 untested"), "{}", output.stdout);
     assert_eq!(world.all("regressed").len(), 0, "it is not opened again");
     let shown = world.verdone(&["show", "US-001"]).stdout;
     assert!(shown.contains("Unproven: broken, or its check was"), "{shown}");
@@ -158,8 +158,8 @@ fn a_check_that_an_earlier_story_made_weaker_proves_no_later_one() {
     world.sandbox.write("own.sh", "grep -q two b\n");
     world.sandbox.repo();
     let output = world.run(0);
-    let verdicts: Vec<String> = world.all("committed").iter().map(|event| text(&event["verdict"])).collect();
-    assert_eq!(verdicts, ["verified", "unproven"], "{}", output.stdout);
+    let verdicts: Vec<String> = world.all("committed").iter().map(|event| text(&event["proof"])).collect();
+    assert_eq!(verdicts, ["verified", "untested"], "{}", output.stdout);
     let told =
         "Unproven: own.sh changed by US-001, which its own check runs; with it as it was, sh own.sh failed with exit code 1";
     assert!(output.stdout.contains(told), "{}", output.stdout);

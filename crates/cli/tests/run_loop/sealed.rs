@@ -83,7 +83,7 @@ impl Attack {
         self.run(0);
         assert_eq!(self.world.subjects(), ["feat(US-001): Write a", "initial"]);
         assert_eq!(self.world.git(&["diff", "--name-status", "--no-renames", "HEAD^", "HEAD"]), changes);
-        assert_eq!(self.world.trailer("HEAD", "Verdone-Verdict"), "verified");
+        assert_eq!(self.world.trailer("HEAD", "Verdone-Proof"), "verified");
     }
 
     /// The story failed, and nothing was committed.

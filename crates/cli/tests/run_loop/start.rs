@@ -47,10 +47,10 @@ fn no_repository_and_a_bare_one_are_refused() {
 #[test]
 fn a_story_that_nothing_can_check_is_refused_with_three_ways_out() {
     let world = World::new("# Plan\n\n- [ ] US-001: Write a\n", HONEST);
-    assert_refused(&world, &[], "--unverified");
-    world.run_with(&["--unverified"], 0);
+    assert_refused(&world, &[], "--unchecked");
+    world.run_with(&["--unchecked"], 0);
     assert_eq!(world.trailer("HEAD", "Verdone-Verified"), "no");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unverified");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "unchecked");
 }
 
 #[test]

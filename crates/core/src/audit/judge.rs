@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use super::chain::Chain;
 use super::{Audited, CommitFacts, Finding, History, JournalCommit, Note, Problem, Remark};
 use crate::evidence::{Evidence, one_line};
-use crate::verify::{Outcome, Proof};
 use crate::id::{Oid, RunId, StoryId};
+use crate::verify::{Outcome, Proof};
 
 pub(super) struct Judge<'a> {
     pub(super) history: &'a History,
@@ -187,7 +187,8 @@ impl<'a> Judge<'a> {
             remarks.push(Remark::Accepted { by: accepted.by.clone(), reasons: accepted.reasons.clone() });
         }
         if !evidence.protected.is_empty() {
-            remarks.push(Remark::ProtectedChanged { files: evidence.protected.iter().map(|change| change.path.clone()).collect() });
+            remarks
+                .push(Remark::ProtectedChanged { files: evidence.protected.iter().map(|change| change.path.clone()).collect() });
         }
         let unproven = evidence.criteria.iter().filter(|criterion| criterion.prover.is_none());
         let criteria: Vec<String> = unproven.map(|criterion| criterion.text.clone()).collect();

@@ -417,8 +417,7 @@ fn changed_tests_and_criteria_that_nothing_proved_are_named_and_hold() {
     assert_eq!(line.problems(), told(&[]));
     let found = audit(&line.history);
     let texts: Vec<&str> = found.stories[0].remarks.iter().map(|remark| remark.text.as_str()).collect();
-    let expected =
-        ["changed tests or configuration: tests/a.rs", "nothing proved 1 of its 2 acceptance criteria: only said"];
+    let expected = ["changed tests or configuration: tests/a.rs", "nothing proved 1 of its 2 acceptance criteria: only said"];
     assert_eq!(texts, expected);
 }
 
@@ -426,7 +425,9 @@ fn changed_tests_and_criteria_that_nothing_proved_are_named_and_hold() {
 fn a_trailer_of_an_older_version_is_read_as_the_word_of_today() {
     let mut line = Line::of(0);
     line.story(1, |found| found.proof = Proof::Untested, false);
-    for (word, expected) in [("unproven", &[][..]), ("verified", &[("US-1", "message_differs")]), ("odd", &[("US-1", "message_differs")])] {
+    for (word, expected) in
+        [("unproven", &[][..]), ("verified", &[("US-1", "message_differs")]), ("odd", &[("US-1", "message_differs")])]
+    {
         line.commit(1).trailers.proof = Some(word.to_owned());
         assert_eq!(line.problems(), told(expected), "{word}");
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::diagnose::{Finding, Step};
 use super::suggest::nearest;
 use crate::check::CommandSpec;
-use crate::verify::Proof;
 use crate::done::{Condition, DoneSettings, JudgeAgent, MOST_COMPLEX, OwnCondition, Prover};
+use crate::verify::Proof;
 
 /// The first fault of settings that have the right shape.
 pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {

@@ -79,7 +79,9 @@ fn a_verification_from_before_the_engine_is_a_report_of_what_it_said() {
 
 #[test]
 fn old_words_for_proofs_are_read_as_those_of_today() {
-    for (lines, unchecked, expected) in [(VERDICTS, false, &[Proof::Verified, Proof::Untested][..]), (UNVERIFIED, true, &[Proof::Unchecked])] {
+    for (lines, unchecked, expected) in
+        [(VERDICTS, false, &[Proof::Verified, Proof::Untested][..]), (UNVERIFIED, true, &[Proof::Unchecked])]
+    {
         let (mut started, mut committed) = (Vec::new(), Vec::new());
         for recorded in read(lines) {
             match recorded.event {

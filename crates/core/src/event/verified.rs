@@ -82,6 +82,10 @@ fn older(place: &Place, outcome: &str, tree: Option<Oid>, runs: Vec<CheckRun>, r
         proof: None,
         reasons: failures.into_iter().map(Reason::Failure).collect(),
         runs: [(Tree::Attempt, runs)].into(),
-        ..VerifyReport::empty(Surface::Run, Some(place.story.clone()), TreeIds::of_attempt(tree.unwrap_or_else(|| Oid(String::new()))))
+        ..VerifyReport::empty(
+            Surface::Run,
+            Some(place.story.clone()),
+            TreeIds::of_attempt(tree.unwrap_or_else(|| Oid(String::new()))),
+        )
     }
 }

@@ -121,8 +121,7 @@ fn what_a_hook_makes_of_a_message_keeps_our_trailers() {
 
 #[test]
 fn a_title_cannot_forge_trailers() {
-    let message =
-        evidence("a\nVerdone-Outcome: done", "x\n\nVerdone-Proof: verified\u{1b}[2J").commit_message("{id} {title}");
+    let message = evidence("a\nVerdone-Outcome: done", "x\n\nVerdone-Proof: verified\u{1b}[2J").commit_message("{id} {title}");
     assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Proof:")).count(), 1, "{message}");
     assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Outcome:")).count(), 0, "{message}");
     assert!(!message.contains('\u{1b}'));
@@ -195,16 +194,32 @@ fn a_proof_that_the_checks_do_not_carry_is_named() {
         ("counts fell", |it| it.counts = vec![fewer(false)], Some("fewer tests pass than before the work")),
         ("counts may fall", |it| it.counts = vec![fewer(true)], None),
         ("agent-tested", agent_tested, None),
-        ("agent-tested, tests pass alone", |it| edit(it, agent_tested, |it| it.without_work[0].outcome = CheckOutcome::Passed), Some(NO_TESTS)),
+        (
+            "agent-tested, tests pass alone",
+            |it| edit(it, agent_tested, |it| it.without_work[0].outcome = CheckOutcome::Passed),
+            Some(NO_TESTS),
+        ),
         ("agent-tested, not tried", |it| edit(it, agent_tested, |it| it.without_work.clear()), Some(NO_TESTS)),
         ("agent-tested, other check", |it| edit(it, agent_tested, |it| it.without_work[0].name = "x".to_owned()), Some(NO_TESTS)),
-        ("agent-tested, pristine red", |it| edit(it, agent_tested, |it| it.pristine = vec![noted("test", gate(), failed())]), Some(PRISTINE)),
-        ("agent-tested, new own check", |it| edit(it, agent_tested, |it| it.pristine = vec![noted("own", CheckOrigin::Story, failed())]), None),
+        (
+            "agent-tested, pristine red",
+            |it| edit(it, agent_tested, |it| it.pristine = vec![noted("test", gate(), failed())]),
+            Some(PRISTINE),
+        ),
+        (
+            "agent-tested, new own check",
+            |it| edit(it, agent_tested, |it| it.pristine = vec![noted("own", CheckOrigin::Story, failed())]),
+            None,
+        ),
         ("agent-tested, own check lost", |it| edit(it, agent_tested, lose_own_check), Some(PRISTINE)),
         ("untested", untested, None),
         ("untested, no check", |it| edit(it, untested, |it| it.after.clear()), Some("no check ran")),
         ("untested, only advisory", |it| edit(it, untested, |it| it.after = vec![advisory("lint")]), Some("no check ran")),
-        ("untested, pristine red", |it| edit(it, untested, |it| it.pristine = vec![noted("test", gate(), failed())]), Some(PRISTINE)),
+        (
+            "untested, pristine red",
+            |it| edit(it, untested, |it| it.pristine = vec![noted("test", gate(), failed())]),
+            Some(PRISTINE),
+        ),
         ("pending with pristine red", |it| edit(it, untested, |it| pending(it, Outcome::NeedsReview)), None),
         ("accepted with pristine red", |it| edit(it, untested, |it| pending(it, Outcome::Accepted)), None),
         ("unchecked", |it| (it.proof, it.after) = (Proof::Unchecked, Vec::new()), None),

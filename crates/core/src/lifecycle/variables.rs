@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Script;
-use crate::verify::StoryResult;
 use crate::finish::Finish;
 use crate::machine::EndedIteration;
+use crate::verify::StoryResult;
 
 /// Every variable is set under both.
 pub const PREFIXES: [&str; 2] = ["VERDONE_", "FRESHER_"];

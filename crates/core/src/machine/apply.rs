@@ -207,11 +207,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
 /// Whether an attempt was given up for a reason that lies outside of it.
 fn spends_nothing(rejection: &Rejection) -> bool {
     match rejection {
-        Rejection::Stopped
-        | Rejection::Crashed
-        | Rejection::UsageLimit
-        | Rejection::ServiceError
-        | Rejection::NeedsReview => true,
+        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::NeedsReview => {
+            true
+        }
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress

@@ -191,7 +191,9 @@ fn next_story(state: &State, rules: &Rules, events: Vec<Event>) -> Decision {
     }
     match (state.stop, state.progress.review.keys().next()) {
         (Some(signal), _) => stop(events, Finish::Manual, stopped_by(signal)),
-        (None, Some(story)) if rules.on_review == OnReview::Stop => stop(events, Finish::Blocked, format!("{story} needs a review")),
+        (None, Some(story)) if rules.on_review == OnReview::Stop => {
+            stop(events, Finish::Blocked, format!("{story} needs a review"))
+        }
         (None, _) => then(events, Effect::Select),
     }
 }

@@ -87,7 +87,8 @@ impl Details {
             Some(Label::Dependencies) if ticked.is_none() => self.depends(text, block.content.start),
             Some(Label::Acceptance) => self.criteria.push(Criterion { text: text.to_owned(), ticked }),
             Some(Label::Scope) if ticked.is_none() => self.read_scope(text, block.content.start),
-            Some(Label::Prose | Label::Priority | Label::Complexity | Label::Proof | Label::Dependencies | Label::Scope) | None => {
+            Some(Label::Prose | Label::Priority | Label::Complexity | Label::Proof | Label::Dependencies | Label::Scope)
+            | None => {
                 if ticked.is_some() {
                     self.criteria.push(Criterion { text: text.to_owned(), ticked });
                 }
@@ -380,7 +381,12 @@ mod tests {
             ("plan.md", item("verified"), Some(Proof::Verified), None),
             ("plan.md", item("`Agent-tested`."), Some(Proof::AgentTested), None),
             ("plan.md", "### US-001: One\n\nProof: untested\n\n- [ ] Do it\n".to_owned(), Some(Proof::Untested), None),
-            ("IMPLEMENTATION_PLAN.md", "## Priority 1\n\n- [ ] One\n  - **Proof:** verified\n".to_owned(), Some(Proof::Verified), None),
+            (
+                "IMPLEMENTATION_PLAN.md",
+                "## Priority 1\n\n- [ ] One\n  - **Proof:** verified\n".to_owned(),
+                Some(Proof::Verified),
+                None,
+            ),
             ("plan.md", "- [ ] US-001: One\n".to_owned(), None, None),
             ("plan.md", item("green"), None, Some(unknown)),
             ("plan.md", item("unchecked"), None, Some(unchecked)),

@@ -41,7 +41,8 @@ impl Refute<'_> {
     /// Everything that those who are judged had a hand in.
     fn work(&self) -> String {
         let mut text = String::new();
-        let lists = [("Changed files:", self.changed), ("Of these, tests and configuration that judge the work:", self.protected)];
+        let lists =
+            [("Changed files:", self.changed), ("Of these, tests and configuration that judge the work:", self.protected)];
         for (title, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
             text.push_str(&format!("{title}\n- {}\n\n", items(list).join("\n- ")));
         }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, PYTHON_MODULES};
 use super::manifest::{KeyPath, Manifest};
-use crate::pattern::{PathPatterns, PatternError, is_plain};
 use crate::config::ProtectSettings;
+use crate::pattern::{PathPatterns, PatternError, is_plain};
 use crate::scope::{self, Covered};
 
 /// What one file is to the verification.

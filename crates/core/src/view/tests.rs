@@ -251,8 +251,7 @@ fn each_proof_and_outcome_is_counted_by_itself() {
     let view = view(events);
     let (verified, agent_tested, untested, unchecked) = (1, 1, 1, 1);
     let (accepted, needs_review, failed, kept_attempts) = (1, 1, 1, 0);
-    let counts =
-        Counts { verified, agent_tested, untested, unchecked, accepted, needs_review, failed, kept_attempts };
+    let counts = Counts { verified, agent_tested, untested, unchecked, accepted, needs_review, failed, kept_attempts };
     assert_eq!(view.counts, counts);
     for kind in StoryResult::KINDS {
         assert_eq!(view.with_result(Some(kind.name())).count(), 1, "{}", kind.name());

@@ -36,7 +36,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
             // A hook may run code of the attempt's, and that code could tick boxes.
             let rewritten = site.with_plan(&rewritten)?;
             if rewritten != tree {
-                let again = verify_again(site, attempt, &rewritten, reporter)?;
+                let again = verify_again(site, state, attempt, &rewritten, reporter)?;
                 if let Some(why) = falls_short(&again, *proof, *outcome) {
                     return refused(site, &format!("a git hook changed files, and the result does not pass: {why}"));
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use verdone_core::check::{Check, CommandSpec};
+use verdone_core::check::{Check, CheckOrigin, CommandSpec, Stage};
 use verdone_core::done::{JudgeRecord, stated_complexity};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{self, Attempt, Input, State};
@@ -11,7 +11,8 @@ use verdone_core::policy::OnScope;
 use verdone_core::protect::check_scripts;
 use verdone_core::update::Reporter;
 use verdone_core::verify::{
-    FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of,
+    ChangeKind, FeedbackTurn, JobGate, JobStory, Outcome, Proof, ProtectedChange, ProtectedKind, Surface, VerifyJob,
+    VerifyReport, changes_of,
 };
 
 use super::conditions::{self, Asked};
@@ -28,7 +29,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     let candidate = site.read_attempt()?;
     let changed = site.changed_by_agent(&candidate);
     let asked = conditions::asked(site, attempt, &changed)?;
-    let mut verification = begin(site, attempt, &candidate.tree, &changed, &asked)?;
+    let mut verification = begin(site, state, attempt, &candidate.tree, &changed, &asked)?;
     verification.job.obstacle.clone_from(&candidate.obstacle);
     let restored = candidate.restored.clone();
     site.candidate = Some(candidate);
@@ -62,13 +63,14 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
 /// The verification of a tree as the work of this attempt, without conditions and judge: those were asked about the first one.
 pub(super) fn verify_again(
     site: &mut Site,
+    state: &State,
     attempt: &Attempt,
     tree: &Oid,
     reporter: &mut dyn Reporter,
 ) -> Result<VerifyReport, StepError> {
     let changes = site.git.changed_paths(Some(&site.tip), tree)?;
     let changed: Vec<ChangedPath> = changes.into_iter().filter(|change| !site.plan.paths().contains(&change.path)).collect();
-    let mut verification = begin(site, attempt, tree, &changed, &Asked::default())?;
+    let mut verification = begin(site, state, attempt, tree, &changed, &Asked::default())?;
     verification.job.feedback = FeedbackTurn::NoneLeft;
     site.on_bench(|bench, results| verification.go_on(bench, results, reporter))?;
     Ok(verification.report())
@@ -76,6 +78,7 @@ pub(super) fn verify_again(
 
 fn begin(
     site: &Site,
+    state: &State,
     attempt: &Attempt,
     tree: &Oid,
     changed: &[ChangedPath],
@@ -89,16 +92,20 @@ fn begin(
         settings: &site.config.protect,
         folder: &site.folder(),
         scope: &story.scope,
-        check_scripts: &scripts(own, &site.gates),
+        check_scripts: &scripts(site),
         base: &base,
         attempt: tree,
         ours: site.plan.paths(),
     })?;
     let (protected, autorun) = changes_of(trees.plan());
+    let mut gates = site.gates.clone();
+    if may_weaken_checks(&protected) {
+        gates.extend(earlier_checks(site, state, &story.id));
+    }
     let job = VerifyJob {
         surface: Surface::Run,
         story: Some(job_story(site, story, own)),
-        gates: site.gates.iter().map(|gate| JobGate { check: gate.clone(), hidden: false, baseline: None }).collect(),
+        gates: gates.into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect(),
         base: Some(base),
         attempt: tree.clone(),
         changed: Some(site.in_project(changed)),
@@ -138,7 +145,29 @@ fn feedback(site: &Site, attempt: &Attempt) -> FeedbackTurn {
     }
 }
 
-fn scripts(own: &[Check], gates: &[Check]) -> BTreeSet<String> {
-    let commands: Vec<&CommandSpec> = own.iter().chain(gates).map(|check| &check.command).collect();
+/// Scripts that any check of the plan runs.
+fn scripts(site: &Site) -> BTreeSet<String> {
+    let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
     check_scripts(commands)
+}
+
+/// Whether what proved earlier stories could be weaker now. A new test takes nothing away.
+fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {
+    let is_new_test = |change: &ProtectedChange| change.change == ChangeKind::Added && change.kind == ProtectedKind::Test;
+    protected.iter().any(|change| !change.released && !is_new_test(change))
+}
+
+/// The checks of stories that are done, each command once: they have to pass with the files from before this attempt, too.
+fn earlier_checks(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
+    let is_done = |id: &StoryId| site.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
+    let done = site.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
+    let mut commands: BTreeSet<String> = site.own_checks(story).iter().map(|check| check.command.display()).collect();
+    let mut checks = Vec::new();
+    for other in done {
+        for check in site.own_checks(&other.id).iter().filter(|check| commands.insert(check.command.display())) {
+            let name = format!("{}: {}", other.id, check.name);
+            checks.push(Check { name, origin: CheckOrigin::Gate(Stage::Correctness), ..check.clone() });
+        }
+    }
+    checks
 }

@@ -92,7 +92,7 @@ fn linked_work_trees_run_side_by_side_with_refs_and_notes_of_their_own() {
 
     let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/heads/verdone"]);
     assert_eq!(refs.lines().count(), 2, "{refs}");
-    assert!(world.git(&["notes", "--ref=verdone", "show", "side"]).contains("\"verdict\": \"verified\""));
+    assert!(world.git(&["notes", "--ref=verdone", "show", "side"]).contains("\"proof\": \"verified\""));
     world.run(0);
     for branch in ["main", "side"] {
         let blob = world.git(&["notes", "--ref=verdone", "list", branch]);

@@ -54,9 +54,7 @@ pub(super) fn in_attempt(
         (Phase::Committing { tree, .. }, Input::CommitRefused { message }) => {
             commit_refused(state, rules, now, attempt, tree, message)
         }
-        (Phase::Keeping { rejection }, Input::Kept { kept, files }) => {
-            was_kept(state, rules, attempt, rejection, kept, *files)
-        }
+        (Phase::Keeping { rejection }, Input::Kept { kept, files }) => was_kept(state, rules, attempt, rejection, kept, *files),
         _ => unexpected(phase, input),
     }
 }

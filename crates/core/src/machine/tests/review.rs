@@ -118,7 +118,10 @@ fn a_plan_without_an_open_story_is_not_complete_while_one_waits() {
             bench.give(&Input::Regressed(RegressionReport { held: 1, ..RegressionReport::default() }));
         }
         assert_eq!(bench.state.phase, Phase::Stopping { finish: Finish::Blocked });
-        assert!(bench.has(|event| matches!(event, Event::RunStopping { reason, .. } if reason == "1 story is left for you to review")));
+        assert!(
+            bench
+                .has(|event| matches!(event, Event::RunStopping { reason, .. } if reason == "1 story is left for you to review"))
+        );
     }
 }
 
@@ -148,7 +151,12 @@ fn what_a_person_says_settles_it() {
     assert_eq!(bench.state.evidence.as_deref(), Some("sha256:e2"), "the next evidence names this one");
 
     let mut bench = waiting();
-    record(&mut bench.state, &mut bench.journal, vec![Event::Refused { story: story.clone(), by: "Jo".to_owned() }], Duration::ZERO);
+    record(
+        &mut bench.state,
+        &mut bench.journal,
+        vec![Event::Refused { story: story.clone(), by: "Jo".to_owned() }],
+        Duration::ZERO,
+    );
     assert_eq!((bench.state.progress.review.len(), bench.state.results[&story]), (0, StoryResult::FAILED));
     assert_eq!(bench.state.progress.failed[&story], "rejected by Jo");
 }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::protect::Ecosystem;
 use crate::config::ProtectSettings;
+use crate::protect::Ecosystem;
 
 fn protection() -> Protection {
     Protection::new(&ProtectSettings::default(), &Ecosystem::ALL, "").unwrap()

@@ -57,8 +57,7 @@ impl RunView {
             report.reasons.iter().any(|reason| matches!(reason, Reason::Failure(failure) if wanted(failure)))
         };
         let nothing_changed = is_failure(|failure| *failure == Failure::NothingChanged);
-        let check_failed =
-            is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
+        let check_failed = is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
         let is_failed = report.outcome == Outcome::Failed;
         let attempt = self.attempt(&place, at);
         let claimed = attempt
