@@ -130,6 +130,7 @@ fn started(plan: &str) -> Event {
         unchecked: false,
         gates: None,
         evidence: None,
+        reviews: std::collections::BTreeMap::new(),
     }
 }
 

@@ -238,6 +238,7 @@ pub(super) fn start() -> Input {
         unchecked: false,
         gates: None,
         evidence: None,
+        reviews: std::collections::BTreeMap::new(),
     }))
 }
 
