@@ -26,7 +26,7 @@ pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs}
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 pub(crate) use review::{AcceptArgs, ProtectArgs, RejectArgs, ReviewArgs};
-pub(crate) use verify::{GatesArgs, VerifyArgs};
+pub(crate) use verify::{GatesArgs, VerifyArgs, VerifyFormat};
 pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveArgs, WorkspaceShellArgs};
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.

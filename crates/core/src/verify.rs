@@ -14,6 +14,7 @@ mod from_trees;
 mod job;
 mod judge;
 mod observed;
+mod on_demand;
 mod outcome;
 mod proof;
 mod proof_tree;
@@ -32,6 +33,7 @@ pub use job::{
 };
 pub use judge::judge;
 pub use observed::{BuiltTree, CheckResult, Observed, ResultId, SeenCondition};
+pub use on_demand::{CommitRange, Verified};
 pub use outcome::{Outcome, StoryResult};
 pub use proof::{Proof, UnknownProof};
 pub use reason::{Doubt, Failure, Note, Reason};

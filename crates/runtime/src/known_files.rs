@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest as _, Sha256};
 
 use crate::atomic::replace_for_readers;
-use crate::gate_cache::hide;
+use crate::verify::hide;
 use crate::regular::{open_regular, read_regular};
 use crate::seal::Seal;
 

@@ -13,7 +13,6 @@ pub mod config_file;
 pub mod done;
 pub mod driver;
 pub mod fault;
-pub mod gate_cache;
 pub mod git;
 pub mod hook;
 pub mod inbox;

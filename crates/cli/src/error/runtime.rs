@@ -79,7 +79,7 @@ impl From<RerunError> for CliError {
 
 impl From<VerifyError> for CliError {
     fn from(error: VerifyError) -> Self {
-        let words = error.to_string();
+        let (words, hints) = (error.to_string(), error.hints());
         match error {
             VerifyError::Project(error) => error.into(),
             VerifyError::Settings(error) => error.into(),
@@ -91,18 +91,14 @@ impl From<VerifyError> for CliError {
                     .hint("verdone verify writes the files as they are into .git, as a tree: make it writable for the user who runs verdone")
             }
             VerifyError::Git(error) => error.into(),
+            VerifyError::Workspace(error) => error.into(),
             VerifyError::Refused(finding) => finding.into(),
-            VerifyError::NoStory { known, .. } => Self::usage(words).hint(format!("its stories: {}", known.join(", "))),
-            VerifyError::NoStage { known, .. } if known.is_empty() => {
-                Self::usage(words).hint("there is no gate at all: add a [[gate]] to .verdone/config.toml")
-            }
-            VerifyError::NoStage { known, .. } => Self::usage(words).hint(format!("stages with gates: {}", known.join(", "))),
-            VerifyError::Unsettled => {
-                let hint = "use gates that change no files: a formatter with --check, for example, or a build folder elsewhere";
-                Self::error(words).hint(hint)
-            }
-            VerifyError::Nothing => Self::new(Kind::Human, words)
-                .hint("add a [[gate]] to .verdone/config.toml (verdone init proposes some), or name a story with checks"),
+            VerifyError::NoStory { .. }
+            | VerifyError::NoStage { .. }
+            | VerifyError::NoCommit
+            | VerifyError::NoRef { .. }
+            | VerifyError::Unrelated { .. } => hints.into_iter().fold(Self::usage(words), Self::hint),
+            VerifyError::Nothing { .. } => hints.into_iter().fold(Self::new(Kind::Human, words), Self::hint),
             VerifyError::Io { source, .. } => Self::error(words).advice(&source),
         }
     }

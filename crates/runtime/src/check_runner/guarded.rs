@@ -21,7 +21,6 @@ impl Guarded {
         let watchdog = Watchdog::start(grace).and_then(|starting| starting.watch_marked(VERIFY_VARIABLE, &mark)).ok();
         Self { mark, watchdog }
     }
-
     /// For the checks.
     pub fn env(&self) -> EnvPlan {
         EnvPlan::default().with(VERIFY_VARIABLE, &self.mark)

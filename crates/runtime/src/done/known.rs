@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use verdone_core::check::{Check, CheckRun};
-use verdone_core::event::VerifyOutcome;
 use verdone_core::plan::Story;
+use verdone_core::verify::{Outcome, Tree};
 
 use super::{Ask, Checked};
 use crate::plan_file::PlanFile;
@@ -59,5 +59,5 @@ fn by_cache(ask: &Ask<'_>, story: Option<&Story>) -> Option<Known> {
     let question =
         verify_now::Ask { root: ask.root.to_owned(), story: story.map(|story| story.id.clone()), stage: None, use_cache: true };
     let report = verify_now::cached(&question).ok()??;
-    Some(Known { runs: report.runs, passed: report.verdict == VerifyOutcome::Passed, gates_only: false })
+    Some(Known { runs: report.runs_on(Tree::Attempt).to_vec(), passed: report.outcome == Outcome::Done, gates_only: false })
 }

@@ -46,6 +46,11 @@ impl TreeFile {
         self.mode == "0"
     }
 
+    /// A file with content, and no link.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.mode == "100644" || self.mode == "100755"
+    }
+
     pub(crate) fn is_link(&self) -> bool {
         self.mode == "120000"
     }

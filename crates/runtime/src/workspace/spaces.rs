@@ -70,6 +70,8 @@ pub struct Workspaces {
     name: String,
     run_dir: PathBuf,
     objects: Vec<PathBuf>,
+    /// Whether trees keep the `.verdone/` that they have, whatever the checkout has.
+    settings_of_trees: bool,
     open: Option<Open>,
     notes: Vec<String>,
     /// Notes that were taken.
@@ -153,10 +155,16 @@ impl Workspaces {
             name: request.run.to_owned(),
             run_dir: request.run_dir.to_owned(),
             objects: request.objects.clone(),
+            settings_of_trees: false,
             open: None,
             notes: Vec::new(),
             told: BTreeSet::new(),
         }
+    }
+
+    /// Checks see the `.verdone/` of their tree instead of the checkout's, which may be the work that is judged.
+    pub fn leave_settings_of_trees(&mut self) {
+        self.settings_of_trees = true;
     }
 
     /// Makes the folder of the workspaces, and finds out how they can be sealed.

@@ -239,6 +239,7 @@ pub(super) fn start() -> Input {
         gates: None,
         reviews: BTreeMap::new(),
         evidence: None,
+        reviews: std::collections::BTreeMap::new(),
     }))
 }
 

@@ -43,7 +43,7 @@ impl Workspaces {
 
     fn fresh_place(&mut self, git: &Git, tree: &Oid, head: &Oid, kind: ViewKind) -> Result<CheckPlace, WorkspaceError> {
         let objects = self.alternates()?;
-        let files = files_to_copy(&self.project.root, &[]);
+        let files = if self.settings_of_trees { Vec::new() } else { files_to_copy(&self.project.root, &[]) };
         let top = self.project.git_top.clone();
         let folder = self.new_folder("check")?;
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
