@@ -21,7 +21,7 @@ use crate::process::{Moment, RUN_VARIABLE};
 use crate::run::RunPlan;
 use crate::signal::Signals;
 use crate::step::{StepError, io_error};
-use crate::workspace::Workspaces;
+use crate::workspace::{CheckNeeds, Workspaces};
 
 /// Everything a step may touch.
 #[derive(Debug)]
@@ -147,7 +147,7 @@ impl Site {
         if checks.is_empty() {
             return Ok(Vec::new());
         }
-        let place = self.spaces.checks_on(&self.git, tree, &self.tip)?;
+        let place = self.spaces.checks_on(&self.git, tree, &self.tip, CheckNeeds::default())?;
         let known = |check: &Check| self.memory.recall(tree, check);
         let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
         let ways = Ways { known: Some(&known), place_of: Some(&place_of), ..ways(&self.config.gates) };

@@ -23,7 +23,7 @@ use crate::site::{gates, ways};
 use crate::step::{StepError, io_error};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
 use crate::words::plural;
-use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
+use crate::workspace::{CheckNeeds, WorkspaceError, WorkspaceRequest, Workspaces};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
@@ -407,7 +407,7 @@ impl Reapply<'_> {
         let is_new = |gate: &Check| !checks.iter().any(|check| check.command == gate.command);
         let new: Vec<Check> = gates(config).into_iter().filter(is_new).collect();
         checks.extend(new);
-        let place = spaces.checks_on(self.git, tree, head)?;
+        let place = spaces.checks_on(self.git, tree, head, CheckNeeds::default())?;
         let redactor = process::redactor_from_environment(&[]);
         let place_of = |_: &Check| Ok(place.cwd.clone());
         let context = CheckContext {
