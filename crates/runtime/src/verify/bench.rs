@@ -16,7 +16,7 @@ use crate::git::Git;
 use crate::process::{EnvPlan, Moment};
 use crate::signal::Signals;
 use crate::site::ways;
-use crate::workspace::Workspaces;
+use crate::workspace::{CheckNeeds, Workspaces};
 
 /// What the checks of one verification share.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Bench<'_> {
         if checks.is_empty() {
             return Ok(Vec::new());
         }
-        let place = self.spaces.checks_on(self.git, tree, self.head)?;
+        let place = self.spaces.checks_on(self.git, tree, self.head, CheckNeeds::default())?;
         let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
         let env: EnvPlan = place.env.clone().with(self.mark.0, self.mark.1);
         let context = CheckContext {
