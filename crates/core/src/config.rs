@@ -29,10 +29,8 @@ use crate::done::DoneSettings;
 use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
-use crate::proof::OwnCheck;
 use crate::span::Span;
 use crate::stop::StopSettings;
-use crate::tamper::TamperSettings;
 use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
@@ -59,8 +57,6 @@ pub struct Config {
     pub plan: Option<String>,
     /// What to do with a story whose own checks are green before any work.
     pub red_check: RedPolicy,
-    /// What to ask of a story that has no check of its own.
-    pub own_check: OwnCheck,
     pub agent: Agents,
     pub run: RunSettings,
     pub workspace: WorkspaceSettings,
@@ -71,7 +67,6 @@ pub struct Config {
     pub prompt: Prompt,
     pub hooks: Hooks,
     pub policy: PolicyConfig,
-    pub tamper: TamperSettings,
     pub stop: StopSettings,
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,

@@ -187,6 +187,10 @@ pub enum Event {
         /// Digest of the last evidence in the branch's history: the next one names it as the one before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
+        /// The session that the loop holds: absent for runs. The user's own session works in the checkout, so there is no branch of the
+        /// loop's, and nothing to recover.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// The gates ran once on the tree that the run starts from.
     BaselineChecked { green: bool, runs: Vec<CheckRun> },
@@ -210,6 +214,9 @@ pub enum Event {
         /// The commit that the attempt starts from.
         #[serde(default)]
         base: Option<Oid>,
+        /// The files that it starts from, where they are not those of the commit: a session has uncommitted ones, too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<Oid>,
     },
     /// The story's own checks ran before the agent started.
     RedChecked { place: Place, red: Red, runs: Vec<CheckRun> },
@@ -298,6 +305,20 @@ pub enum Event {
         /// Whether the evidence note could be written. Stays the last field: recovery looks for it at the line's end.
         noted: bool,
     },
+    /// The story is done and marked in the plan, and its work stays in the checkout without a commit: a session loop commits only where
+    /// the settings ask for it.
+    Marked {
+        place: Place,
+        /// The tree that was verified.
+        tree: Oid,
+        proof: Proof,
+        files: u32,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        criteria: Vec<ProvenCriterion>,
+        /// Why there is no commit although the settings ask for one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// Git or one of the user's git hooks refused the commit.
     CommitRefused { place: Place, tree: Oid, message: String },
     /// The attempt is given up.
@@ -327,7 +348,14 @@ pub enum Event {
     /// Commits of the run are about to be brought to the user's branch.
     LandingStarted { to: Oid },
     /// They are on it, and its files are in the user's checkout.
-    Landed { branch: String, from: Oid, to: Oid },
+    Landed {
+        branch: String,
+        from: Oid,
+        to: Oid,
+        /// Commits that stay on the run's branch for now.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left: u32,
+    },
     /// They are not; nothing was changed.
     LandingRefused { reason: String },
     /// No attempts are left for this story in this run.
@@ -448,6 +476,11 @@ pub enum Event {
 
 fn done() -> Outcome {
     Outcome::Done
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How agents and checks are confined.

@@ -4,7 +4,6 @@
 //! alone: a run that died makes the same bytes again from its journal.
 
 mod noted;
-mod session;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +18,6 @@ use crate::verdict::Red;
 use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterion, StoryResult, Tree, TreeIds, VerifyReport};
 
 pub use noted::{Acceptance, NotedCheck};
-pub use session::SessionStory;
 
 /// As much of an agent's last words as a note keeps.
 const LONGEST_CLAIM: usize = 500;
@@ -90,7 +88,7 @@ pub struct Evidence {
     /// Digest of the evidence before this one; absent at the beginning of a chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// How the agent and the checks were confined. Absent in notes of sessions and of older versions.
+    /// How the agent and the checks were confined. Absent in notes of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
     /// The session of the user's own whose loop saw it; absent for runs. `run` is the id of the loop then.
@@ -148,7 +146,7 @@ impl Evidence {
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
             seal: state.seal.clone(),
-            session: None,
+            session: state.session.as_deref().map(one_line),
             amends: None,
         }
     }
@@ -308,6 +306,7 @@ fn done() -> Outcome {
     Outcome::Done
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_done(outcome: &Outcome) -> bool {
     *outcome == Outcome::Done
 }

@@ -104,6 +104,8 @@ pub struct Attempt {
     pub title: String,
     /// The commit that it starts from; nothing before its workspace is ready.
     pub base: Option<Oid>,
+    /// The files that it starts from, where they are not those of the commit.
+    pub tree: Option<Oid>,
     pub red: Option<Red>,
     pub red_runs: Vec<CheckRun>,
     /// What the last verification found.
@@ -142,6 +144,7 @@ impl Attempt {
             place,
             title: title.to_owned(),
             base: None,
+            tree: None,
             red: None,
             red_runs: Vec::new(),
             report: None,
@@ -176,6 +179,8 @@ pub struct Fatal {
 pub struct State {
     pub phase: Phase,
     pub run: Option<RunId>,
+    /// The session that a loop holds.
+    pub session: Option<String>,
     pub started_at: Option<Timestamp>,
     /// At the last event. What is measured is measured in this, never by the wall clock.
     pub active: ActiveTime,
@@ -244,6 +249,7 @@ pub struct EndedIteration {
 
 /// What the world answered. Every effect ends in exactly one input.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Input {
     /// Begin; the event says with what.
     Start(Box<Event>),
@@ -253,7 +259,9 @@ pub enum Input {
     Selected(Choice),
     /// The workspace holds this commit and nothing else.
     Ready {
-        base: Oid,
+        base: Option<Oid>,
+        /// The files, where they are not those of the commit.
+        tree: Option<Oid>,
     },
     RedChecked {
         red: Red,
@@ -272,6 +280,12 @@ pub enum Input {
         /// Digest of the evidence.
         evidence: Option<String>,
         noted: bool,
+    },
+    /// The story is marked in the plan, and there is no commit.
+    Marked {
+        files: u32,
+        /// Why not, where one was wanted.
+        reason: Option<String>,
     },
     CommitRefused {
         message: String,
@@ -440,7 +454,7 @@ impl Attempt {
 impl State {
     /// The attempt that has begun and is neither committed nor kept.
     pub fn open_attempt(&self) -> Option<&Attempt> {
-        self.attempt.as_ref().filter(|attempt| attempt.base.is_some())
+        self.attempt.as_ref().filter(|attempt| attempt.base.is_some() || attempt.tree.is_some())
     }
 }
 

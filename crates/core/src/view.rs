@@ -37,6 +37,9 @@ pub struct RunView {
     pub format: String,
     pub agent: String,
     pub mode: String,
+    /// The user's own session that the loop holds; absent for runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     pub branch: Option<String>,
     /// Where the branch stood when the run began.
     pub head: Option<Oid>,

@@ -126,6 +126,13 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             }
             lines
         }
+        Event::Marked { proof, files, reason, .. } => {
+            let files = plural(*files as usize, "file", "files");
+            let result = StoryResult::done(*proof);
+            let mut lines = vec![Line::under(result_mark(result), format!("Done{dot}{}{dot}{files}", committed_as(result)))];
+            lines.extend(reason.iter().map(|reason| Line::under(Mark::Warn, because("Not committed", reason))));
+            lines
+        }
         Event::CommitRefused { message, .. } => vec![Line::under(Mark::Bad, because("Commit refused", message))],
         // The line about the review says why.
         Event::AttemptRejected { rejection: Rejection::NeedsReview, .. } => Vec::new(),
@@ -135,7 +142,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         }
         Event::AttemptKept { kept: commit, files, .. } => vec![Line::under(Mark::Back, kept(commit, *files))],
         Event::AttemptDropped { reason, .. } => vec![Line::under(Mark::Warn, because("Dropped the attempt", reason))],
-        Event::Landed { branch, from, to } => vec![Line::top(Mark::Good, landed(view, branch, from, to))],
+        Event::Landed { branch, from, to, .. } => vec![Line::top(Mark::Good, landed(view, branch, from, to))],
         Event::LandingRefused { reason } => vec![Line::top(Mark::Warn, not_landed(reason))],
         Event::RegressionChecked { held, runs, not_checked, .. } => regression(*held, runs, not_checked, dot),
         Event::Regressed { story, runs, again } => regressed(story, runs, *again),

@@ -33,12 +33,13 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::WaitEnded { place }
         | Event::CommitStarted { place, .. }
         | Event::Committed { place, .. }
+        | Event::Marked { place, .. }
         | Event::CommitRefused { place, .. }
         | Event::AttemptRejected { place, .. }
         | Event::IterationSkipped { place }
         | Event::AttemptKept { place, .. }
+        | Event::ReviewNeeded { place, .. }
         | Event::AttemptDropped { place, .. } => Some(place),
-        Event::ReviewNeeded { place, .. } => Some(place),
         Event::Verified(seen) => Some(&seen.place),
         Event::GuardFailed { place, .. } => place.as_ref(),
         Event::RunStarted { .. }
@@ -123,6 +124,12 @@ fn said(event: &Event) -> (Mark, String) {
             let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
             (result_mark(result), format!("Committed {}, {}", clean(commit.short()), committed_as(result)))
         }
+        Event::Marked { proof, reason, .. } => {
+            let result = StoryResult::done(*proof);
+            let text = format!("Done, {}", committed_as(result));
+            let why = reason.as_ref().map(|why| because("not committed", why)).unwrap_or_default();
+            (result_mark(result), because(&text, &why))
+        }
         Event::ReviewNeeded { work, reasons, .. } => {
             let what = format!("Needs review ({})", clean(work.short()));
             (Mark::Warn, because(&what, &reasons.join("; ")))
@@ -141,7 +148,7 @@ fn said(event: &Event) -> (Mark, String) {
             (Mark::Good, format!("Re-applied {} as {commit}, which was {was}", clean(story.as_str())))
         }
         Event::LandingStarted { to } => (Mark::Info, format!("Landing {}", clean(to.short()))),
-        Event::Landed { branch, from, to } => {
+        Event::Landed { branch, from, to, .. } => {
             (Mark::Good, format!("Landed {}..{} on {}", clean(from.short()), clean(to.short()), clean(branch)))
         }
         Event::LandingRefused { reason } => (Mark::Warn, not_landed(reason)),

@@ -14,24 +14,24 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
-    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, TamperFact, open_questions,
+    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, open_questions,
 };
 use verdone_core::hook::SessionFold;
 use verdone_core::id::StoryId;
+use verdone_core::verify::VerifyReport;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
 use verdone_core::sanitise::sanitise_line;
-use verdone_core::stop::LoopState;
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::claims;
 use crate::hook::lessons;
 use crate::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::process::program_exists;
-use crate::project::{ProjectError, find_git_top};
+use crate::project::ProjectError;
 use crate::ralph_state::{self, Projection};
 use crate::sessions::{own_sessions, session_fold};
 use crate::site::{gates, own_checks, shown};
-use crate::stop;
+use crate::stop::{self, SeenLoop};
 use crate::store::Store;
 
 pub use asked::{Judging, ask};
@@ -143,7 +143,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let own = story.as_ref().map(|story| own_checks(resolve_checks(story, exists), ask.config)).unwrap_or_default();
     let known = match ask.checked {
         Some(_) => None,
-        None => known::find(ask, in_plan, story.as_ref(), &own, &all, held_by),
+        None => known::find(ask, in_plan, story.as_ref(), &own, &all),
     };
     let checked = ask.checked.or_else(|| known.as_ref().map(Known::checked));
     let command = verify_command(story.as_ref().filter(|_| !own.is_empty()));
@@ -153,18 +153,8 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     };
     let text = lessons(ask.root).unwrap_or_default();
     let ours = in_plan.map(PlanFile::protected_paths).unwrap_or_default();
-    let tamper = match (held_by, &known, find_git_top(ask.root)) {
-        (Some(state), _, _) if !state.is_active() => {
-            state.left_to_a_human(ask.config.tamper, story.as_ref().map(|story| &story.id))
-        }
-        (Some(state), Some(_), Ok(top)) => {
-            let gate = stop::Gate::of(ask.root, &top, ask.config, None, ask.session);
-            stop::tampering(&gate, state, ours.clone(), story.as_ref().map(|story| &story.id))
-        }
-        (Some(_) | None, _, _) => TamperFact::Nothing,
-    };
     let mut in_work = plan_fact(ask.root, plan.as_ref(), story.as_ref())?;
-    if let Some(frozen) = held_by.filter(|state| state.is_active()).and_then(|state| state.open.get(&story.as_ref()?.id)) {
+    if let Some(frozen) = held_by.filter(|seen| seen.held.is_active()).and_then(|seen| seen.held.stories.get(&story.as_ref()?.id)) {
         in_work.at_least(&ask.config.done, frozen.complexity);
     }
     let said = answers::heard(ask, &git, story.as_ref(), &ours);
@@ -178,7 +168,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&text)),
         ci: said.ci,
         judge: said.judge,
-        tamper,
+        doubts: doubts(ask, held_by, story.as_ref()),
         tasks: records.open_tasks().into_iter().chain(other.tasks).collect(),
         state_files: other.files,
     };
@@ -291,11 +281,22 @@ fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
     }
 }
 
-/// The plan of a loop, and the story in work; the last one that was marked where all are done.
-fn at_work(state: &LoopState) -> Option<(PathBuf, StoryId)> {
-    let current = state.current.as_ref().map(|current| &current.story);
-    let story = current.or_else(|| state.marked.last().map(|marked| &marked.story))?;
-    Some((PathBuf::from(state.plan.as_ref()?), story.clone()))
+/// The plan of a loop, and the story in work; the last one that came to something where all are done.
+fn at_work(seen: &SeenLoop) -> Option<(PathBuf, StoryId)> {
+    let current = seen.state.attempt.as_ref().map(|attempt| &attempt.place.story);
+    let story = current.or_else(|| seen.state.last_iteration.as_ref().map(|last| &last.story))?;
+    Some((PathBuf::from(seen.held.plan.as_ref()?), story.clone()))
+}
+
+/// Why a person has to look at a story, as its loop last saw it.
+fn doubts(ask: &Ask<'_>, held_by: Option<&SeenLoop>, story: Option<&Story>) -> Vec<String> {
+    let (Some(seen), Some(story)) = (held_by.filter(|_| ask.checked.is_none()), story) else { return Vec::new() };
+    if seen.state.progress.review.contains_key(&story.id) {
+        return vec!["it needs a review (`verdone review`)".to_owned()];
+    }
+    let report = seen.state.attempt.as_ref().filter(|attempt| attempt.place.story == story.id);
+    let report = report.and_then(|attempt| attempt.report.as_deref());
+    report.filter(|report| report.is_doubted()).map(VerifyReport::problems).unwrap_or_default()
 }
 
 fn open_plan(ask: &Ask<'_>, about: Option<&Path>) -> Result<PlanFile, Option<String>> {

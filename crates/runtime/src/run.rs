@@ -408,6 +408,7 @@ impl Ready {
             gates: Some(gates_digest(&self.request.config)),
             reviews: self.reviews()?,
             evidence: self.git.last_evidence(&branch.tip)?,
+            session: None,
         })
     }
 

@@ -135,7 +135,7 @@ impl Site {
 
     /// Changed paths as seen from the project.
     pub fn in_project(&self, changed: &[ChangedPath]) -> Vec<String> {
-        paths_in_project(&self.folder(), changed)
+        in_project(&self.folder(), changed)
     }
 
     /// Lends out what a verification needs.
@@ -165,14 +165,18 @@ impl Site {
     }
 }
 
-/// Changed paths as seen from the project, which lies in this folder below the top.
-pub(crate) fn paths_in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
-    let seen = |path: String| match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
-        _ if folder.is_empty() => path,
+/// Changed paths as seen from a folder of the repository.
+pub(crate) fn in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
+    changed.iter().map(|change| shown_in_project(folder, &change.path.to_string())).collect()
+}
+
+/// A path of the repository as seen from a folder of it.
+pub(crate) fn shown_in_project(folder: &str, path: &str) -> String {
+    match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
+        _ if folder.is_empty() => path.to_owned(),
         Some(Some(rest)) => rest.to_owned(),
         Some(None) | None => format!("../{path}"),
-    };
-    changed.iter().map(|change| seen(change.path.to_string())).collect()
+    }
 }
 
 /// The checks of a story, ready to run.

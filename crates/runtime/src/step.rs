@@ -90,7 +90,7 @@ pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Res
     }
     site.plan.give(&site.git);
     site.spaces.reset_agent(&site.git, &site.tip, &site.branch, &loose)?;
-    Ok(Input::Ready { base: site.tip.clone() })
+    Ok(Input::Ready { base: Some(site.tip.clone()), tree: None })
 }
 
 /// Where all of the run's commits are on the user's branch and that has moved on, the attempt starts from there. Otherwise commits wait:

@@ -115,7 +115,13 @@ impl Store {
         StoredRun { dir: self.dir(&id), id }
     }
 
-    /// The run that was started last.
+    /// The run that was started last and is no loop of a session: those have an end only when the session says so.
+    pub fn latest_run(&self) -> Result<Option<StoredRun>, JournalError> {
+        let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
+        Ok(ids.into_iter().rev().map(|id| self.run(id)).find(|stored| !stored.is_loop()))
+    }
+
+    /// The run or loop that was started last.
     pub fn latest(&self) -> Result<Option<StoredRun>, JournalError> {
         let mut ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
         Ok(ids.pop().map(|id| self.run(id)))

@@ -4,6 +4,7 @@
 //! `audit --rerun`, `accept`, landing) goes through here.
 
 mod bench;
+mod earlier;
 mod kept;
 mod listing;
 mod results;
@@ -23,6 +24,7 @@ use crate::git::{Git, GitError};
 use crate::workspace::WorkspaceError;
 
 pub use bench::Bench;
+pub use earlier::{earlier_checks, may_weaken_checks, other_checks};
 pub use kept::KeptResults;
 pub(crate) use kept::hide;
 pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};

@@ -25,7 +25,7 @@ use crate::check_runner::Guarded;
 use crate::clock::Stopwatch;
 use crate::git::{ChangedPath, Git, PathSet};
 use crate::known_files::KnownFiles;
-use crate::process::{self, VERIFY_VARIABLE};
+use crate::process;
 use crate::project::{Project, find_git_top};
 use crate::seal::state_home;
 use crate::signal::Signals;
@@ -232,7 +232,7 @@ impl Scene {
         let (outputs, trouble) = Outputs::make(&project.root, &subject.attempt)?;
         let mut notes = self.notes.clone();
         notes.extend(trouble);
-        let name = format!("verify-{}", guarded.mark());
+        let name = format!("verify-{}", guarded.mark().1);
         let objects = git.object_folders()?;
         let request = WorkspaceRequest { project, config: &asked.config, run: &name, run_dir: outputs.path(), objects };
         let mut spaces = Workspaces::new(&request);
@@ -247,7 +247,7 @@ impl Scene {
             config: &asked.config,
             run_dir: outputs.path(),
             number: &mut 0,
-            mark: (VERIFY_VARIABLE, guarded.mark()),
+            mark: guarded.mark(),
             redactor: &process::redactor_from_environment(&asked.exports),
             signals,
             clock: Stopwatch::start(),
@@ -291,7 +291,7 @@ impl Scene {
         if subject.range.is_some() {
             let changed = git.changed_paths(Some(base), &subject.attempt)?;
             let changed: Vec<ChangedPath> = changed.into_iter().filter(|change| !subject.ours.contains(&change.path)).collect();
-            job.changed = Some(site::paths_in_project(&folder, &changed));
+            job.changed = Some(site::in_project(&folder, &changed));
         }
         Ok(Verification::new(job, Some(trees), results))
     }

@@ -129,6 +129,7 @@ fn started(plan: &str) -> Event {
         max_iterations: 0,
         unchecked: false,
         gates: None,
+        reviews: BTreeMap::new(),
         evidence: None,
         reviews: std::collections::BTreeMap::new(),
     }

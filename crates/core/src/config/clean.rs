@@ -16,15 +16,11 @@ pub struct CleanSettings {
     pub setup_time: Span,
     /// Folders and files of the checkout that are linked in, relative to where `.verdone/` is: `node_modules`, `target`.
     pub share: Vec<String>,
-    /// Runs single test files, for `own_check = "agent-test"`: `{files}` stands for them. Where nothing is set, what the project
-    /// seems to use.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub test: Option<CommandSpec>,
 }
 
 impl Default for CleanSettings {
     fn default() -> Self {
-        Self { setup: Vec::new(), setup_time: Span::from_secs(10 * 60), share: Vec::new(), test: None }
+        Self { setup: Vec::new(), setup_time: Span::from_secs(10 * 60), share: Vec::new() }
     }
 }
 

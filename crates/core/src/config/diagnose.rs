@@ -245,8 +245,20 @@ fn in_table(table: &Table, fields: &[Field], path: &mut Vec<Step>, root: &Shape)
     Some(Finding { path: path.clone(), on_key: false, message, hint: None })
 }
 
+/// Keys of the first edition, and what to write in their place.
+const RETIRED: [(&str, &str); 3] = [
+    ("tamper", "tests and configuration are compared with those from before the work: say what is protected in [protect]"),
+    ("own_check", "say how well a story has to be proven in [done]: minimum = \"agent-tested\""),
+    ("clean.test", "tests that an attempt brings along are tried without its work by themselves; leave it out"),
+];
+
 fn unknown(key: &str, fields: &[Field], path: &[Step], root: &Shape) -> Finding {
     let here = spelled(&path[..path.len() - 1]);
+    let whole = spelled(path);
+    if let Some((_, instead)) = RETIRED.iter().find(|(name, _)| *name == whole) {
+        let message = format!("`{whole}` is not a setting any more");
+        return Finding { path: path.to_vec(), on_key: true, message, hint: Some((*instead).to_owned()) };
+    }
     let list = || {
         let names: Vec<_> = fields.iter().map(|field| format!("`{}`", field.key)).collect();
         let of = if here.is_empty() { String::new() } else { format!(" of `{here}`") };

@@ -249,7 +249,6 @@ mod tests {
         (config.agent.claude.model, config.agent.claude.effort) = (None, None);
         config.agent.command.run = None;
         config.agent.scripted.script = None;
-        config.clean.test = None;
         config.gate.clear();
         config.policy.rule.clear();
         config.after_tool.clear();

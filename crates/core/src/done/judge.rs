@@ -3,7 +3,7 @@
 use super::{
     ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, DoneReport, DoneSettings, Facts, GateFact, GitFact, JudgeFact,
     JudgeSettings, Judged, Lessons, Memory, Outcome, OwnCondition, PlanFact, Profile, Prover, StateFile, TASKS_CLOSED,
-    TamperFact, UNKNOWN_COMPLEXITY,
+    UNKNOWN_COMPLEXITY,
 };
 
 /// How many names a sentence lists.
@@ -80,13 +80,11 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
             });
         }
     }
-    // A gate is worth no more than what it runs.
-    conditions.extend(untampered(&facts.tamper).map(|outcome| Judged {
-        name: "untampered".to_owned(),
-        required: true,
-        outcome,
-        prover: Prover::Git,
-    }));
+    // Checks that pass only because tests or settings were changed prove nothing yet.
+    if !facts.doubts.is_empty() {
+        let outcome = unknown(format!("a person has to look at it: {}", facts.doubts.join("; ")));
+        conditions.push(Judged { name: "no_review".to_owned(), required: true, outcome, prover: Prover::Git });
+    }
     conditions.push(Judged { name: TASKS_CLOSED.to_owned(), required: true, outcome: tasks(facts), prover: Prover::Record });
     conditions.push(Judged { name: "state_files".to_owned(), required: true, outcome: state(facts), prover: Prover::State });
     DoneReport { conditions }
@@ -107,7 +105,7 @@ pub fn out_of_reach<'s>(settings: &DoneSettings, plan: PlanFact, stages: impl It
         lessons: Lessons::New,
         ci: CiFact::NotYet,
         judge: JudgeFact::Off,
-        tamper: TamperFact::Nothing,
+        doubts: Vec::new(),
         tasks: Vec::new(),
         state_files: Vec::new(),
     };
@@ -357,17 +355,6 @@ fn ci(ci: &CiFact) -> Outcome {
         CiFact::Red { commit, said } => {
             let said = if said.is_empty() { String::new() } else { format!(": {said}") };
             missing(format!("CI is red for {commit}{said}"), "Mend what fails there")
-        }
-    }
-}
-
-/// Nothing where there is nothing to tell.
-fn untampered(tamper: &TamperFact) -> Option<Outcome> {
-    match tamper {
-        TamperFact::Nothing => None,
-        TamperFact::Doubted { why } => Some(unknown(format!("unproven: {why}"))),
-        TamperFact::Refused { why } => {
-            Some(missing(why, "If it is meant, the user names it in the plan and starts the loop anew"))
         }
     }
 }

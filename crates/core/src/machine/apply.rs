@@ -20,15 +20,16 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     // After its reset, nobody knows what is used.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
-        Event::RunStarted { run, gates, evidence, seal, reviews, .. } => {
+        Event::RunStarted { run, gates, evidence, seal, reviews, session, .. } => {
             let mut active = ActiveTime::default();
             active.advance(recorded, false);
             let started_at = Some(recorded.at);
             let (gates, evidence) = (gates.clone(), evidence.clone());
-            let (phase, seal) = (Phase::Preparing, seal.clone());
+            let (phase, seal, session) = (Phase::Preparing, seal.clone(), session.clone());
             let progress = Progress { review: reviews.clone(), ..Progress::default() };
             *state = State {
                 run: Some(run.clone()),
+                session,
                 started_at,
                 active,
                 phase,
@@ -48,9 +49,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.attempt = Some(begin(place, title, state));
             state.phase = Phase::Beginning;
         }
-        Event::AttemptStarted { base, .. } => {
+        Event::AttemptStarted { base, tree, .. } => {
             state.skips = 0;
-            with_attempt(state, |attempt| attempt.base.clone_from(base));
+            with_attempt(state, |attempt| (attempt.base, attempt.tree) = (base.clone(), tree.clone()));
             state.phase = Phase::RedChecking;
         }
         Event::RedChecked { red, runs, .. } => {
@@ -112,17 +113,13 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.committed.push(CommittedStory { story, commit: commit.clone(), base: base.clone() });
             state.evidence = evidence.clone().or_else(|| state.evidence.take());
             let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
-            state.results.insert(place.story.clone(), result);
             if *outcome == Outcome::NeedsReview {
                 state.progress.review.insert(place.story.clone(), Waiting::Stacked);
             }
-            state.lessons.remove(&place.story);
             state.commits += 1;
-            state.since_regression += 1;
-            (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
-            end_iteration(state, Some(result), 0);
-            state.phase = Phase::Selecting;
+            settle(state, &place.story, result);
         }
+        Event::Marked { place, proof, .. } => settle(state, &place.story, StoryResult::done(*proof)),
         Event::ReviewNeeded { place, work, proof, .. } => {
             let is_stacked = state.committed.iter().any(|committed| committed.commit == *work);
             let waiting = if is_stacked { Waiting::Stacked } else { Waiting::Aside };
@@ -202,6 +199,16 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         | Event::Undone { .. }
         | Event::Retired => {}
     }
+}
+
+/// The story came to something: the attempt at it is over.
+fn settle(state: &mut State, story: &StoryId, result: StoryResult) {
+    state.results.insert(story.clone(), result);
+    state.lessons.remove(story);
+    state.since_regression += 1;
+    (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
+    end_iteration(state, Some(result), 0);
+    state.phase = Phase::Selecting;
 }
 
 /// Whether an attempt was given up for a reason that lies outside of it.

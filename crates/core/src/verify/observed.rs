@@ -34,14 +34,14 @@ pub enum BuiltTree {
 }
 
 /// One question: this command on this tree.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ResultId {
     pub tree: Oid,
     /// See [`super::PlannedCheck::digest`].
     pub command: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     pub run: CheckRun,
     /// The names of its tests, where a report gives them.

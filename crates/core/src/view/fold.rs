@@ -27,7 +27,7 @@ impl RunView {
                 self.enter(Phase::Selecting, at);
             }
             Event::StorySelected { .. } => self.select(at, &recorded.event),
-            Event::AttemptStarted { place, base } => {
+            Event::AttemptStarted { place, base, .. } => {
                 self.attempt(place, at).base.clone_from(base);
                 self.enter(Phase::RedChecking, at);
             }
@@ -55,6 +55,7 @@ impl RunView {
                 self.enter(Phase::Committing, at);
             }
             Event::Committed { .. } => self.commit(at, &recorded.event),
+            Event::Marked { .. } => self.mark(at, &recorded.event),
             Event::CommitRefused { place, message, .. } => {
                 self.attempt(place, at).refused = Some(message.clone());
                 self.enter(Phase::Prompting, at);
@@ -71,10 +72,9 @@ impl RunView {
                 self.end_attempt(at, place, Some(kept), *files);
             }
             Event::LandingStarted { .. } if self.ended.is_none() => self.enter(Phase::Landing, at),
-            Event::Landed { branch, to, .. } => {
+            Event::Landed { branch, to, left, .. } => {
                 self.landing = Some(LandingView { landed: Some(to.clone()), branch: Some(branch.clone()), refused: None });
-                // A landing brings the whole of the run's branch, with commits after the last story's.
-                self.unlanded = 0;
+                self.unlanded = self.unlanded.min(*left);
                 self.end_landing(at);
             }
             Event::LandingRefused { reason } => {
@@ -167,6 +167,7 @@ impl RunView {
             gates: _,
             reviews: _,
             evidence: _,
+            session,
         } = event
         else {
             return;
@@ -178,6 +179,7 @@ impl RunView {
         self.format.clone_from(format);
         self.agent.clone_from(agent);
         self.mode.clone_from(mode);
+        self.session.clone_from(session);
         self.stories = *stories;
         self.open = *open;
         self.branch.clone_from(branch);

@@ -21,15 +21,14 @@ impl Guarded {
         let watchdog = Watchdog::start(grace).and_then(|starting| starting.watch_marked(VERIFY_VARIABLE, &mark)).ok();
         Self { mark, watchdog }
     }
-
-    /// The value of the variable that all of its processes have.
-    pub fn mark(&self) -> &str {
-        &self.mark
-    }
-
     /// For the checks.
     pub fn env(&self) -> EnvPlan {
         EnvPlan::default().with(VERIFY_VARIABLE, &self.mark)
+    }
+
+    /// The variable that the checks carry.
+    pub fn mark(&self) -> (&str, &str) {
+        (VERIFY_VARIABLE, &self.mark)
     }
 
     /// For what makes the places of the checks.

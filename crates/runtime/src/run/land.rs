@@ -263,7 +263,10 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     }
     let landed = land_tip(&git, target.name.as_deref(), &tip);
     let events = match &landed {
-        Ok(landed) => vec![Event::Landed { branch: landed.into.clone(), from: landed.from.clone(), to: landed.to.clone() }],
+        Ok(landed) => {
+            let (branch, from, to) = (landed.into.clone(), landed.from.clone(), landed.to.clone());
+            vec![Event::Landed { branch, from, to, left: (chain.len() - count) as u32 }]
+        }
         // Its files are half there: the next command finishes the landing of these commits, and records it.
         Err(_) if git.interrupted_landing().is_some_and(|mark| mark.to == tip) => Vec::new(),
         Err(error) => {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use verdone_core::agent::Usage;
 use verdone_core::done::{
-    CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Lessons, Memory, Outcome, Prover, TamperFact, complexity, judge,
+    CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Lessons, Memory, Outcome, Prover, complexity, judge,
 };
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, State};
@@ -116,7 +116,6 @@ fn facts(site: &Site, story: &Story, changed: &[ChangedPath]) -> Facts {
         lessons: Lessons::Same,
         ci: CiFact::NotYet,
         judge: JudgeFact::Off,
-        tamper: TamperFact::Nothing,
         ..Facts::default()
     }
 }

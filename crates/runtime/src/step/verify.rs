@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use verdone_core::check::{Check, CheckOrigin, CommandSpec, Stage};
+use verdone_core::check::{Check, CommandSpec};
 use verdone_core::done::{JudgeRecord, stated_complexity};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{self, Attempt, Input, State};
@@ -11,15 +11,14 @@ use verdone_core::policy::OnScope;
 use verdone_core::protect::check_scripts;
 use verdone_core::update::Reporter;
 use verdone_core::verify::{
-    ChangeKind, FeedbackTurn, JobGate, JobStory, Outcome, Proof, ProtectedChange, ProtectedKind, Surface, VerifyJob,
-    VerifyReport, changes_of,
+    FeedbackTurn, JobGate, JobStory, OtherCheck, Outcome, Proof, ProtectedChange, Surface, VerifyJob, VerifyReport, changes_of,
 };
 
 use super::conditions::{self, Asked};
 use super::{StepError, attempt_of};
 use crate::git::ChangedPath;
 use crate::site::Site;
-use crate::verify::{Pause, Trees, TreesRequest, Verification};
+use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
 pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "verification")?;
@@ -98,9 +97,10 @@ fn begin(
         ours: site.plan.paths(),
     })?;
     let (protected, autorun) = changes_of(trees.plan());
+    let others = of_open_stories(site, &story.id, &protected);
     let mut gates = site.gates.clone();
     if may_weaken_checks(&protected) {
-        gates.extend(earlier_checks(site, state, &story.id));
+        gates.extend(of_earlier_stories(site, state, &story.id));
     }
     let job = VerifyJob {
         surface: Surface::Run,
@@ -112,13 +112,14 @@ fn begin(
         obstacle: None,
         protected,
         autorun,
+        others,
         minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
         at_most: None,
         enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,
         // Without a turn, its checks were green before any work, and the settings take that.
         allow_unchanged: attempt.place.turn == 0,
         stop_at_failing_stage: site.config.gates.stop_at_failing_stage,
-        feedback: feedback(site, attempt),
+        feedback: attempt.feedback_turn(&site.config.limits),
         judge: asked.judge,
         conditions: asked.conditions.clone(),
     };
@@ -136,38 +137,21 @@ fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
     }
 }
 
-fn feedback(site: &Site, attempt: &Attempt) -> FeedbackTurn {
-    let turns = site.config.limits.turns;
-    match attempt.doubt_told {
-        true => FeedbackTurn::Given,
-        false if turns > 0 && attempt.place.turn >= turns => FeedbackTurn::NoneLeft,
-        false => FeedbackTurn::Left,
-    }
-}
-
 /// Scripts that any check of the plan runs.
 fn scripts(site: &Site) -> BTreeSet<String> {
     let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
     check_scripts(commands)
 }
 
-/// Whether what proved earlier stories could be weaker now. A new test takes nothing away.
-fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {
-    let is_new_test = |change: &ProtectedChange| change.change == ChangeKind::Added && change.kind == ProtectedKind::Test;
-    protected.iter().any(|change| !change.released && !is_new_test(change))
+/// Changed files that checks of other open stories name.
+fn of_open_stories(site: &Site, story: &StoryId, protected: &[ProtectedChange]) -> Vec<OtherCheck> {
+    let open = site.plan.plan().open().filter(|other| other.id != *story);
+    other_checks(&site.folder(), protected, open.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))
 }
 
-/// The checks of stories that are done, each command once: they have to pass with the files from before this attempt, too.
-fn earlier_checks(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
+/// Those of stories that are done, in this run or before it.
+fn of_earlier_stories(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
     let is_done = |id: &StoryId| site.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
     let done = site.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
-    let mut commands: BTreeSet<String> = site.own_checks(story).iter().map(|check| check.command.display()).collect();
-    let mut checks = Vec::new();
-    for other in done {
-        for check in site.own_checks(&other.id).iter().filter(|check| commands.insert(check.command.display())) {
-            let name = format!("{}: {}", other.id, check.name);
-            checks.push(Check { name, origin: CheckOrigin::Gate(Stage::Correctness), ..check.clone() });
-        }
-    }
-    checks
+    earlier_checks(site.own_checks(story), done.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))
 }

@@ -1,4 +1,4 @@
-//! Copies of loops that nobody waits for any more: their project is gone, or nothing has happened in their session for long. `verdone
+//! Folders of loops that nobody waits for any more: their project is gone, or nothing has happened in their session for long. `verdone
 //! doctor` tells, `verdone prune` removes them.
 
 use std::ffi::OsString;
@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 use crate::regular::read_regular;
 
 use super::StopError;
-use super::custody::{Custody, PROJECT};
-use super::files::{file_error, remove};
+use super::custody::{Custody, LOOP, PROJECT};
+use super::files::file_error;
 
-/// Every Stop writes the copy.
+/// Every Stop writes into the folder.
 pub const FORGOTTEN_DAYS: u32 = 14;
 const DAY: Duration = Duration::from_hours(24);
 const LONGEST_PATH: u64 = 64 * 1024;
@@ -50,7 +50,7 @@ impl LeftLoops {
             if gone && all.iter().all(is_old) {
                 found.folders.push(folder);
             }
-            found.copies.extend(all.into_iter().filter(|path| path.extension().is_some_and(|end| end == "json")).filter(is_old));
+            found.copies.extend(all.into_iter().filter(|path| path.is_dir() && is_old(&path.join(LOOP))));
         }
         found
     }
@@ -61,8 +61,10 @@ impl LeftLoops {
 
     pub(crate) fn remove(&self) -> Result<(), StopError> {
         for copy in &self.copies {
-            remove(copy)?;
-            let _ = fs::remove_file(copy.with_extension("faults"));
+            fs::remove_dir_all(copy).map_err(|source| file_error(copy, source))?;
+            let mut faults = copy.clone().into_os_string();
+            faults.push(".faults");
+            let _ = fs::remove_file(faults);
         }
         let gone = |folder: &PathBuf| fs::remove_dir_all(folder).map_err(|source| file_error(folder, source));
         self.folders.iter().try_for_each(gone)

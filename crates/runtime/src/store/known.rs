@@ -20,7 +20,7 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryResult
         while let Some(line) = reader.line()? {
             let seen = match kind(line) {
                 Some(b"committed") => light(line),
-                Some(b"run_started" | b"review_needed" | b"accepted" | b"refused" | b"undone") | None => None,
+                Some(b"run_started" | b"marked" | b"review_needed" | b"accepted" | b"refused" | b"undone") | None => None,
                 Some(_) => continue,
             };
             let event = match seen {
@@ -37,6 +37,8 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryResult
                 of_plan |= of == plan;
             } else if let Event::Committed { place, proof, outcome, .. } = event {
                 keep_best(&mut found, place.story, StoryResult { outcome, proof: Some(proof) });
+            } else if let Event::Marked { place, proof, .. } = event {
+                keep_best(&mut found, place.story, StoryResult::done(proof));
             } else if let Event::ReviewNeeded { place, proof, .. } = event {
                 keep_best(&mut found, place.story, StoryResult { outcome: Outcome::NeedsReview, proof: Some(proof) });
             } else if let Event::Accepted { story, proof, .. } = event {

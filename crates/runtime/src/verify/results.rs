@@ -2,18 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use verdone_core::check::{Check, CheckOrigin};
 use verdone_core::id::Oid;
 use verdone_core::verify::{CheckResult, CheckState, ResultId};
 
 use super::kept::KeptResults;
 
-/// The results of one process, and those that earlier ones kept on disk where they may be used.
-#[derive(Debug, Default)]
+/// The results of one process, of a run or of a loop, which keeps them sealed; and those that earlier ones kept on disk where they may be
+/// used.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Results {
+    #[serde(with = "as_list")]
     known: BTreeMap<ResultId, CheckResult>,
     /// What was red at some time: a pass on the same tree is flaky.
     red: BTreeSet<ResultId>,
+    #[serde(skip)]
     kept: Option<KeptResults>,
 }
 
@@ -67,10 +71,30 @@ impl Results {
         result
     }
 
+    /// Whether a command passed on this very tree.
+    pub fn was_green(&self, tree: &Oid, command: &str) -> bool {
+        let question = ResultId { tree: tree.clone(), command: command.to_owned() };
+        self.known.get(&question).is_some_and(|result| CheckState::of(&result.run) == CheckState::Green)
+    }
+
     /// Forgets what is known of all trees but this one.
     pub fn keep_only(&mut self, tree: &Oid) {
         self.known.retain(|id, _| id.tree == *tree);
         self.red.retain(|id| id.tree == *tree);
+    }
+}
+
+/// JSON has only text for keys.
+mod as_list {
+    use super::{BTreeMap, CheckResult, Deserialize, ResultId, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(known: &BTreeMap<ResultId, CheckResult>, to: S) -> Result<S::Ok, S::Error> {
+        known.iter().collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<ResultId, CheckResult>, D::Error> {
+        Ok(Vec::<(ResultId, CheckResult)>::deserialize(from)?.into_iter().collect())
     }
 }
 

@@ -46,6 +46,7 @@ pub fn left_session(events: &[Recorded]) -> Option<Option<Resumable>> {
         | Event::Verified { .. }
         | Event::CommitStarted { .. }
         | Event::Committed { .. }
+        | Event::Marked { .. }
         | Event::CommitRefused { .. }
         | Event::AttemptRejected { .. }
         | Event::StoryFailed { .. }

@@ -28,8 +28,8 @@ pub(super) fn in_attempt(
 ) -> Decision {
     match (phase, input) {
         (Phase::Beginning, Input::ScriptRan(run)) => beginning(state, rules, attempt, run.as_ref()),
-        (Phase::Beginning, Input::Ready { base }) => {
-            let event = Event::AttemptStarted { place: attempt.place.clone(), base: Some(base.clone()) };
+        (Phase::Beginning, Input::Ready { base, tree }) => {
+            let event = Event::AttemptStarted { place: attempt.place.clone(), base: base.clone(), tree: tree.clone() };
             then(vec![event], Effect::RedCheck)
         }
         (Phase::RedChecking, Input::RedChecked { red, runs }) => red_checked(state, rules, attempt, *red, runs),
@@ -46,10 +46,15 @@ pub(super) fn in_attempt(
                 base: attempt.base.clone(),
                 files: *files,
                 evidence: evidence.clone(),
-                criteria: attempt.report.as_ref().map(|report| report.criteria.clone()).unwrap_or_default(),
+                criteria: criteria_of(attempt),
                 noted: *noted,
             };
             committed_story(state, rules, attempt, commit, event)
+        }
+        (Phase::Committing { tree, proof, .. }, Input::Marked { files, reason }) => {
+            let (place, tree, reason) = (attempt.place.clone(), tree.clone(), reason.clone());
+            let criteria = criteria_of(attempt);
+            end_iteration(state, rules, vec![Event::Marked { place, tree, proof: *proof, files: *files, criteria, reason }])
         }
         (Phase::Committing { tree, .. }, Input::CommitRefused { message }) => {
             commit_refused(state, rules, now, attempt, tree, message)
@@ -57,6 +62,10 @@ pub(super) fn in_attempt(
         (Phase::Keeping { rejection }, Input::Kept { kept, files }) => was_kept(state, rules, attempt, rejection, kept, *files),
         _ => unexpected(phase, input),
     }
+}
+
+fn criteria_of(attempt: &Attempt) -> Vec<ProvenCriterion> {
+    attempt.report.as_ref().map(|report| report.criteria.clone()).unwrap_or_default()
 }
 
 fn committed_story(state: &State, rules: &Rules, attempt: &Attempt, commit: &Oid, event: Event) -> Decision {
@@ -170,6 +179,7 @@ fn cost_of(event: &Event) -> f64 {
         | Event::WaitEnded { .. }
         | Event::CommitStarted { .. }
         | Event::Committed { .. }
+        | Event::Marked { .. }
         | Event::CommitRefused { .. }
         | Event::AttemptRejected { .. }
         | Event::AttemptKept { .. }

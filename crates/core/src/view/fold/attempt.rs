@@ -90,11 +90,29 @@ impl RunView {
         attempt.criteria.clone_from(criteria);
         attempt.end(at, active_ms);
         self.commits += 1;
-        self.unlanded += 1;
+        // A session loop commits on the user's branch.
+        self.unlanded += u32::from(self.session.is_none());
         self.tip = Some(commit.clone());
         self.open = self.open.saturating_sub(1);
         let story = self.story_at(&place.story);
         (story.reason, story.review) = (None, None);
+        self.decide(&place.story, Some(result));
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+
+    pub(super) fn mark(&mut self, at: Timestamp, event: &Event) {
+        let Event::Marked { place, proof, files, criteria, reason, tree: _ } = event else { return };
+        let result = StoryResult::done(*proof);
+        let active_ms = self.active.ms();
+        let attempt = self.attempt(place, at);
+        attempt.result = Some(result);
+        attempt.files = *files;
+        attempt.criteria.clone_from(criteria);
+        attempt.reason.clone_from(reason);
+        attempt.end(at, active_ms);
+        self.open = self.open.saturating_sub(1);
+        self.story_at(&place.story).reason = None;
         self.decide(&place.story, Some(result));
         self.current = None;
         self.enter(Phase::Selecting, at);
