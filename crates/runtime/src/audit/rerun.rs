@@ -25,7 +25,7 @@ use crate::clock::Stopwatch;
 use crate::git::{Git, GitError, PathSet};
 use crate::plan_file::{self, PlanFile, PlanRequest};
 use crate::preflight;
-use crate::process::{self, VERIFY_VARIABLE};
+use crate::process;
 use crate::project::Project;
 use crate::run::freeze;
 use crate::signal::Signals;
@@ -108,7 +108,7 @@ pub fn rerun(
     let guarded = Guarded::begin(allowed.config.limits.grace.duration());
     let git = guarded.git(Git::open(&project.root)?);
     let outputs = tempfile::Builder::new().prefix("verdone-audit-").tempdir().map_err(RerunError::Outputs)?;
-    let name = format!("audit-{}", guarded.mark());
+    let name = format!("audit-{}", guarded.mark().1);
     let (config, objects) = (&allowed.config, git.object_folders()?);
     let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: outputs.path(), objects });
     spaces.leave_settings_of_trees();
@@ -158,7 +158,7 @@ struct Again<'a> {
     /// Where the project lies below the top.
     folder: String,
     allowed: &'a Allowed,
-    mark: &'a str,
+    mark: (&'a str, &'a str),
     signals: &'a Signals,
     outputs: &'a Path,
     number: u32,
@@ -185,7 +185,7 @@ impl Again<'_> {
                 config: &self.allowed.config,
                 run_dir: self.outputs,
                 number: &mut self.number,
-                mark: (VERIFY_VARIABLE, self.mark),
+                mark: self.mark,
                 redactor: &self.allowed.redactor,
                 signals: self.signals,
                 clock: Stopwatch::start(),

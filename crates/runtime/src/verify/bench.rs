@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use verdone_core::check::{Check, CheckOutcome};
+use verdone_core::check::Check;
 use verdone_core::config::Config;
 use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
@@ -49,7 +49,6 @@ impl Bench<'_> {
             return Ok(Vec::new());
         }
         let place = self.spaces.checks_on(self.git, tree, self.head)?;
-        let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
         let env: EnvPlan = place.env.clone().with(self.mark.0, self.mark.1);
         let context = CheckContext {
             cwd: &place.cwd,
@@ -61,7 +60,7 @@ impl Bench<'_> {
             cap: self.config.limits.output_bytes,
             grace: self.config.limits.grace.duration(),
             redactor: self.redactor,
-            ways: Ways { place_of: Some(&place_of), keep_going: true, ..ways(&self.config.gates) },
+            ways: Ways { keep_going: true, ..ways(&self.config.gates) },
         };
         let clock = self.clock;
         let results = run_checks(checks, &context, self.signals, &mut |moment| show(reporter, clock, &moment));
