@@ -18,6 +18,7 @@ mod attempt_contents;
 mod attempt_folders;
 mod attempt_tree;
 mod branch;
+mod build_times;
 mod candidate;
 mod chain;
 mod checkpoint;
@@ -76,6 +77,7 @@ use verdone_core::id::Oid;
 
 pub use added::AddedLines;
 pub use attempt_tree::{AttemptTree, ReadBack, TreeObstacle};
+pub use build_times::{BuiltFrom, DatedBy, EarlierBuild};
 pub use candidate::{Candidate, CandidateRules, History, Obstacle};
 pub use checkpoint::CheckpointRequest;
 pub use commit::Commit;
@@ -100,6 +102,7 @@ pub use touched::{file_clock, file_clock_after};
 pub(crate) use tree_changes::{Side, TreeChange};
 pub(crate) use tree_files::TreeFile;
 pub use tree_now::TreeNow;
+pub(crate) use workspace_files::attribute_files;
 pub use worktree::WorkTreeEntry;
 
 use crate::fault;

@@ -303,6 +303,7 @@ impl Ready {
             spaces,
             template,
             results: Results::default(),
+            built: None,
             done_before: BTreeSet::new(),
             unchecked,
             judged: Vec::new(),

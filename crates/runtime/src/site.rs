@@ -21,8 +21,8 @@ use crate::process::RUN_VARIABLE;
 use crate::run::RunPlan;
 use crate::signal::Signals;
 use crate::step::StepError;
-use crate::verify::{Bench, Results};
-use crate::workspace::Workspaces;
+use crate::verify::{Bench, BenchPlace, Results};
+use crate::workspace::{KeptCache, Workspaces};
 
 /// Everything a step may touch.
 #[derive(Debug)]
@@ -57,6 +57,8 @@ pub struct Site {
     pub template: (String, String),
     /// What checks said about trees in this run.
     pub results: Results,
+    /// What the checks of the last attempt built, and from which tree.
+    pub built: Option<(Oid, KeptCache)>,
     /// Stories that earlier runs did, with evidence.
     pub done_before: BTreeSet<StoryId>,
     /// Commit stories that nothing checks.
@@ -140,11 +142,15 @@ impl Site {
 
     /// Lends out what a verification needs.
     pub fn on_bench<T>(&mut self, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
-        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, .. } = self;
+        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, built, .. } = self;
         let mark = (RUN_VARIABLE, run.as_str());
+        let place = BenchPlace::default();
         let mut bench =
-            Bench { git, spaces, head: tip, config, run_dir, number: checks_run, mark, redactor, signals, clock: *clock };
-        work(&mut bench, results)
+            Bench { git, spaces, head: tip, config, run_dir, number: checks_run, mark, redactor, signals, clock: *clock, place };
+        let done = work(&mut bench, results);
+        bench.close();
+        *built = bench.place.take_built().or_else(|| built.take());
+        done
     }
 
     /// Runs checks on a tree outside of a verification, and remembers what they say.

@@ -23,7 +23,7 @@ use verdone_core::verify::{
 use crate::git::{Git, GitError};
 use crate::workspace::WorkspaceError;
 
-pub use bench::Bench;
+pub use bench::{Bench, BenchPlace};
 pub use earlier::{earlier_checks, may_weaken_checks, other_checks};
 pub use kept::KeptResults;
 pub(crate) use kept::hide;
@@ -77,6 +77,7 @@ impl Verification {
         results: &mut Results,
         reporter: &mut dyn Reporter,
     ) -> Result<Pause, VerifyError> {
+        bench.place.want_built(&self.job.attempt);
         loop {
             match next_step(&self.job, &self.observed) {
                 Step::Build(tree) => self.build(bench.git, tree),

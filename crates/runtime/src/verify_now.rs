@@ -30,7 +30,7 @@ use crate::project::{Project, find_git_top};
 use crate::seal::state_home;
 use crate::signal::Signals;
 use crate::site;
-use crate::verify::{Bench, KeptResults, Results, Trees, TreesRequest, Verification};
+use crate::verify::{Bench, BenchPlace, KeptResults, Results, Trees, TreesRequest, Verification};
 use crate::workspace::{WorkspaceRequest, Workspaces};
 
 pub use error::VerifyError;
@@ -251,6 +251,7 @@ impl Scene {
             redactor: &process::redactor_from_environment(&asked.exports),
             signals,
             clock: Stopwatch::start(),
+            place: BenchPlace::default(),
         };
         verification.go_on(&mut bench, &mut results, reporter)?;
         notes.extend(spaces.take_notes());

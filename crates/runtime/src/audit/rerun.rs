@@ -31,7 +31,7 @@ use crate::run::freeze;
 use crate::signal::Signals;
 use crate::site;
 use crate::store::Store;
-use crate::verify::{Bench, Results, Trees, TreesRequest, Verification, VerifyError};
+use crate::verify::{Bench, BenchPlace, Results, Trees, TreesRequest, Verification, VerifyError};
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 use own_commands::own_commands;
 
@@ -189,11 +189,13 @@ impl Again<'_> {
                 redactor: &self.allowed.redactor,
                 signals: self.signals,
                 clock: Stopwatch::start(),
+                place: BenchPlace::cold(),
             };
             let mut reporter = Names { story, on };
             verification.go_on(&mut bench, &mut self.results, &mut reporter)?;
             // A check that does not pass gets a second chance, and is called flaky then.
             if verification.forget_failures() {
+                bench.close();
                 verification.go_on(&mut bench, &mut self.results, &mut reporter)?;
             }
         }

@@ -24,7 +24,7 @@ use crate::signal::Signals;
 use crate::site::gates;
 use crate::step::{StepError, io_error};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
-use crate::verify::{Bench, Results, Verification, VerifyError};
+use crate::verify::{Bench, BenchPlace, Results, Verification, VerifyError};
 use crate::words::plural;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
@@ -473,6 +473,7 @@ impl Reapplying<'_> {
             redactor: &redactor,
             signals: self.signals,
             clock: Stopwatch::start(),
+            place: BenchPlace::default(),
         };
         let mut results = Results::default();
         let mut verification = Verification::new(job, None, &results);

@@ -29,7 +29,7 @@ use crate::project::Project;
 use crate::signal::Signals;
 use crate::site::own_checks;
 use crate::step::red_of;
-use crate::verify::{Bench, Results};
+use crate::verify::{Bench, BenchPlace, Results};
 use crate::workspace::{WorkspaceRequest, Workspaces};
 
 use super::StopError;
@@ -369,6 +369,7 @@ impl Driver {
             redactor: &self.redactor,
             signals: &self.signals,
             clock: self.clock,
+            place: BenchPlace::default(),
         };
         Ok(work(&mut bench, results))
     }

@@ -16,7 +16,7 @@ use crate::git::Git;
 use crate::process::{EnvPlan, Moment};
 use crate::signal::Signals;
 use crate::site::ways;
-use crate::workspace::Workspaces;
+use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
 
 /// What the checks of one verification share.
 #[derive(Debug)]
@@ -35,10 +35,38 @@ pub struct Bench<'a> {
     pub redactor: &'a Redactor,
     pub signals: &'a Signals,
     pub clock: Stopwatch,
+    pub place: BenchPlace,
+}
+
+/// The workspace that is open on a bench. Checks of one tree share it, so that a later stage finds what an earlier one built.
+#[derive(Debug, Default)]
+pub struct BenchPlace {
+    needs: CheckNeeds,
+    open: Option<(Oid, CheckPlace)>,
+    /// The tree whose build output is wanted later.
+    wanted: Option<Oid>,
+    built: Option<(Oid, KeptCache)>,
+}
+
+impl BenchPlace {
+    /// One without anything that was built before: a poisoned cache proves nothing.
+    pub fn cold() -> Self {
+        Self { needs: CheckNeeds { start: Start::Cold }, ..Self::default() }
+    }
+
+    /// Keeps what the checks of this tree build.
+    pub fn want_built(&mut self, tree: &Oid) {
+        self.wanted = Some(tree.clone());
+    }
+
+    /// What was built, and from which tree.
+    pub fn take_built(&mut self) -> Option<(Oid, KeptCache)> {
+        self.built.take()
+    }
 }
 
 impl Bench<'_> {
-    /// Runs checks on a tree, in a workspace that nobody wrote to before.
+    /// Runs checks on a tree, in a workspace that no agent wrote to.
     pub fn run(
         &mut self,
         tree: &Oid,
@@ -48,7 +76,12 @@ impl Bench<'_> {
         if checks.is_empty() {
             return Ok(Vec::new());
         }
-        let place = self.spaces.checks_on(self.git, tree, self.head)?;
+        if self.place.open.as_ref().is_none_or(|(open, _)| open != tree) {
+            self.close();
+            let place = self.spaces.checks_on(self.git, tree, self.head, self.place.needs)?;
+            self.place.open = Some((tree.clone(), place));
+        }
+        let Some((_, place)) = &self.place.open else { return Ok(Vec::new()) };
         let env: EnvPlan = place.env.clone().with(self.mark.0, self.mark.1);
         let context = CheckContext {
             cwd: &place.cwd,
@@ -67,6 +100,16 @@ impl Bench<'_> {
         let results = results.map_err(VerifyError::Output)?;
         *self.number += results.len() as u32;
         Ok(results)
+    }
+
+    /// Ends the open workspace.
+    pub fn close(&mut self) {
+        let Some((tree, place)) = self.place.open.take() else { return };
+        if self.place.wanted.as_ref() == Some(&tree)
+            && let Some(built) = place.keep(self.git)
+        {
+            self.place.built = Some((tree, built));
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::signal::Signals;
 use crate::site::{gates, own_checks};
 use crate::step;
 use crate::store::{Journal, RunLock, Store, StoredRun};
-use crate::verify::{Bench, Results, Trees, TreesRequest, Verification};
+use crate::verify::{Bench, BenchPlace, Results, Trees, TreesRequest, Verification};
 use crate::workspace::{HookOutcome, WorkspaceRequest, Workspaces};
 
 /// What became of an accepted story.
@@ -219,6 +219,7 @@ impl Accepting<'_> {
             redactor: &self.redactor,
             signals: self.signals,
             clock: Stopwatch::start(),
+            place: BenchPlace::default(),
         };
         let mut results = Results::default();
         let mut verification = Verification::new(job, Some(trees), &results);
