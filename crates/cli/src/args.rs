@@ -341,9 +341,8 @@ pub(crate) struct CheckpointsArgs {
 /// Delete what old runs and sessions left: prompts, outputs, rejected attempts, landed branches and hook records.
 ///
 /// Keeps the newest runs, unfinished runs and all journals, and with the journals the evidence of every story. Keeps the newest
-/// of your own sessions too, and every session of the last day. Also deletes clean trees that killed processes left (but none that
-/// are in use or kept for their setup), loops of this project whose session was silent for two weeks, and loops of projects that no
-/// longer exist.
+/// of your own sessions too, and every session of the last day. Also deletes loops of this project whose session was silent for two
+/// weeks, and loops of projects that no longer exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -22,7 +22,6 @@ mod build_times;
 mod candidate;
 mod chain;
 mod checkpoint;
-mod clean_tree;
 mod command;
 mod commit;
 mod commit_hooks;
@@ -62,6 +61,7 @@ mod story_commit;
 mod submodule;
 mod touched;
 mod tree_changes;
+mod tree_files;
 mod tree_now;
 mod workspace_files;
 mod worktree;
@@ -80,7 +80,6 @@ pub use attempt_tree::{AttemptTree, ReadBack, TreeObstacle};
 pub use build_times::{BuiltFrom, DatedBy, EarlierBuild};
 pub use candidate::{Candidate, CandidateRules, History, Obstacle};
 pub use checkpoint::CheckpointRequest;
-pub(crate) use clean_tree::TreeFile;
 pub use commit::Commit;
 pub use commit_hooks::{HookRun, Hooked};
 pub use earlier::Earlier;
@@ -101,6 +100,7 @@ pub(crate) use story_commit::COMMIT_TIME;
 pub use submodule::Module;
 pub use touched::{file_clock, file_clock_after};
 pub(crate) use tree_changes::{Side, TreeChange};
+pub(crate) use tree_files::TreeFile;
 pub use tree_now::TreeNow;
 pub(crate) use workspace_files::attribute_files;
 pub use worktree::WorkTreeEntry;
@@ -303,12 +303,6 @@ impl Git {
 
     fn of_the_user(&self, subcommand: &str, deadline: Duration) -> Call {
         Call::of_the_user(&self.top, subcommand, deadline).envs(&self.environment)
-    }
-
-    /// A variable as git's processes see it.
-    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
-        let given = self.environment.iter().rfind(|(given, _)| given == name).map(|(_, value)| value.clone());
-        given.or_else(|| std::env::var_os(name)).filter(|value| !value.is_empty())
     }
 
     /// The commit that a name stands for, if it exists.

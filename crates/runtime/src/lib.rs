@@ -6,7 +6,6 @@ pub mod atomic;
 pub mod audit;
 pub mod check_runner;
 pub mod claims;
-pub mod clean_tree;
 pub mod client_settings;
 pub mod clock;
 pub mod config_file;

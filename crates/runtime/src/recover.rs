@@ -19,7 +19,6 @@ use verdone_core::update::{Reporter, Update};
 use verdone_core::verify::Outcome;
 
 use crate::atomic::sweep_drafts;
-use crate::clean_tree;
 use crate::fault::{self, Point};
 use crate::git::{Git, GitError, InterruptedLanding, Landing};
 use crate::process;
@@ -61,7 +60,6 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let store = Store::of(&project.root);
     let git = Git::open(&project.root).map_err(RecoverError::Open)?;
     git.remove_leftovers()?;
-    clean_tree::remove_leftovers(&git);
     workspace::sweep(&project.git_top);
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let Some(stored) = salvage::latest(&store, reporter)? else { return Ok(()) };

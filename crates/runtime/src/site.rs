@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Where, stages};
+use verdone_core::check::{Check, CheckRun, CommandSpec, GateSettings, stages};
 use verdone_core::config::Config;
 use verdone_core::done::JudgeRecord;
 use verdone_core::id::{Oid, RunId, StoryId};
@@ -192,19 +192,7 @@ pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
 
 /// The gates of the config and of `--check`, ready to run, in the order of their stages.
 pub fn gates(config: &Config) -> Vec<Check> {
-    let ready = |gate: &Gate| {
-        let mut check = gate.check(config.limits.check_time);
-        if check.terms.place == Where::Clean {
-            if check.terms.setup.is_empty() {
-                check.terms.setup.clone_from(&config.clean.setup);
-            }
-            if check.terms.share.is_empty() {
-                check.terms.share.clone_from(&config.clean.share);
-            }
-        }
-        check
-    };
-    let gates: Vec<Check> = config.gate.iter().map(ready).collect();
+    let gates: Vec<Check> = config.gate.iter().map(|gate| gate.check(config.limits.check_time)).collect();
     stages(&gates).into_iter().flatten().cloned().collect()
 }
 
@@ -213,7 +201,7 @@ pub(crate) fn ways(settings: &GateSettings) -> Ways<'static> {
     const MOST: usize = 4;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };
-    Ways { parallel, keep_going: !settings.stop_at_failing_stage, known: None, place_of: None }
+    Ways { parallel, keep_going: !settings.stop_at_failing_stage, known: None }
 }
 
 /// A path for people.

@@ -17,7 +17,7 @@ use verdone_core::check::{Check, CheckRun};
 use verdone_core::id::Oid;
 use verdone_core::update::Reporter;
 use verdone_core::verify::{
-    BuiltTree, CheckResult, Observed, PlannedCheck, ResultId, Step, Tree, VerifyJob, VerifyReport, judge, next_step,
+    BuiltTree, CheckResult, CheckState, Observed, PlannedCheck, ResultId, Step, Tree, VerifyJob, VerifyReport, judge, next_step,
 };
 
 use crate::git::{Git, GitError};
@@ -103,6 +103,17 @@ impl Verification {
                 Step::Done => return true,
             }
         }
+    }
+
+    /// Forgets what did not pass with the work, so that it is asked once more. Answers whether there was something.
+    pub fn forget_failures(&mut self) -> bool {
+        let trees: Vec<Oid> = [Tree::Attempt, Tree::Pristine].into_iter().filter_map(|tree| self.tree_id(tree)).collect();
+        let before = self.observed.results.len();
+        self.observed.results.retain(|id, result| {
+            let has_failed = matches!(CheckState::of(&result.run), CheckState::Red | CheckState::Unknown);
+            !(has_failed && trees.contains(&id.tree))
+        });
+        self.observed.results.len() < before
     }
 
     pub fn report(&self) -> VerifyReport {

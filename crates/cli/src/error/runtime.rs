@@ -9,7 +9,6 @@ use verdone_core::plan::{PlanError, Problem};
 use verdone_core::prompt::PromptError;
 use verdone_runtime::approval::ApprovalError;
 use verdone_runtime::audit::{AuditError, RerunError};
-use verdone_runtime::clean_tree::CleanError;
 use verdone_runtime::client_settings::SettingsFileError;
 use verdone_runtime::git::{CommitError, GitError};
 use verdone_runtime::plan_file::{FindError, PlanFileError};
@@ -67,12 +66,10 @@ impl From<AuditError> for CliError {
 impl From<RerunError> for CliError {
     fn from(error: RerunError) -> Self {
         match error {
-            RerunError::Git(error) | RerunError::Clean(CleanError::Git(error)) => error.into(),
-            RerunError::Clean(ref source) => {
-                let told = Self::error(error.to_string());
-                if let Some(hint) = source.hint() { told.hint(hint) } else { told }
-            }
-            RerunError::Outputs(ref source) | RerunError::Check(ref source) => Self::error(error.to_string()).advice(source),
+            RerunError::Git(error) => error.into(),
+            RerunError::Workspace(error) => error.into(),
+            RerunError::Verify(error) => error.into(),
+            RerunError::Outputs(ref source) => Self::error(error.to_string()).advice(source),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use verdone_core::check::{Check, CheckOutcome};
+use verdone_core::check::Check;
 use verdone_core::config::Config;
 use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
@@ -16,7 +16,7 @@ use crate::git::Git;
 use crate::process::{EnvPlan, Moment};
 use crate::signal::Signals;
 use crate::site::ways;
-use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Workspaces};
+use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
 
 /// What the checks of one verification share.
 #[derive(Debug)]
@@ -41,6 +41,7 @@ pub struct Bench<'a> {
 /// The workspace that is open on a bench. Checks of one tree share it, so that a later stage finds what an earlier one built.
 #[derive(Debug, Default)]
 pub struct BenchPlace {
+    needs: CheckNeeds,
     open: Option<(Oid, CheckPlace)>,
     /// The tree whose build output is wanted later.
     wanted: Option<Oid>,
@@ -48,6 +49,11 @@ pub struct BenchPlace {
 }
 
 impl BenchPlace {
+    /// One without anything that was built before: a poisoned cache proves nothing.
+    pub fn cold() -> Self {
+        Self { needs: CheckNeeds { start: Start::Cold }, ..Self::default() }
+    }
+
     /// Keeps what the checks of this tree build.
     pub fn want_built(&mut self, tree: &Oid) {
         self.wanted = Some(tree.clone());
@@ -72,11 +78,10 @@ impl Bench<'_> {
         }
         if self.place.open.as_ref().is_none_or(|(open, _)| open != tree) {
             self.close();
-            let place = self.spaces.checks_on(self.git, tree, self.head, CheckNeeds::default())?;
+            let place = self.spaces.checks_on(self.git, tree, self.head, self.place.needs)?;
             self.place.open = Some((tree.clone(), place));
         }
         let Some((_, place)) = &self.place.open else { return Ok(Vec::new()) };
-        let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
         let env: EnvPlan = place.env.clone().with(self.mark.0, self.mark.1);
         let context = CheckContext {
             cwd: &place.cwd,
@@ -88,7 +93,7 @@ impl Bench<'_> {
             cap: self.config.limits.output_bytes,
             grace: self.config.limits.grace.duration(),
             redactor: self.redactor,
-            ways: Ways { place_of: Some(&place_of), keep_going: true, ..ways(&self.config.gates) },
+            ways: Ways { keep_going: true, ..ways(&self.config.gates) },
         };
         let clock = self.clock;
         let results = run_checks(checks, &context, self.signals, &mut |moment| show(reporter, clock, &moment));
