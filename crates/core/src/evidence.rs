@@ -306,6 +306,7 @@ fn done() -> Outcome {
     Outcome::Done
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_done(outcome: &Outcome) -> bool {
     *outcome == Outcome::Done
 }

@@ -249,6 +249,7 @@ pub struct EndedIteration {
 
 /// What the world answered. Every effect ends in exactly one input.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Input {
     /// Begin; the event says with what.
     Start(Box<Event>),

@@ -27,7 +27,7 @@ pub use criteria::ProvenCriterion;
 pub use feedback::{Feedback, FeedbackCheck};
 pub use from_trees::changes_of;
 pub use job::{
-    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, PlannedCheck, ProtectedChange, ProtectedKind, Surface,
+    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, PlannedCheck, ProtectedChange, ProtectedKind, Surface,
     Tree, VerifyJob,
 };
 pub use judge::judge;
@@ -36,7 +36,7 @@ pub use outcome::{Outcome, StoryResult};
 pub use proof::{Proof, UnknownProof};
 pub use reason::{Doubt, Failure, Note, Reason};
 pub use report::{TreeIds, VerifyReport};
-pub use seen::OwnBefore;
+pub use seen::{OwnBefore, command_names};
 pub use steps::{Step, next_step, red_check};
 
 #[cfg(test)]

@@ -38,8 +38,8 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::AttemptRejected { place, .. }
         | Event::IterationSkipped { place }
         | Event::AttemptKept { place, .. }
+        | Event::ReviewNeeded { place, .. }
         | Event::AttemptDropped { place, .. } => Some(place),
-        Event::ReviewNeeded { place, .. } => Some(place),
         Event::Verified(seen) => Some(&seen.place),
         Event::GuardFailed { place, .. } => place.as_ref(),
         Event::RunStarted { .. }

@@ -8,6 +8,7 @@ mod judge;
 mod parallel;
 mod reports;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpe
 use verdone_core::id::encode_component;
 use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
-use verdone_core::verify::CheckResult;
+use verdone_core::verify::{CheckResult, TestNames};
 
 use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
@@ -249,10 +250,12 @@ impl Worker<'_> {
         };
         let written = self.shared.written.filter(|_| place == self.shared.cwd).unwrap_or(place);
         let before = Reports::look(written, check.terms.junit.as_deref());
+        let (mut names, mut some_tests_ran) = (None, false);
         match (self.start)(&spawn, signals, on) {
             Ok(ended) => {
                 let judged = judge::judge(check, ended.exit, &ended.output.text, &before.written_since());
-                (run.outcome, run.tests) = (judged.outcome, judged.tests);
+                (run.outcome, run.tests, some_tests_ran) = (judged.outcome, judged.seen.count, judged.seen.some_ran);
+                names = judged.seen.names.map(|names| redacted_names(names, redactor));
                 run.duration_ms = ended.duration.as_millis() as u64;
                 ended.output.tail(TAIL).clone_into(&mut run.tail);
                 // At the end: that is what feedback and reports show.
@@ -263,8 +266,14 @@ impl Worker<'_> {
             Err(SpawnError::Keep { source, .. }) => return Err(source),
             Err(error) => run.outcome = CheckOutcome::Unknown { reason: error.to_string() },
         }
-        Ok(run.into())
+        Ok(CheckResult { run, names, some_tests_ran })
     }
+}
+
+/// A report may hold what the environment does.
+fn redacted_names(names: TestNames, redactor: &Redactor) -> TestNames {
+    let clean = |names: BTreeSet<String>| names.iter().map(|name| redactor.redact(name).into_owned()).collect();
+    TestNames { passed: clean(names.passed), failed: clean(names.failed), skipped: clean(names.skipped) }
 }
 
 /// Whether another try could end in another way.

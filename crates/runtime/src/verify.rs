@@ -4,7 +4,7 @@
 //! `audit --rerun`, `accept`, landing) goes through here.
 
 mod bench;
-mod earlier;
+mod other_stories;
 mod listing;
 mod results;
 mod trees;
@@ -19,7 +19,7 @@ use crate::git::{Git, GitError};
 use crate::workspace::WorkspaceError;
 
 pub use bench::Bench;
-pub use earlier::{earlier_checks, may_weaken_checks};
+pub use other_stories::{earlier_checks, may_weaken_checks, other_checks};
 pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
 pub use results::Results;
 pub use trees::{Trees, TreesRequest};

@@ -9,6 +9,7 @@ use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpe
 use verdone_core::finish::StopSignal;
 use verdone_core::redact::Redactor;
 use verdone_core::span::Span;
+use verdone_core::verify::TestNames;
 use verdone_runtime::check_runner::{self, CheckContext, CheckMoment, Ways};
 use verdone_runtime::process::{EnvPlan, Moment};
 use verdone_runtime::signal::Signals;
@@ -65,7 +66,13 @@ fn exits_become_outcomes() {
         ("true", CheckOutcome::Passed),
         ("exit 1", CheckOutcome::Failed { code: 1 }),
         ("exit 5", CheckOutcome::Failed { code: 5 }),
-        ("(exit 5) # pytest", unknown("no tests were collected (pytest exit code 5)")),
+        ("(exit 5) # pytest", CheckOutcome::Failed { code: 5 }),
+        ("printf '#!/bin/sh\nexit 5' > pytest; chmod +x pytest; ./pytest", unknown("no tests were run")),
+        ("make() { exit 2; }; make test", CheckOutcome::Failed { code: 2 }),
+        (
+            "make() { echo \"make: *** No rule to make target 'test'.  Stop.\"; exit 2; }; make test",
+            unknown("what it was to run is not there: make: *** No rule to make target 'test'.  Stop."),
+        ),
         (
             "cp /bin/true pytest && ./pytest",
             unknown("it ended without the summary of tests that its runner prints; run it without what makes it silent"),
@@ -360,4 +367,30 @@ fn a_gate_sees_its_own_variables() {
     let _one = alone();
     let terms = Terms { env: [("MODE".to_owned(), "strict".to_owned())].into(), ..Terms::default() };
     assert!(run(&with(gate("test", Stage::Correctness, "test \"$MODE\" = strict"), terms)).outcome.passed());
+}
+
+#[test]
+fn a_result_has_the_counts_and_the_names_of_its_tests() {
+    let (_one, dir) = (alone(), tempfile::tempdir().unwrap());
+    let redactor = Redactor::new([("API_TOKEN".to_owned(), "sesame-sesame".to_owned())]);
+    let result =
+        |check: &Check| check_runner::run_check(check, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap();
+    let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let listing = "printf 'a.py::test_a PASSED [ 50%%]\na.py::test_b SKIPPED [100%%]\n=== 1 passed, 1 skipped in 0.01s ===\n'";
+    let listed = result(&check("own", CheckOrigin::Story, &format!("pytest() {{ {listing}; }}; pytest -v")));
+    assert_eq!(listed.run.tests, Some(TestCount { ran: 1, passed: 1, failed: 0, skipped: 1 }));
+    assert!(listed.some_tests_ran);
+    let names = TestNames { passed: set(&["a.py::test_a"]), skipped: set(&["a.py::test_b"]), ..TestNames::default() };
+    assert_eq!(listed.names, Some(names));
+
+    let cases = "<testcase name=\"a sesame-sesame\"/><testcase name=\"b\"><failure/></testcase>";
+    let writes = format!("echo '<testsuite>{cases}</testsuite>' > r.xml");
+    let reported =
+        result(&with(gate("unit", Stage::Quality, &writes), Terms { junit: Some("r.xml".to_owned()), ..Terms::default() }));
+    let names = TestNames { passed: set(&["a [redacted:API_TOKEN]"]), failed: set(&["b"]), ..TestNames::default() };
+    assert_eq!(reported.names, Some(names));
+
+    let quiet = result(&check("own", CheckOrigin::Story, "go() { printf 'ok  \\texample.com/a\\t0.003s\\n'; }; go test ./..."));
+    assert!(quiet.run.outcome.passed() && quiet.some_tests_ran && quiet.run.tests.is_none() && quiet.names.is_none());
+    assert!(!result(&check("own", CheckOrigin::Story, "true")).some_tests_ran);
 }

@@ -56,7 +56,11 @@ impl FromStr for Seen {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        NAMES.iter().find(|(_, name)| *name == word).map(|(seen, _)| *seen).ok_or_else(|| format!("no outcome is called {word:?}"))
+        NAMES
+            .iter()
+            .find(|(_, name)| *name == word)
+            .map(|(seen, _)| *seen)
+            .ok_or_else(|| format!("no outcome is called {word:?}"))
     }
 }
 

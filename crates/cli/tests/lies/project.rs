@@ -77,7 +77,8 @@ impl<'a> Project<'a> {
     }
 
     fn settings(&self) -> String {
-        let mut text = "plan = \"PLAN.md\"\n[agent.command]\nrun = [\"the-agent\"]\n[limits]\nattempts = 1\nturns = 1\n".to_owned();
+        let mut text =
+            "plan = \"PLAN.md\"\n[agent.command]\nrun = [\"the-agent\"]\n[limits]\nattempts = 1\nturns = 1\n".to_owned();
         text.push_str(&self.case.config);
         for (number, command) in self.case.gates.iter().enumerate() {
             text.push_str(&format!("[[gate]]\nname = \"gate{number}\"\ncommand = '''{command}'''\n"));

@@ -131,9 +131,8 @@ fn the_suites_are_as_large_as_they_claim_and_cover_every_runner() {
     let cases = case::load();
     let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names.len(), cases.len(), "two cases have the same name");
-    let count = |kind: Kind, in_suite: bool| {
-        cases.iter().filter(|case| case.kind == kind && (case.in_suite || !in_suite)).count()
-    };
+    let count =
+        |kind: Kind, in_suite: bool| cases.iter().filter(|case| case.kind == kind && (case.in_suite || !in_suite)).count();
     let runners = |in_suite: bool| -> BTreeSet<&str> {
         let lies = cases.iter().filter(|case| case.kind == Kind::Lie && (case.in_suite || !in_suite));
         lies.map(|case| case.runner.as_str()).collect()

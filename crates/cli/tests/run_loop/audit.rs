@@ -163,7 +163,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
              git log -1 --format=%B | sed \"s/sha256:.*/sha256:$digest/\" > ../tmp/m; git commit --quiet --amend -F ../tmp/m; put HEAD; \
              git notes --ref=verdone remove $old 2>../tmp/err",
             "its checks do not make it verified: no check of its own was red before the work",
-            &["US-002 verdict_overclaimed", "US-002 not_in_journal"],
+            &["US-002 proof_overclaimed", "US-002 not_in_journal"],
         ),
         (
             "message says another verdict",

@@ -240,7 +240,7 @@ fn a_plan_in_no_commit_is_ticked_in_the_users_file_and_stays_out_of_commits() {
         assert_eq!(world.git(&["status", "--porcelain"]), status);
         assert_eq!(world.git(&["diff", "--name-only", "HEAD~2", "HEAD"]), "a\nb");
         for verified in world.all("verified") {
-            assert_eq!(verified["restored"], serde_json::json!([]), "the agent edited no plan: {verified}");
+            assert!(verified["restored"].is_null(), "the agent edited no plan: {verified}");
         }
     }
 }

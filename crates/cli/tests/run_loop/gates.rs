@@ -14,7 +14,7 @@ fn verified(world: &World) -> Vec<String> {
 }
 
 fn runs(world: &World) -> Vec<Value> {
-    world.last("verified")["runs"].as_array().unwrap().clone()
+    world.last("verified")["report"]["runs"]["attempt"].as_array().unwrap().clone()
 }
 
 fn lines_of(world: &World, file: &str) -> usize {
@@ -79,11 +79,10 @@ fn a_gate_runs_for_the_paths_and_the_complexity_that_it_names() {
     let plan = TWO.replace("  - Verification: `test -f b`", "  - Verification: `test -f b`\n  - Complexity: high");
     let world = world(&plan, HONEST, tables);
     world.run(0);
-    let names =
-        |event: &Value| -> Vec<String> { event["runs"].as_array().unwrap().iter().map(|run| text(&run["name"])).collect() };
-    let seen: Vec<Vec<String>> = world.all("verified").iter().map(names).collect();
+    let names = |runs: &Value| -> Vec<String> { runs.as_array().unwrap().iter().map(|run| text(&run["name"])).collect() };
+    let seen: Vec<Vec<String>> = world.all("verified").iter().map(|event| names(&event["report"]["runs"]["attempt"])).collect();
     assert_eq!(seen, [["test -f a", "a-only"], ["test -f b", "hard"]]);
-    assert_eq!(names(&world.last("baseline_checked")), ["a-only", "hard"]);
+    assert_eq!(names(&world.last("baseline_checked")["runs"]), ["a-only", "hard"]);
 }
 
 #[test]
@@ -100,9 +99,9 @@ fn a_gate_that_ran_no_tests_lets_no_story_pass() {
 
 #[test]
 fn a_gate_is_not_helped_by_a_file_that_git_ignores() {
-    let gate = "[[gate]]\nname = \"build\"\ncommand = \"test ! -e a || test -e help\"\n";
-    let script = "[[turn]]\nsteps = [{ create = \"a\" }, { create = \"help\" }]\n";
-    for (ignored, code) in [("help\n", 4), ("", 0)] {
+    let gate = "[[gate]]\nname = \"build\"\ncommand = \"test ! -e a || test -e h\"\n";
+    let script = "[[turn]]\nsteps = [{ create = \"a\" }, { create = \"h\" }]\n";
+    for (ignored, code) in [("h\n", 4), ("", 0)] {
         let world = World::folder(script, &Settings { limits: "attempts = 1\nturns = 1", tables: gate, ..Settings::default() });
         world.sandbox.write("PLAN.md", ONE);
         world.sandbox.write(".gitignore", ignored);

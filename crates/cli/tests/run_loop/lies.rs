@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::world::{ONE, Settings, World, always, text};
+use crate::world::{ONE, Settings, World, always, text, reason};
 
 const SHORT: Settings<'static> = Settings { top: "", limits: "attempts = 1\nturns = 1", tables: "" };
 
@@ -18,7 +18,7 @@ fn claiming_done_without_a_change_is_not_done() {
     let world = World::with(ONE, &always("{ claim = \"All done, all tests pass!\" }"), &SHORT);
     world.run(4);
     assert_not_done(&world);
-    assert_eq!(text(&world.last("verified")["outcome"]), "nothing_changed");
+    assert_eq!(reason(&world.last("verified")).0, "nothing-changed");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn an_edited_check_in_the_plan_is_not_run() {
     world.run(4);
     assert_not_done(&world);
     assert_eq!(world.last("verified")["restored"][0], "PLAN.md");
-    assert_eq!(text(&world.last("verified")["runs"][0]["command"]), "test -f a");
+    assert_eq!(text(&world.last("verified")["report"]["runs"]["attempt"][0]["command"]), "test -f a");
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod processes;
 mod prune;
 mod red_check;
 mod regression;
+mod review;
 mod scope;
 mod sealed;
 mod secrets;

@@ -248,7 +248,7 @@ fn traps_in_the_agents_repository_do_not_run_outside() {
 
     let attack = Attack::new(&script(".gitattributes"));
     assert_springs(&attack, ".");
-    attack.rejected("git's settings, hooks or attributes touched");
+    attack.committed("M\tPLAN.md\nA\t.gitattributes\nA\ta\nA\tmore.txt");
 }
 
 #[test]

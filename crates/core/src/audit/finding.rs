@@ -106,7 +106,7 @@ impl Problem {
             Self::MessageDiffers { what, message, note } => {
                 format!("its message says {what} {message:?}, its evidence says {note:?}")
             }
-            Self::Overclaimed { proof, why } => format!("its checks do not make it {}: {why}", proof),
+            Self::Overclaimed { proof, why } => format!("its checks do not make it {proof}: {why}"),
             Self::ChainBroken { named, found } => format!(
                 "the chain is broken: its evidence follows that of {}, but {} comes before it; commits or notes were removed, \
                  added or reordered",

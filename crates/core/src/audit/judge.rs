@@ -115,7 +115,13 @@ impl<'a> Judge<'a> {
             }
         } else if evidence.as_ref().is_ok_and(amends) {
             let reapplied = evidence.as_ref().is_ok_and(Evidence::was_reapplied);
-            remarks.push(if reapplied { Remark::Reapplied } else { Remark::Amended });
+            let is_new_tree = |found: &Evidence| found.amended().is_some_and(|first| first.tree != found.tree);
+            remarks.extend(match (reapplied, evidence.as_ref().is_ok_and(is_new_tree)) {
+                (true, _) => Some(Remark::Reapplied),
+                (false, true) => Some(Remark::Amended),
+                // A person accepted it later.
+                (false, false) => None,
+            });
         } else if let Some(other) = another {
             problems.push(Problem::NoteOfAnother { of: other.id.clone(), subject: other.subject.clone() });
             return None;

@@ -100,7 +100,9 @@ fn old_words_for_proofs_are_read_as_those_of_today() {
     let view = RunView::from_journal(&read(UNVERIFIED));
     assert_eq!((view.counts, view.unchecked), (Counts { unchecked: 1, ..Counts::default() }, true));
     let mut state = State::default();
-    read(UNVERIFIED).iter().for_each(|recorded| apply(&mut state, recorded));
+    for recorded in read(UNVERIFIED) {
+        apply(&mut state, &recorded);
+    }
     assert_eq!(state.results[&StoryId::from("US-001")], StoryResult::done(Proof::Unchecked));
 }
 

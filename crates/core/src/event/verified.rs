@@ -12,6 +12,7 @@ use crate::verify::{Failure, Outcome, Reason, Surface, Tree, TreeIds, VerifyRepo
 /// What Verdone found when it ran the checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "OnDisk")]
+#[schemars(!from)]
 pub struct Verified {
     pub place: Place,
     /// Files that differ from the base.
@@ -38,7 +39,7 @@ impl Verified {
 }
 
 /// A line of any version. Versions before the engine wrote their outcome and the runs on the attempt's tree beside the place.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
 struct OnDisk {
     place: Place,
     changed: u32,

@@ -64,15 +64,26 @@ impl Ran {
     }
 }
 
-/// Whether reports of tests in the output may be of what these commands started: none of them is a framework alone.
+/// Whether reports of tests in the output may be of what these commands started in their turn: `make test`, `./ci.sh`.
 pub(super) fn wraps(commands: &[Vec<&str>]) -> bool {
     let commands = without_wrapped(commands);
     let kinds: Vec<Kind> = commands.iter().filter_map(|words| classify(words)).collect();
-    match kinds.as_slice() {
-        [] => commands.iter().any(|words| is_own_script(words)),
-        [Kind::Direct(_)] => false,
-        [..] => true,
-    }
+    let is_wrapper = |kind: &Kind| matches!(kind, Kind::Runner | Kind::Loose);
+    let may_run_any = |words: &&[&str]| is_own_script(words) || is_task_runner(words);
+    kinds.iter().any(is_wrapper) || kinds.is_empty() && commands.iter().any(may_run_any)
+}
+
+/// Programs that run what a file of the project says, whatever the task is called.
+fn is_task_runner(words: &[&str]) -> bool {
+    let runners =
+        ["make", "gmake", "just", "task", "npm", "pnpm", "yarn", "rake", "composer", "invoke", "inv", "poe", "hatch", "mise"];
+    unwrap(words).first().is_some_and(|program| runners.contains(&base_name(program)))
+}
+
+/// Programs that print what they are given.
+pub(super) fn only_shows_text(words: &[&str]) -> bool {
+    let shows = ["cat", "head", "tail", "grep", "rg", "sed", "awk", "echo", "printf", "git", "diff", "tee", "less", "cd", "true"];
+    unwrap(words).first().is_none_or(|program| shows.contains(&base_name(program)))
 }
 
 /// A program of the project, whatever its name says: `./ci`, `sh scripts/all.sh`, `python3 tools/run.py`.
@@ -510,7 +521,7 @@ fn shell(args: &[&str]) -> Option<Kind> {
     by_task(base_name(text))
 }
 
-fn base_name(program: &str) -> &str {
+pub(super) fn base_name(program: &str) -> &str {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     let name =
         name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).or_else(|| name.strip_suffix(".bat")).unwrap_or(name);
@@ -523,7 +534,7 @@ fn base_name(program: &str) -> &str {
 }
 
 /// A file or module that is there to test: `test_cart.py`, `tests/run.js`, `cart.test.mjs`, `spec/cart_spec.rb`.
-fn names_tests(path: &str) -> bool {
+pub(super) fn names_tests(path: &str) -> bool {
     let name = base_name(path);
     let own = name.split(['.', '_', '-']).any(|word| matches!(word, "test" | "tests" | "spec" | "specs" | "runtests"));
     own || path.split('/').rev().skip(1).any(|dir| matches!(dir, "test" | "tests" | "__tests__" | "spec" | "t"))

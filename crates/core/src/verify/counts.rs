@@ -1,6 +1,5 @@
 //! What one result says, and whether a check still runs the tests that it ran on the base.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -9,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::job::{Baseline, Tree};
 use super::observed::CheckResult;
 use crate::check::{CheckOutcome, CheckRun, TestCount};
+
+pub use crate::test_outcome::TestNames;
 
 /// Names that one sentence lists, and that a report keeps.
 const NAMED: usize = 3;
@@ -51,14 +52,6 @@ impl CheckState {
 
 pub(super) fn counted_failures(run: &CheckRun) -> u64 {
     run.tests.map_or(0, |tests| tests.failed)
-}
-
-/// Names of tests by how they ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TestNames {
-    pub passed: BTreeSet<String>,
-    pub failed: BTreeSet<String>,
-    pub skipped: BTreeSet<String>,
 }
 
 /// The tests of one check on the base and on another tree.

@@ -33,6 +33,9 @@ pub struct VerifyJob {
     pub protected: Vec<ProtectedChange>,
     /// Changed files that run outside of the workspace later.
     pub autorun: Vec<AutorunChange>,
+    /// Changed files that checks of other open stories name.
+    #[serde(default)]
+    pub others: Vec<OtherCheck>,
     /// `[done] minimum`: a weaker proof is not done. `--unchecked` sets it to the weakest.
     pub minimum: Proof,
     /// No better proof than this, whatever is seen. `accept` passes the proof with which the attempt went to review.
@@ -195,6 +198,13 @@ pub struct AutorunChange {
     pub released: bool,
 }
 
+/// A changed file that judges another story, which is not done yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherCheck {
+    pub path: String,
+    pub story: StoryId,
+}
+
 /// The one turn of feedback that comes before a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -272,6 +282,7 @@ impl VerifyJob {
             obstacle: None,
             protected: Vec::new(),
             autorun: Vec::new(),
+            others: Vec::new(),
             minimum: Proof::Untested,
             at_most: None,
             enforce_scope: false,

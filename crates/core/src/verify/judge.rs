@@ -166,6 +166,11 @@ fn doubts(seen: &Seen<'_>, proof: Proof) -> Vec<Doubt> {
     if proof < minimum && doubts.is_empty() {
         doubts.push(Doubt::BelowMinimum { proof, minimum });
     }
+    if !job.others.is_empty() {
+        let files = job.others.iter().map(|other| other.path.clone()).collect();
+        let stories = job.others.iter().map(|other| other.story.clone()).collect();
+        doubts.push(Doubt::OtherCheckChanged { files, stories });
+    }
     let files: Vec<String> = job.autorun.iter().filter(|change| !change.released).map(|change| change.path.clone()).collect();
     if !files.is_empty() {
         doubts.push(Doubt::AutorunChanged { files });

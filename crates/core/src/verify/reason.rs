@@ -9,6 +9,7 @@ use super::counts::{CountFall, list};
 use super::job::Tree;
 use super::proof::Proof;
 use super::seen::OwnBefore;
+use crate::id::StoryId;
 
 /// The kind decides the outcome: a failure fails, a doubt needs a person, a note only explains the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,11 @@ pub enum Doubt {
         check: String,
         tree: Tree,
         change: CountFall,
+    },
+    /// What judges a later story is not this story's to change.
+    OtherCheckChanged {
+        files: Vec<String>,
+        stories: Vec<StoryId>,
     },
     AutorunChanged {
         files: Vec<String>,
@@ -138,6 +144,7 @@ impl Doubt {
         match self {
             Self::PristineFailed { check, .. } | Self::CountsFell { check, .. } => Some(check),
             Self::PristineNotBuilt { .. }
+            | Self::OtherCheckChanged { .. }
             | Self::AutorunChanged { .. }
             | Self::BelowMinimum { .. }
             | Self::ConditionUnknown { .. }
@@ -155,7 +162,9 @@ impl Doubt {
             Self::CountsFell { .. } => {
                 Some("Restore the tests that no longer pass, or change the code so that they do.".to_owned())
             }
-            Self::AutorunChanged { files } => Some(format!("Undo the changes to {}.", list(files))),
+            Self::OtherCheckChanged { files, .. } | Self::AutorunChanged { files } => {
+                Some(format!("Undo the changes to {}.", list(files)))
+            }
             Self::BelowMinimum { .. } => Some("Bring a test that fails without your change.".to_owned()),
             Self::JudgeRefuted { .. } => Some("Correct what the reviewer found.".to_owned()),
             Self::ConditionUnknown { .. } | Self::JudgeUnknown { .. } => None,
@@ -202,6 +211,10 @@ impl fmt::Display for Doubt {
             }
             Self::CountsFell { check, tree: Tree::Base | Tree::Attempt | Tree::Proof, change } => {
                 write!(f, "`{check}`: {change}")
+            }
+            Self::OtherCheckChanged { files, stories } => {
+                let stories: Vec<String> = stories.iter().map(ToString::to_string).collect();
+                write!(f, "{} judges {}, and this story's scope does not name it", list(files), list(&stories))
             }
             Self::AutorunChanged { files } => {
                 write!(f, "{} will run outside of the workspace, and the story's scope does not name it", list(files))

@@ -117,15 +117,11 @@ impl<'a> Seen<'a> {
     }
 
     fn added_test_named_by(&self, command: &CommandSpec) -> Option<String> {
-        let commands = match command {
-            CommandSpec::Shell(line) => simple_commands(line),
-            CommandSpec::Argv(words) => vec![words.clone()],
-        };
         let is_new_test = |change: &&ProtectedChange| {
             change.change == ChangeKind::Added && matches!(change.kind, ProtectedKind::Test | ProtectedKind::CheckScript)
         };
         let mut added = self.job.protected.iter().filter(is_new_test);
-        added.find(|change| commands.iter().any(|words| names_file(words, &change.path))).map(|change| change.path.clone())
+        added.find(|change| command_names(command, &change.path)).map(|change| change.path.clone())
     }
 
     pub(super) fn needs_pristine(&self) -> bool {
@@ -197,6 +193,15 @@ fn built(tree: Option<&BuiltTree>) -> Option<&Oid> {
         Some(BuiltTree::Built(id)) => Some(id),
         Some(BuiltTree::Failed { .. }) | None => None,
     }
+}
+
+/// Whether a command names a file: as a script that it runs, or as one of its words.
+pub fn command_names(command: &CommandSpec, path: &str) -> bool {
+    let commands = match command {
+        CommandSpec::Shell(line) => simple_commands(line),
+        CommandSpec::Argv(words) => vec![words.clone()],
+    };
+    commands.iter().any(|words| names_file(words, path))
 }
 
 /// Whether a command names a file itself: by its path, as a test of it (`path::test`), as a module of unittest, or as `cargo test --test`.

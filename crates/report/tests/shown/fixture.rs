@@ -177,7 +177,7 @@ impl Journal {
     }
 
     /// Kept for a person to look at.
-    pub(crate) fn to_review(&mut self, kept: char, proof: Proof, reasons: &[&str]) -> &mut Self {
+    pub(crate) fn set_aside(&mut self, kept: char, proof: Proof, reasons: &[&str]) -> &mut Self {
         self.rejected(kept, Rejection::NeedsReview, reasons.first().copied().unwrap_or_default());
         self.review_needed(kept, proof, reasons)
     }
@@ -360,7 +360,7 @@ pub(crate) fn whole_run() -> Journal {
     j.turn().ended(20, TurnOutcome::Ended, 0).verified(dependent(Outcome::NeedsReview));
     let reasons = dependent(Outcome::NeedsReview).problems();
     let reasons: Vec<&str> = reasons.iter().map(String::as_str).collect();
-    j.to_review('c', Proof::Untested, &reasons);
+    j.set_aside('c', Proof::Untested, &reasons);
     j.select("US-006", "Wrap long lines", 1, (6, 6, 3)).event(1, red_absent("US-006"));
     j.turn().ended(25, TurnOutcome::Ended, 0).verified(agent_tested()).committed('5', Proof::AgentTested);
     j.select("US-003", "Sort the lines", 2, (3, 6, 2)).red(Red::Red, CheckOutcome::Failed { code: 1 });

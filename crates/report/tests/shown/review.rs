@@ -94,7 +94,7 @@ fn several_that_wait_are_listed_and_the_command_names_none_of_them() {
     let mut j = Journal::new();
     j.start(7);
     for (at, id) in ["A", "B", "C", "D", "E", "F", "G"].into_iter().enumerate() {
-        j.select(id, "T", 1, (at + 1, 7, 7)).to_review('c', Proof::Untested, &["why"]);
+        j.select(id, "T", 1, (at + 1, 7, 7)).set_aside('c', Proof::Untested, &["why"]);
     }
     end(&mut j, Finish::Blocked);
     let text = summary(&j.view(), &wide());
@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn hostile_reasons_and_names_steer_nothing(reason in any::<String>(), by in any::<String>(), id in any::<String>()) {
         let mut j = Journal::new();
-        j.start(1).select(&id, "T", 1, (1, 1, 1)).to_review('c', Proof::Untested, &[&reason]);
+        j.start(1).select(&id, "T", 1, (1, 1, 1)).set_aside('c', Proof::Untested, &[&reason]);
         end(&mut j, Finish::Blocked);
         let waiting = j.view();
         j.event(1, accepted(&id, &by));

@@ -18,7 +18,7 @@ use super::conditions::{self, Asked};
 use super::{StepError, attempt_of};
 use crate::git::ChangedPath;
 use crate::site::Site;
-use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks};
+use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
 pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "verification")?;
@@ -97,6 +97,9 @@ fn begin(
         ours: site.plan.paths(),
     })?;
     let (protected, autorun) = changes_of(trees.plan());
+    let open = site.plan.plan().open().filter(|other| other.id != story.id);
+    let open = open.map(|other| (&other.id, site.own_checks(&other.id).to_vec()));
+    let others = other_checks(&protected, &site.folder(), open);
     let mut gates = site.gates.clone();
     if may_weaken_checks(&protected) {
         gates.extend(of_earlier_stories(site, state, &story.id));
@@ -111,6 +114,7 @@ fn begin(
         obstacle: None,
         protected,
         autorun,
+        others,
         minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
         at_most: None,
         enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,

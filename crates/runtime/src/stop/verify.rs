@@ -17,7 +17,7 @@ use crate::done::{self, Checked};
 use crate::plan_file::PlanFile;
 use crate::ralph_state;
 use crate::site::{gates, in_project};
-use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks};
+use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
 use super::drive::{Driver, Quiet, Step};
 use super::plan::TASK;
@@ -133,6 +133,8 @@ impl Driver {
             let done = self.state().results.iter().filter(|(id, result)| result.is_checked() && Some(*id) != story);
             gates.extend(earlier_checks(&own, done.map(|(id, _)| (id, self.own_checks(id)))));
         }
+        let open = self.plan.view.open().filter(|other| Some(&other.id) != story);
+        let others = other_checks(&protected, &folder, open.map(|other| (&other.id, self.own_checks(&other.id))));
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
         let conditions = listed.into_iter().filter(|one| one.required && one.prover != Prover::Judge).map(|one| one.name);
@@ -155,6 +157,7 @@ impl Driver {
             obstacle: None,
             protected,
             autorun,
+            others,
             minimum: settings.minimum,
             at_most: None,
             enforce_scope: self.config.policy.on_scope() == OnScope::Enforced,

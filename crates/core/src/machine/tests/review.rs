@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::Waiting;
-use crate::verify::judge;
+use crate::verify::{Observed, VerifyJob, judge};
 
 /// A run whose first story has worked for one turn.
 struct Bench {
@@ -126,6 +126,19 @@ fn a_plan_without_an_open_story_is_not_complete_while_one_waits() {
 }
 
 #[test]
+fn stacked_work_that_later_work_broke_is_open_again_and_nothing_is_left_to_review() {
+    let mut bench = Bench::new(OnReview::Stack);
+    bench.verify(needs_review());
+    bench.give(&committed());
+    bench.give(&Input::ScriptRan(None));
+    assert_eq!(bench.give(&Input::Selected(Choice::AllDone)), Some(Effect::Regression));
+    let broken = vec![(StoryId::from("A"), vec![ran("true", CheckOutcome::Failed { code: 1 })])];
+    let next = bench.give(&Input::Regressed(RegressionReport { broken, ..RegressionReport::default() }));
+    assert_eq!(next, Some(Effect::Reopen));
+    assert!(bench.state.progress.review.is_empty() && bench.state.results.is_empty());
+}
+
+#[test]
 fn what_a_person_says_settles_it() {
     let waiting = || {
         let mut bench = Bench::new(OnReview::Continue);
@@ -166,7 +179,7 @@ fn the_agent_has_one_turn_for_a_doubt_and_then_a_person_has_to_look() {
     let doubted = |bench: &Bench| {
         let attempt = bench.state.attempt.as_ref().unwrap();
         let job = judged_job(attempt.feedback_turn(&bench.rules.limits));
-        judge(&job, &Default::default())
+        judge(&job, &Observed::default())
     };
     let mut bench = Bench::new(OnReview::Continue);
     let first = doubted(&bench);
@@ -190,8 +203,8 @@ fn the_agent_has_one_turn_for_a_doubt_and_then_a_person_has_to_look() {
 }
 
 /// Work that nothing checks, where at least the gates have to pass.
-fn judged_job(feedback: FeedbackTurn) -> crate::verify::VerifyJob {
-    crate::verify::VerifyJob {
+fn judged_job(feedback: FeedbackTurn) -> VerifyJob {
+    VerifyJob {
         surface: Surface::Run,
         story: None,
         gates: Vec::new(),

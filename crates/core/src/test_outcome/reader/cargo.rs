@@ -2,7 +2,7 @@
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says, counted, place};
+use super::{End, Framework, Reading, Says, TestCounts, counted, place};
 
 /// A test, where it failed, and what it said.
 type Reason<'l> = (&'l str, Option<(&'l str, u32)>, &'l str);
@@ -14,10 +14,17 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let (mut in_list, mut stopped, mut panic) = (false, None, None);
     // Each binary has one result, its last: what a test printed before it does not count.
     let (mut running, mut result) = (false, None);
+    // Binaries may have tests of one name.
+    let mut binary = String::new();
     for (at, line) in lines.iter().enumerate() {
+        if let Some((name, end)) = verdict(line) {
+            reading.names.add(&format!("{binary} {name}"), end);
+        }
         if let Some(counts) = line.strip_prefix("test result: ").filter(|rest| rest.contains(" measured; ")) {
-            if let Some(earlier) = result.replace(counts).filter(|_| !running) {
-                count(&mut reading, earlier);
+            match (result.replace(counts), running) {
+                (Some(earlier), false) => count(&mut reading, earlier),
+                (Some(printed), true) => reading.earlier = reading.earlier.plus(counts_of(printed)),
+                (None, _) => {}
             }
             (reading.concluded, in_list) = (Some(at), false);
         } else if line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test")) {
@@ -25,6 +32,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 count(&mut reading, earlier);
             }
             running = true;
+        } else if let Some(name) = running_binary(line) {
+            binary = name;
         } else if let Some(event) =
             line.strip_prefix("{ \"type\": \"test\", ").filter(|rest| rest.contains("\"event\": \"failed\""))
         {
@@ -111,8 +120,12 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 }
 
 fn count(reading: &mut Reading, result: &str) {
-    let of = |word| counted(result, word).unwrap_or(0);
-    reading.count(of("passed"), of("failed"), of("ignored"));
+    reading.counts = reading.counts.plus(counts_of(result));
+}
+
+fn counts_of(result: &str) -> TestCounts {
+    let of = |word| Some(counted(result, word).unwrap_or(0));
+    TestCounts { passed: of("passed"), failed: of("failed"), skipped: of("ignored") }
 }
 
 /// `--test flow` in "error: test failed, to rerun pass `--test flow`".
@@ -163,6 +176,31 @@ pub(super) fn tell_panic(reading: &mut Reading, line: &str, next: Option<&str>) 
     if let (Some((_, found)), Some(failure)) = (panicked(line), reading.failures.last_mut()) {
         tell(failure, Some(found), next);
     }
+}
+
+/// `shop tests/flow.rs` in `Running tests/flow.rs (target/debug/deps/shop-507999230d6984fa)`, without what changes with each build.
+fn running_binary(line: &str) -> Option<String> {
+    let text = line.trim_start();
+    if let Some(package) = text.strip_prefix("Doc-tests ") {
+        return Some(format!("{package} doc-tests"));
+    }
+    let (source, program) = text.strip_prefix("Running ")?.strip_suffix(')')?.rsplit_once(" (")?;
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let program = program.rsplit_once('-').map_or(program, |(program, _)| program);
+    Some(format!("{program} {source}"))
+}
+
+/// `test name ... ok`, `test name ... ignored, why`.
+fn verdict(line: &str) -> Option<(&str, End)> {
+    let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    let word = verdict.split([',', ' ']).next().unwrap_or(verdict);
+    let end = match word {
+        "ok" => End::Passed,
+        "FAILED" => End::Failed,
+        "ignored" => End::Skipped,
+        _ => return None,
+    };
+    Some((without_note(name), end))
 }
 
 /// `test name ... FAILED`, `name --- FAILED`.

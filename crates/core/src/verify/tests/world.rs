@@ -71,6 +71,7 @@ impl World {
             obstacle: None,
             protected: Vec::new(),
             autorun: Vec::new(),
+            others: Vec::new(),
             minimum: Proof::Untested,
             at_most: None,
             enforce_scope: false,

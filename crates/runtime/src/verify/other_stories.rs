@@ -1,10 +1,13 @@
-//! Checks that proved earlier stories: a later attempt that changes tests or settings must not make them weaker.
+//! Checks of other stories: an attempt that changes tests or settings must not make weaker what proved the earlier ones, nor what is to
+//! prove the later ones.
 
 use std::collections::BTreeSet;
 
 use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::id::StoryId;
-use verdone_core::verify::{ChangeKind, ProtectedChange, ProtectedKind};
+use verdone_core::verify::{ChangeKind, OtherCheck, ProtectedChange, ProtectedKind, command_names};
+
+use crate::site::seen_from;
 
 /// Whether what proved earlier stories could be weaker now. A new test takes nothing away.
 pub fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {
@@ -26,4 +29,21 @@ pub fn earlier_checks<'a>(own: &[Check], done: impl Iterator<Item = (&'a StoryId
         }
     }
     checks
+}
+
+/// Changed files that checks of other open stories name. `folder` is the project's, below the top of the repository.
+pub fn other_checks<'a>(
+    protected: &[ProtectedChange],
+    folder: &str,
+    open: impl Iterator<Item = (&'a StoryId, Vec<Check>)>,
+) -> Vec<OtherCheck> {
+    let open: Vec<(&StoryId, Vec<Check>)> = open.collect();
+    let mut found = Vec::new();
+    for change in protected.iter().filter(|change| !change.released && change.change != ChangeKind::Added) {
+        let path = seen_from(folder, &change.path);
+        let names = |checks: &[Check]| checks.iter().any(|check| command_names(&check.command, &path));
+        let named_by = open.iter().filter(|(_, checks)| names(checks));
+        found.extend(named_by.map(|(story, _)| OtherCheck { path: change.path.clone(), story: (*story).clone() }));
+    }
+    found
 }
