@@ -93,7 +93,10 @@ pub(super) enum Until {
 pub(super) enum Step {
     Input(Input),
     /// It cannot go on now, and this is to be said.
-    Hold { work: Work, stands: bool },
+    Hold {
+        work: Work,
+        stands: bool,
+    },
 }
 
 impl From<Input> for Step {
@@ -268,7 +271,9 @@ impl Driver {
                 let story = &view.stories[index];
                 let open = view.stories.iter().filter(|story| story.status != Status::Done).count();
                 let (story, title) = (story.id.clone(), story.title.clone());
-                return Ok(Input::Selected(Choice::Story { story, title, number: index + 1, of: view.stories.len(), open }).into());
+                return Ok(
+                    Input::Selected(Choice::Story { story, title, number: index + 1, of: view.stories.len(), open }).into()
+                );
             }
             Selection::AllDone => Choice::AllDone,
             Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
@@ -407,8 +412,7 @@ impl Driver {
         std::fs::create_dir_all(&outputs).map_err(|source| file_error(&outputs, source))?;
         let name = format!("loop-{}-{}", self.held.run, std::process::id());
         let objects = self.git.object_folders()?;
-        let request =
-            WorkspaceRequest { project: &self.project, config: &self.config, run: &name, run_dir, objects };
+        let request = WorkspaceRequest { project: &self.project, config: &self.config, run: &name, run_dir, objects };
         let mut spaces = Workspaces::new(&request);
         spaces.open(&self.git)?;
         self.spaces = Some(spaces);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use verdone_core::id::{StoryId, encode_component};
+use verdone_core::id::{RunId, StoryId, encode_component};
 use verdone_core::machine::State;
 use verdone_core::stop::{Finding, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, MOST_FAULTS};
 
@@ -80,6 +80,13 @@ impl Loops {
     /// The loop of a session, over or not.
     pub fn of_session(&self, id: &str) -> Result<Option<SeenLoop>, StopError> {
         self.session(id).seen()
+    }
+
+    /// Whether this loop holds a session, or waits for one.
+    pub fn hold(&self, run: &RunId) -> bool {
+        let names = self.custody.as_ref().map(Custody::names).unwrap_or_default();
+        let all = names.iter().map(String::as_str).chain([custody::NEXT]);
+        all.filter_map(|name| self.named(name).held().ok()?).any(|held| held.run == *run)
     }
 
     /// The loop that the next session takes.

@@ -129,13 +129,12 @@ impl Driver {
             ours: &self.ours(),
         })?;
         let (protected, autorun) = changes_of(trees.plan());
-        let is_open = |id: &&StoryId| Some(*id) != story && !self.state().results.get(*id).is_some_and(|result| result.is_taken());
-        let open = self.held.stories.keys().filter(is_open);
-        let others = other_checks(&folder, &protected, open.map(|id| (id, self.own_checks(id))));
         if may_weaken_checks(&protected) {
             let done = self.state().results.iter().filter(|(id, result)| result.is_checked() && Some(*id) != story);
             gates.extend(earlier_checks(&own, done.map(|(id, _)| (id, self.own_checks(id)))));
         }
+        let open = self.plan.view.open().filter(|other| Some(&other.id) != story);
+        let others = other_checks(&protected, &folder, open.map(|other| (&other.id, self.own_checks(&other.id))));
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
         let conditions = listed.into_iter().filter(|one| one.required && one.prover != Prover::Judge).map(|one| one.name);
@@ -242,4 +241,3 @@ impl Driver {
         Step::Hold { work: Work::Nothing { why }, stands: false }
     }
 }
-
