@@ -137,7 +137,10 @@ impl Driver {
         let others = other_checks(&protected, &folder, open.map(|other| (&other.id, self.own_checks(&other.id))));
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
-        let conditions = listed.into_iter().filter(|one| one.required && one.prover != Prover::Judge).map(|one| one.name);
+        let wanted = facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value));
+        // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open.
+        let is_asked_here = |one: &Judged| one.required && !(wanted && one.prover == Prover::Judge);
+        let conditions = listed.into_iter().filter(is_asked_here).map(|one| one.name);
         // Without a plan there is no story, only the gates.
         let story = story.filter(|story| story.as_str() != TASK || self.held.plan.is_some());
         let job = VerifyJob {
@@ -164,7 +167,7 @@ impl Driver {
             allow_unchanged,
             stop_at_failing_stage: self.config.gates.stop_at_failing_stage,
             feedback,
-            judge: facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value)),
+            judge: wanted,
             conditions: conditions.collect(),
         };
         Ok(Verification::new(job, Some(trees), &self.memory.results))
@@ -188,7 +191,9 @@ impl Driver {
     /// Whether the conditions hold, now that the checks passed.
     fn conditions(&self, attempt: &Attempt<'_>, report: &VerifyReport) -> Result<Vec<SeenCondition>, StopError> {
         let checked = Checked { runs: report.runs_on(Tree::Attempt), passed: true, gates_only: false };
-        let facts = Facts { judge: JudgeFact::Holds, ..self.facts(attempt, checked)? };
+        let facts = self.facts(attempt, checked)?;
+        let wanted = self.config.done.wants_judge(complexity(&self.config.done, &facts).value);
+        let facts = Facts { judge: if wanted { JudgeFact::Holds } else { JudgeFact::Off }, ..facts };
         let seen = |one: Judged| match one.outcome {
             Condition::Held { .. } | Condition::NotNeeded { .. } => SeenCondition::Met { name: one.name },
             Condition::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
