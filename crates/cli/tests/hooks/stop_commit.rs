@@ -139,7 +139,7 @@ fn a_worker_that_was_killed_after_the_commit_is_made_up_for_and_commits_nothing_
     };
     kill_process(worker, Signal::KILL).unwrap();
     // The same request once more, by a worker that dies right after the commit.
-    let mut again = world.command(&["stop-verify", &world.path(""), "s1"]);
+    let mut again = world.command(&["stop-verify", world.work.to_str().unwrap(), "s1"]);
     let killed = again.env("VERDONE_FAULT", "kill@commit-done:1").output().unwrap();
     assert_eq!((killed.status.code(), commits(&world)), (None, 2), "{killed:?}");
     assert_eq!(git(&world, &["notes", "--ref=verdone", "list"]), "");
@@ -166,7 +166,7 @@ fn work_that_needs_a_review_is_in_no_commit_and_neither_is_what_lies_beside_it()
     let reason = stop(&world).blocked("Story US-001 needs a review by the user");
     assert!(reason.contains("NEXT STORY (US-002)"), "{reason}");
     world.write("two", "2\n");
-    stop(&world).let_go("left for you to review");
+    stop(&world).let_go("1 for you to review: US-001 (`verdone review`)");
     assert_eq!((commits(&world), world.read("PLAN.md").matches("[x]").count()), (1, 1));
 }
 

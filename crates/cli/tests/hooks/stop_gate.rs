@@ -231,7 +231,7 @@ fn a_mark_of_the_agents_is_a_claim_that_has_to_be_verified() {
     let world = world("", &[("PLAN.md", PLAN)]);
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("PLAN.md", &PLAN.replace("[ ]", "[x]").replace("test -f one", "true").replace("test -f two", "true"));
-    let reason = stop(&world).blocked("The check `test -f one` failed with exit code 1.");
+    let reason = stop(&world).blocked("No file was changed.");
     assert!(reason.contains("marked as done without a verification, and Verdone took the marks back: US-001, US-002"), "{reason}");
     assert!(world.read("PLAN.md").starts_with("- [ ] US-001"));
     world.write("one", "");
@@ -555,7 +555,7 @@ fn a_finding_or_a_request_that_somebody_else_wrote_counts_for_nothing() {
     let forged = |path: &PathBuf| {
         let honest = fs::read_to_string(path).unwrap();
         let (mark, body) = honest.split_once('\n').unwrap();
-        let body = body.replace("failed", "passed");
+        let body = body.replace("failed", "passed").replace("false", "true");
         [body.clone(), format!("{mark}\n{body}"), format!("{}\n{body}", "0".repeat(64)), "{".to_owned()]
     };
     let (finding, request) = (kept(&world, "finding.json"), kept(&world, "request.json"));
@@ -569,7 +569,7 @@ fn a_finding_or_a_request_that_somebody_else_wrote_counts_for_nothing() {
     // Nor does a worker do what nobody of ours asked for.
     for text in forged(&request) {
         fs::write(&request, &text).unwrap();
-        world.command(&["stop-verify", &world.path("."), "s1"]).output().unwrap();
+        world.command(&["stop-verify", world.work.to_str().unwrap(), "s1"]).output().unwrap();
         assert_eq!(fs::read(&finding).unwrap(), honest, "{text}");
     }
 }

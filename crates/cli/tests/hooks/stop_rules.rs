@@ -56,7 +56,7 @@ fn the_least_proof_is_asked_for_once_and_then_a_person_is() {
     assert_eq!(status(&world)["review"], json!(["US-001"]));
     // A story may ask for less than the settings do.
     world.write("two", "2\n");
-    stop(&world).let_go("left for you to review");
+    stop(&world).let_go("1 for you to review: US-001 (`verdone review`)");
     assert_eq!((proof(&world, "US-002"), status(&world)["status"].clone()), (json!("untested"), json!("blocked")));
 }
 
@@ -78,7 +78,7 @@ fn a_check_that_the_work_rewrote_proves_neither_its_story_nor_an_earlier_one() {
     let reason = stop(&world).blocked("passes only with the changed one.sh");
     assert!(reason.contains("US-001: sh one.sh"), "{reason}");
     let Said::Told(told) = stop(&world) else { panic!("not let go") };
-    assert!(told.contains("left for you to review"), "{told}");
+    assert!(told.contains("for you to review: US-002"), "{told}");
 }
 
 #[test]

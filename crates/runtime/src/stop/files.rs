@@ -241,8 +241,7 @@ impl SessionFiles {
             let path = self.dir.join(LOOP);
             let over = HeldLoop { status, ..held.clone() };
             let text = serde_json::to_vec(&over).map_err(|source| StopError::Broken { path: path.clone(), source })?;
-            self.dir.parent().map_or(Ok(()), make)?;
-            fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))?;
+            self.make_folder()?;
             write_bytes(&path, &text)?;
             // What was verified last stays known for as long as the files are the same. It is only a shortcut.
             if let Some((custody, name)) = &self.custody {
@@ -250,6 +249,12 @@ impl SessionFiles {
             }
         }
         self.forget_loop()
+    }
+
+    /// The session is known from now on, whatever its hooks have recorded.
+    pub(super) fn make_folder(&self) -> Result<(), StopError> {
+        self.dir.parent().map_or(Ok(()), make)?;
+        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))
     }
 
     pub(super) fn forget_loop(&self) -> Result<(), StopError> {

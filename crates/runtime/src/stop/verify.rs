@@ -10,7 +10,7 @@ use verdone_core::protect::check_scripts;
 use verdone_core::stop::{BlockCause, Open, Work};
 use verdone_core::verdict::{Red, RedPolicy};
 use verdone_core::verify::{
-    FeedbackTurn, JobGate, JobStory, Outcome, SeenCondition, Surface, Tree, VerifyJob, VerifyReport, changes_of,
+    FeedbackTurn, JobGate, JobStory, Outcome, Proof, SeenCondition, Surface, Tree, VerifyJob, VerifyReport, changes_of,
 };
 
 use crate::done::{self, Checked};
@@ -137,7 +137,9 @@ impl Driver {
         let others = other_checks(&protected, &folder, open.map(|other| (&other.id, self.own_checks(&other.id))));
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
-        let conditions = listed.into_iter().filter(|one| one.required && one.prover != Prover::Judge).map(|one| one.name);
+        // Tasks and files of other tools hold the session at every Stop, and no story.
+        let is_due = |one: &Judged| one.required && !matches!(one.prover, Prover::Judge | Prover::Record | Prover::State);
+        let conditions = listed.into_iter().filter(is_due).map(|one| one.name);
         // Without a plan there is no story, only the gates.
         let story = story.filter(|story| story.as_str() != TASK || self.held.plan.is_some());
         let job = VerifyJob {
@@ -158,7 +160,8 @@ impl Driver {
             protected,
             autorun,
             others,
-            minimum: settings.minimum,
+            // What comes after the last story proves none.
+            minimum: if attempt.story.is_some() { settings.minimum } else { Proof::Unchecked },
             at_most: None,
             enforce_scope: self.config.policy.on_scope() == OnScope::Enforced,
             allow_unchanged,
