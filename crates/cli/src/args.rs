@@ -26,7 +26,7 @@ pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs}
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 pub(crate) use review::{AcceptArgs, ProtectArgs, RejectArgs, ReviewArgs};
-pub(crate) use verify::{GatesArgs, VerifyArgs};
+pub(crate) use verify::{GatesArgs, VerifyArgs, VerifyFormat};
 pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveArgs, WorkspaceShellArgs};
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
@@ -341,9 +341,8 @@ pub(crate) struct CheckpointsArgs {
 /// Delete what old runs and sessions left: prompts, outputs, rejected attempts, landed branches and hook records.
 ///
 /// Keeps the newest runs, unfinished runs and all journals, and with the journals the evidence of every story. Keeps the newest
-/// of your own sessions too, and every session of the last day. Also deletes clean trees that killed processes left (but none that
-/// are in use or kept for their setup), loops of this project whose session was silent for two weeks, and loops of projects that no
-/// longer exist.
+/// of your own sessions too, and every session of the last day. Also deletes loops of this project whose session was silent for two
+/// weeks, and loops of projects that no longer exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

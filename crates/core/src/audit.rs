@@ -12,6 +12,7 @@ mod journals;
 mod judge;
 mod missing;
 mod rerun;
+mod squashed;
 mod trailers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +30,8 @@ pub use bookkeeping::{Bookkeeping, FileChange, bookkeeping};
 pub use finding::{Finding, Problem, Remark};
 pub use journals::{Fate, JournalCommit, Journals};
 pub use missing::Missing;
-pub use rerun::{Rerun, RerunOutcome};
+pub use rerun::{Rejudged, Rerun, RerunOutcome};
+pub use squashed::Squashed;
 pub use trailers::Trailers;
 
 /// A commit as far as an audit looks at it.
@@ -107,6 +109,9 @@ pub struct Audit {
     /// Stories that were committed, and whose commits are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
+    /// Stories whose commits were squashed into others with exactly their files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub squashed: Vec<Squashed>,
     /// Stories that the journals speak of and that are on other branches.
     #[serde(default)]
     pub elsewhere: usize,
@@ -181,7 +186,13 @@ impl Audit {
 pub fn audit(history: &History) -> Audit {
     let judge = Judge::of(history);
     let asked = |commit: &&CommitFacts| history.range.as_ref().is_none_or(|range| range.contains(&commit.id));
-    let story = |commit: &CommitFacts| history.is_story(commit);
+    let squashed = judge.squashed();
+    // A squashed commit keeps the trailers of its last story: that one is told as squashed.
+    let is_squash = |commit: &CommitFacts| {
+        let names = |story: &Squashed| story.evidence.as_ref().is_some_and(|digest| commit.trailers.evidence.contains(digest));
+        squashed.iter().any(|story| story.into == commit.id && !story.with_later && names(story))
+    };
+    let story = |commit: &CommitFacts| history.is_story(commit) && !is_squash(commit);
     let look = |commit: &CommitFacts| match history.bookkeeping.get(&commit.id) {
         _ if story(commit) => Some(judge.story(commit)),
         Some(Bookkeeping::Other { path }) => Some(judge.impostor(commit, &Problem::NotBookkeeping { path: path.clone() })),
@@ -202,6 +213,7 @@ pub fn audit(history: &History) -> Audit {
         holds: false,
         stories,
         missing: Vec::new(),
+        squashed: Vec::new(),
         elsewhere: 0,
         beyond: 0,
         bookkeeping,
@@ -209,7 +221,9 @@ pub fn audit(history: &History) -> Audit {
         notes,
         interrupted: false,
     };
-    judge.missing(&mut found);
+    judge.missing(&squashed, &mut found);
+    let is_asked = |story: &Squashed| history.range.as_ref().is_none_or(|range| range.contains(&story.into));
+    found.squashed = squashed.into_iter().filter(is_asked).collect();
     found.settle();
     found
 }

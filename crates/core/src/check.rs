@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::span::Span;
 
 pub use counts::{TestCount, TestsSeen, tests_seen};
-pub use gate::{Gate, GateSettings, Terms, When, Where, ZeroTests};
+pub use gate::{Gate, GateSettings, Terms, When, ZeroTests};
 pub use key::{ResultKey, counts_for_results};
 pub use order::{due, stages};
 pub use stage::Stage;

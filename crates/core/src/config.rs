@@ -2,7 +2,6 @@
 
 mod after_tool;
 mod claude;
-mod clean;
 mod diagnose;
 mod done;
 mod exports;
@@ -13,6 +12,7 @@ mod layer;
 mod policy;
 mod problem;
 mod protect;
+mod regression;
 mod run;
 mod seal;
 mod shape;
@@ -34,13 +34,13 @@ use crate::stop::StopSettings;
 use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
-pub use clean::{CleanSettings, Regression};
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
 pub use policy::{alone, for_hook, rule_lines};
 pub use problem::ConfigProblem;
 pub use protect::ProtectSettings;
+pub use regression::Regression;
 pub use run::{LandMode, OnReview, RunSettings};
 pub use seal::{NetworkAccess, SealSettings, shows_container_socket};
 pub use shape::{Choice, Field, Shape};
@@ -71,7 +71,6 @@ pub struct Config {
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
     pub gates: GateSettings,
-    pub clean: CleanSettings,
     pub regression: Regression,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,

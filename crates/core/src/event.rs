@@ -16,8 +16,8 @@ use crate::check::CheckRun;
 use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
-use crate::plan::Waiting;
 use crate::lifecycle::{Meaning, Script, ScriptExit};
+use crate::plan::Waiting;
 use crate::verdict::Red;
 use crate::verify::{Outcome, Proof, ProvenCriterion};
 
@@ -348,7 +348,14 @@ pub enum Event {
     /// Commits of the run are about to be brought to the user's branch.
     LandingStarted { to: Oid },
     /// They are on it, and its files are in the user's checkout.
-    Landed { branch: String, from: Oid, to: Oid },
+    Landed {
+        branch: String,
+        from: Oid,
+        to: Oid,
+        /// Commits that stay on the run's branch for now.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left: u32,
+    },
     /// They are not; nothing was changed.
     LandingRefused { reason: String },
     /// No attempts are left for this story in this run.
@@ -469,6 +476,11 @@ pub enum Event {
 
 fn done() -> Outcome {
     Outcome::Done
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How agents and checks are confined.

@@ -14,6 +14,7 @@ mod from_trees;
 mod job;
 mod judge;
 mod observed;
+mod on_demand;
 mod outcome;
 mod proof;
 mod proof_tree;
@@ -27,11 +28,12 @@ pub use criteria::ProvenCriterion;
 pub use feedback::{Feedback, FeedbackCheck};
 pub use from_trees::changes_of;
 pub use job::{
-    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, PlannedCheck, ProtectedChange, ProtectedKind, Surface,
-    Tree, VerifyJob,
+    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, PlannedCheck, ProtectedChange,
+    ProtectedKind, Surface, Tree, VerifyJob,
 };
 pub use judge::judge;
 pub use observed::{BuiltTree, CheckResult, Observed, ResultId, SeenCondition};
+pub use on_demand::{CommitRange, Verified};
 pub use outcome::{Outcome, StoryResult};
 pub use proof::{Proof, UnknownProof};
 pub use reason::{Doubt, Failure, Note, Reason};

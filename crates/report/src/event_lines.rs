@@ -142,7 +142,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         }
         Event::AttemptKept { kept: commit, files, .. } => vec![Line::under(Mark::Back, kept(commit, *files))],
         Event::AttemptDropped { reason, .. } => vec![Line::under(Mark::Warn, because("Dropped the attempt", reason))],
-        Event::Landed { branch, from, to } => vec![Line::top(Mark::Good, landed(view, branch, from, to))],
+        Event::Landed { branch, from, to, .. } => vec![Line::top(Mark::Good, landed(view, branch, from, to))],
         Event::LandingRefused { reason } => vec![Line::top(Mark::Warn, not_landed(reason))],
         Event::RegressionChecked { held, runs, not_checked, .. } => regression(*held, runs, not_checked, dot),
         Event::Regressed { story, runs, again } => regressed(story, runs, *again),

@@ -148,7 +148,7 @@ fn said(event: &Event) -> (Mark, String) {
             (Mark::Good, format!("Re-applied {} as {commit}, which was {was}", clean(story.as_str())))
         }
         Event::LandingStarted { to } => (Mark::Info, format!("Landing {}", clean(to.short()))),
-        Event::Landed { branch, from, to } => {
+        Event::Landed { branch, from, to, .. } => {
             (Mark::Good, format!("Landed {}..{} on {}", clean(from.short()), clean(to.short()), clean(branch)))
         }
         Event::LandingRefused { reason } => (Mark::Warn, not_landed(reason)),

@@ -34,14 +34,6 @@ pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
     Some(page.out)
 }
 
-/// A verification by itself: what it came to, why, and every check on every tree.
-pub fn verify_report(report: &VerifyReport, style: &Style) -> String {
-    let mut page = Page { out: String::new(), style };
-    page.put(0, Some(report_mark(report)), Tone::Strong, &sentence(&report_words(report)));
-    page.report(report, 2);
-    page.out
-}
-
 struct Page<'a> {
     out: String,
     style: &'a Style,

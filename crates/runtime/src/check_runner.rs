@@ -2,7 +2,6 @@
 //!
 //! Stages run one after another. Gates of one stage run at the same time, as far as the settings allow; a story's own checks never do.
 
-mod clean;
 mod guarded;
 mod judge;
 mod parallel;
@@ -11,10 +10,10 @@ mod reports;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Where, stages};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, stages};
 use verdone_core::id::encode_component;
 use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
@@ -24,7 +23,6 @@ use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
 use crate::workspace::Inside;
 
-pub use clean::CleanPlaces;
 pub use guarded::Guarded;
 use reports::Reports;
 
@@ -52,10 +50,8 @@ pub struct CheckContext<'a> {
 
 /// An earlier result of a check.
 pub type Known<'a> = dyn Fn(&Check) -> Option<CheckResult> + 'a;
-/// The folder of a check.
-pub type PlaceOf<'a> = dyn Fn(&Check) -> Result<PathBuf, CheckOutcome> + 'a;
 
-/// How checks are run together. The default: one after another, all of them in place, nothing known before.
+/// How checks are run together. The default: one after another, nothing known before.
 #[derive(Clone, Copy, Default)]
 pub struct Ways<'a> {
     /// Gates of one stage that run at the same time.
@@ -64,8 +60,6 @@ pub struct Ways<'a> {
     pub keep_going: bool,
     /// A result that stands for a run.
     pub known: Option<&'a Known<'a>>,
-    /// Where a gate runs that wants a clean tree; or what it is worth without one.
-    pub place_of: Option<&'a PlaceOf<'a>>,
 }
 
 impl fmt::Debug for Ways<'_> {
@@ -148,27 +142,18 @@ fn run_stage(
     Ok(results)
 }
 
-/// One check, with where and under which number it runs.
+/// One check, and under which number it runs.
 #[derive(Debug)]
 struct Job<'a> {
     check: &'a Check,
     number: u32,
-    /// Or what it is worth without one.
-    place: Result<PathBuf, CheckOutcome>,
     known: Option<CheckResult>,
 }
 
 impl<'a> Job<'a> {
     fn of(check: &'a Check, number: u32, context: &CheckContext<'_>) -> Self {
         let known = context.ways.known.and_then(|known| known(check));
-        let place = match (check.terms.place, context.ways.place_of) {
-            // A place is made only for a gate that is run.
-            (Where::InPlace, _) => Ok(context.cwd.to_owned()),
-            (Where::Clean, _) if known.is_some() => Ok(context.cwd.to_owned()),
-            (Where::Clean, Some(place_of)) => place_of(check),
-            (Where::Clean, None) => Err(CheckOutcome::Unknown { reason: "there is no clean tree for it here".to_owned() }),
-        };
-        Self { check, number, place, known }
+        Self { check, number, known }
     }
 }
 
@@ -221,24 +206,17 @@ impl Worker<'_> {
         let mut run = CheckRun::of(check);
         run.name = redactor.redact(&check.name).into_owned();
         run.command = redacted(&check.command, redactor);
-        let place = match &job.place {
-            _ if check.command.is_empty() => {
-                run.outcome = CheckOutcome::Unknown { reason: "the command is empty".to_owned() };
-                return Ok(run.into());
-            }
-            Ok(place) => place,
-            Err(outcome) => {
-                run.outcome = outcome.clone();
-                return Ok(run.into());
-            }
-        };
+        if check.command.is_empty() {
+            run.outcome = CheckOutcome::Unknown { reason: "the command is empty".to_owned() };
+            return Ok(run.into());
+        }
         let again = if attempt > 1 { format!(".try-{attempt}") } else { String::new() };
         let file = format!("checks/{}-{}{again}.txt", job.number, encode_component(&run.name));
         let env = check.terms.env.iter().fold(self.shared.env.clone(), |env, (name, value)| env.with(name, value));
         let spawn = Spawn {
             inside: self.shared.inside.cloned(),
             argv: process::argv(&check.command),
-            cwd: place.clone(),
+            cwd: self.shared.cwd.to_owned(),
             env,
             stdin: Stdin::Null,
             wall: check.timeout.limit(),
@@ -248,7 +226,7 @@ impl Worker<'_> {
             keep: Some(self.shared.run_dir.join(&file)),
             redactor,
         };
-        let written = self.shared.written.filter(|_| place == self.shared.cwd).unwrap_or(place);
+        let written = self.shared.written.unwrap_or(self.shared.cwd);
         let before = Reports::look(written, check.terms.junit.as_deref());
         let (mut names, mut some_tests_ran) = (None, false);
         match (self.start)(&spawn, signals, on) {

@@ -18,10 +18,10 @@ mod attempt_contents;
 mod attempt_folders;
 mod attempt_tree;
 mod branch;
+mod build_times;
 mod candidate;
 mod chain;
 mod checkpoint;
-mod clean_tree;
 mod command;
 mod commit;
 mod commit_hooks;
@@ -61,6 +61,7 @@ mod story_commit;
 mod submodule;
 mod touched;
 mod tree_changes;
+mod tree_files;
 mod tree_now;
 mod workspace_files;
 mod worktree;
@@ -76,9 +77,9 @@ use verdone_core::id::Oid;
 
 pub use added::AddedLines;
 pub use attempt_tree::{AttemptTree, ReadBack, TreeObstacle};
+pub use build_times::{BuiltFrom, DatedBy, EarlierBuild};
 pub use candidate::{Candidate, CandidateRules, History, Obstacle};
 pub use checkpoint::CheckpointRequest;
-pub(crate) use clean_tree::TreeFile;
 pub use commit::Commit;
 pub use commit_hooks::{HookRun, Hooked};
 pub use earlier::Earlier;
@@ -99,7 +100,9 @@ pub(crate) use story_commit::COMMIT_TIME;
 pub use submodule::Module;
 pub use touched::{file_clock, file_clock_after};
 pub(crate) use tree_changes::{Side, TreeChange};
+pub(crate) use tree_files::TreeFile;
 pub use tree_now::TreeNow;
+pub(crate) use workspace_files::attribute_files;
 pub use worktree::WorkTreeEntry;
 
 use crate::fault;
@@ -300,12 +303,6 @@ impl Git {
 
     fn of_the_user(&self, subcommand: &str, deadline: Duration) -> Call {
         Call::of_the_user(&self.top, subcommand, deadline).envs(&self.environment)
-    }
-
-    /// A variable as git's processes see it.
-    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
-        let given = self.environment.iter().rfind(|(given, _)| given == name).map(|(_, value)| value.clone());
-        given.or_else(|| std::env::var_os(name)).filter(|value| !value.is_empty())
     }
 
     /// The commit that a name stands for, if it exists.

@@ -1,10 +1,8 @@
 //! What has to be in order before a run may begin. `run` refuses on the first thing that is not; `doctor` lists all of them.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use verdone_core::check::{Check, CommandSpec, Where};
+use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
 use verdone_core::done::Judge;
 use verdone_core::plan::{Plan, Status};
@@ -192,23 +190,6 @@ fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
     (!program_exists(&program, path.as_deref(), root)).then_some(program)
 }
 
-/// Paths that gates share with their clean trees and that do not exist: what needs them fails for another reason than it seems.
-pub fn shares(gates: &[Check], root: &Path) -> Vec<Finding> {
-    let shared = gates.iter().filter(|gate| gate.terms.place == Where::Clean);
-    let mut missing: BTreeMap<&str, &str> = BTreeMap::new();
-    for (path, gate) in shared.flat_map(|gate| gate.terms.share.iter().map(move |path| (path, &gate.name))) {
-        if fs::symlink_metadata(root.join(path)).is_err() {
-            missing.entry(path).or_insert(gate);
-        }
-    }
-    let finding = |(path, gate): (&str, &str)| {
-        let message = format!("gate {gate:?} shares {path}, which does not exist; its clean tree will not have it");
-        let hints = vec![format!("create {path}, or take it out of `share` in .verdone/config.toml")];
-        Finding { hints, ..Finding::warning("share", message) }
-    };
-    missing.into_iter().map(finding).collect()
-}
-
 /// Whether there is something to check with, for every open story.
 pub fn checks<'a>(
     plan: &Plan,
@@ -223,13 +204,6 @@ pub fn checks<'a>(
         if let Some(program) = missing_program(&gate.command, root) {
             let message = format!("{program} is not installed (needed by gate {:?})", gate.name);
             findings.push(Finding::bad("checks", message, ["install it, or correct the gate in .verdone/config.toml"]));
-        }
-        if !gate.terms.setup.is_empty() {
-            let message = format!(
-                "gate {:?}: `setup` does not run here: in a run, checks see the dependency folders of your checkout copy-on-write",
-                gate.name
-            );
-            findings.push(Finding::warning("checks", message));
         }
     }
     let advisory = gates.iter().filter(|gate| gate.terms.advisory).count();

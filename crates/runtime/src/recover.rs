@@ -19,7 +19,6 @@ use verdone_core::update::{Reporter, Update};
 use verdone_core::verify::Outcome;
 
 use crate::atomic::sweep_drafts;
-use crate::clean_tree;
 use crate::fault::{self, Point};
 use crate::git::{Git, GitError, InterruptedLanding, Landing};
 use crate::process;
@@ -61,7 +60,6 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let store = Store::of(&project.root);
     let git = Git::open(&project.root).map_err(RecoverError::Open)?;
     git.remove_leftovers()?;
-    clean_tree::remove_leftovers(&git);
     workspace::sweep(&project.git_top);
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let Some(stored) = salvage::latest(&store, reporter)? else { return Ok(()) };
@@ -109,7 +107,9 @@ fn progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event],
 /// The session of the run before this one, where that one died between two stories of the same plan.
 pub fn left_session(store: &Store, this: &RunId, plan: &str) -> Result<Option<Resumable>, JournalError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
-    let Some(stored) = ids.into_iter().rev().filter(|id| id < this).map(|id| store.run(id)).find(|run| !run.is_loop()) else { return Ok(None) };
+    let Some(stored) = ids.into_iter().rev().filter(|id| id < this).map(|id| store.run(id)).find(|run| !run.is_loop()) else {
+        return Ok(None);
+    };
     let same = |line: &Recorded| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan);
     if stored.find_from_end(died)? != Some(true) || !stored.beginning()?.iter().any(same) {
         return Ok(None);
@@ -143,7 +143,7 @@ fn finish_landing(git: &Git, store: &Store, reporter: &mut dyn Reporter) -> Resu
         Landing::Landed { from } => {
             let from = from.unwrap_or_else(|| to.clone());
             let text = format!("finished the landing of {} on {branch}", to.short());
-            (text, Event::Landed { branch: branch.clone(), from, to: to.clone() })
+            (text, Event::Landed { branch: branch.clone(), from, to: to.clone(), left: 0 })
         }
         Landing::Refused(refusal) => {
             let text = format!("an interrupted landing on {branch} cannot be finished: {refusal}");
@@ -168,7 +168,7 @@ fn landed(git: &Git, stored: &StoredRun) -> Result<Option<Event>, RecoverError> 
     let Some((own, Some(branch))) = stored.branches()? else { return Ok(None) };
     let (Some(to), Some(tip)) = (git.branch_tip(&own)?, git.branch_tip(&branch)?) else { return Ok(None) };
     let is_landed = git.is_part_of(&to, &tip)?;
-    Ok(is_landed.then(|| Event::Landed { branch, from: to.clone(), to }))
+    Ok(is_landed.then(|| Event::Landed { branch, from: to.clone(), to, left: 0 }))
 }
 
 /// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
@@ -270,7 +270,8 @@ fn settle(
             None => (again(), git.note(&commit, &again().to_note()).is_ok()),
         };
         if *outcome == Outcome::Done
-            && let Err(error) = record::mark_done(git, project, stored, &evidence, &commit) {
+            && let Err(error) = record::mark_done(git, project, stored, &evidence, &commit)
+        {
             let text = format!("the plan could not be updated for {}: {error}", place.story);
             reporter.report(Update::Notice { text: &text });
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::check::{Check, CheckRun, CommandSpec, Gate, GateSettings, Where, stages};
+use verdone_core::check::{Check, CheckRun, CommandSpec, GateSettings, stages};
 use verdone_core::config::Config;
 use verdone_core::done::JudgeRecord;
 use verdone_core::id::{Oid, RunId, StoryId};
@@ -21,8 +21,8 @@ use crate::process::RUN_VARIABLE;
 use crate::run::RunPlan;
 use crate::signal::Signals;
 use crate::step::StepError;
-use crate::verify::{Bench, Results};
-use crate::workspace::Workspaces;
+use crate::verify::{Bench, BenchPlace, Results};
+use crate::workspace::{KeptCache, Workspaces};
 
 /// Everything a step may touch.
 #[derive(Debug)]
@@ -57,6 +57,8 @@ pub struct Site {
     pub template: (String, String),
     /// What checks said about trees in this run.
     pub results: Results,
+    /// What the checks of the last attempt built, and from which tree.
+    pub built: Option<(Oid, KeptCache)>,
     /// Stories that earlier runs did, with evidence.
     pub done_before: BTreeSet<StoryId>,
     /// Commit stories that nothing checks.
@@ -140,11 +142,15 @@ impl Site {
 
     /// Lends out what a verification needs.
     pub fn on_bench<T>(&mut self, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
-        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, .. } = self;
+        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, built, .. } = self;
         let mark = (RUN_VARIABLE, run.as_str());
+        let place = BenchPlace::default();
         let mut bench =
-            Bench { git, spaces, head: tip, config, run_dir, number: checks_run, mark, redactor, signals, clock: *clock };
-        work(&mut bench, results)
+            Bench { git, spaces, head: tip, config, run_dir, number: checks_run, mark, redactor, signals, clock: *clock, place };
+        let done = work(&mut bench, results);
+        bench.close();
+        *built = bench.place.take_built().or_else(|| built.take());
+        done
     }
 
     /// Runs checks on a tree outside of a verification, and remembers what they say.
@@ -186,19 +192,7 @@ pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
 
 /// The gates of the config and of `--check`, ready to run, in the order of their stages.
 pub fn gates(config: &Config) -> Vec<Check> {
-    let ready = |gate: &Gate| {
-        let mut check = gate.check(config.limits.check_time);
-        if check.terms.place == Where::Clean {
-            if check.terms.setup.is_empty() {
-                check.terms.setup.clone_from(&config.clean.setup);
-            }
-            if check.terms.share.is_empty() {
-                check.terms.share.clone_from(&config.clean.share);
-            }
-        }
-        check
-    };
-    let gates: Vec<Check> = config.gate.iter().map(ready).collect();
+    let gates: Vec<Check> = config.gate.iter().map(|gate| gate.check(config.limits.check_time)).collect();
     stages(&gates).into_iter().flatten().cloned().collect()
 }
 
@@ -207,7 +201,7 @@ pub(crate) fn ways(settings: &GateSettings) -> Ways<'static> {
     const MOST: usize = 4;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };
-    Ways { parallel, keep_going: !settings.stop_at_failing_stage, known: None, place_of: None }
+    Ways { parallel, keep_going: !settings.stop_at_failing_stage, known: None }
 }
 
 /// A path for people.

@@ -30,8 +30,8 @@ use verdone_core::check::CheckRun;
 use verdone_core::config::Config;
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
 use verdone_core::stop::{
-    Base, BlockCause, HeldLoop, Incomplete, MOST_FAULTS, StopDecision, StopFacts, StopRecord, StoryToDo, Work, Yield, fault_words,
-    incomplete_words, loop_words, seen_on_tree,
+    Base, BlockCause, HeldLoop, Incomplete, MOST_FAULTS, StopDecision, StopFacts, StopRecord, StoryToDo, Work, Yield,
+    fault_words, incomplete_words, loop_words, seen_on_tree,
 };
 
 use crate::done::DoneError;

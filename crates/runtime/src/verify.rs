@@ -4,23 +4,30 @@
 //! `audit --rerun`, `accept`, landing) goes through here.
 
 mod bench;
-mod other_stories;
+mod kept;
 mod listing;
+mod other_stories;
 mod results;
 mod trees;
 
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
 use verdone_core::check::{Check, CheckRun};
+use verdone_core::id::Oid;
 use verdone_core::update::Reporter;
 use verdone_core::verify::{
-    BuiltTree, CheckResult, Observed, PlannedCheck, ResultId, Step, Tree, VerifyJob, VerifyReport, judge, next_step,
+    BuiltTree, CheckResult, CheckState, Observed, PlannedCheck, ResultId, Step, Tree, VerifyJob, VerifyReport, judge, next_step,
 };
 
 use crate::git::{Git, GitError};
 use crate::workspace::WorkspaceError;
 
-pub use bench::Bench;
-pub use other_stories::{earlier_checks, may_weaken_checks, other_checks};
+pub use bench::{Bench, BenchPlace};
+pub use kept::KeptResults;
+pub(crate) use kept::hide;
 pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
+pub use other_stories::{earlier_checks, may_weaken_checks, other_checks};
 pub use results::Results;
 pub use trees::{Trees, TreesRequest};
 
@@ -50,6 +57,8 @@ pub enum Pause {
 pub struct Verification {
     pub job: VerifyJob,
     pub observed: Observed,
+    /// How long the checks of each tree took, its workspace included.
+    pub took: BTreeMap<Tree, Duration>,
     /// Absent where there is no base to compare with.
     trees: Option<Trees>,
 }
@@ -58,7 +67,7 @@ impl Verification {
     /// Results that are known already are not asked for again.
     pub fn new(job: VerifyJob, trees: Option<Trees>, results: &Results) -> Self {
         let observed = Observed { results: results.before(&job.attempt), ..Observed::default() };
-        Self { job, observed, trees }
+        Self { job, observed, took: BTreeMap::new(), trees }
     }
 
     /// Goes on until it is done, or until something else is needed.
@@ -68,6 +77,7 @@ impl Verification {
         results: &mut Results,
         reporter: &mut dyn Reporter,
     ) -> Result<Pause, VerifyError> {
+        bench.place.want_built(&self.job.attempt);
         loop {
             match next_step(&self.job, &self.observed) {
                 Step::Build(tree) => self.build(bench.git, tree),
@@ -77,6 +87,33 @@ impl Verification {
                 Step::Done => return Ok(Pause::Done),
             }
         }
+    }
+
+    /// Whether earlier results answer everything. No check is run.
+    pub fn is_known(&mut self, git: &Git, results: &Results) -> bool {
+        loop {
+            match next_step(&self.job, &self.observed) {
+                Step::Build(tree) => self.build(git, tree),
+                Step::Run { tree, checks } => {
+                    if !self.recall(tree, checks, results).is_empty() {
+                        return false;
+                    }
+                }
+                Step::AskConditions | Step::AskJudge => return false,
+                Step::Done => return true,
+            }
+        }
+    }
+
+    /// Forgets what did not pass with the work, so that it is asked once more. Answers whether there was something.
+    pub fn forget_failures(&mut self) -> bool {
+        let trees: Vec<Oid> = [Tree::Attempt, Tree::Pristine].into_iter().filter_map(|tree| self.tree_id(tree)).collect();
+        let before = self.observed.results.len();
+        self.observed.results.retain(|id, result| {
+            let has_failed = matches!(CheckState::of(&result.run), CheckState::Red | CheckState::Unknown);
+            !(has_failed && trees.contains(&id.tree))
+        });
+        self.observed.results.len() < before
     }
 
     pub fn report(&self) -> VerifyReport {
@@ -109,19 +146,36 @@ impl Verification {
         reporter: &mut dyn Reporter,
     ) -> Result<(), VerifyError> {
         let Some(id) = self.tree_id(tree) else { return Ok(()) };
+        let began = Instant::now();
+        let planned = self.recall(tree, planned.to_vec(), results);
         let checks: Vec<Check> = planned.iter().map(|planned| planned.check.clone()).collect();
         let mut ran = bench.run(&id, &checks, reporter)?.into_iter();
-        for planned in planned {
+        for planned in &planned {
             // One that was not begun any more was interrupted.
             let result = ran.next().unwrap_or_else(|| CheckResult::from(CheckRun::of(&planned.check)));
             let question = ResultId { tree: id.clone(), command: planned.digest.clone() };
-            let result = results.note(question.clone(), result);
+            let result = results.keep(&question, &planned.check, result);
             self.observed.results.insert(question, result);
         }
+        *self.took.entry(tree).or_default() += began.elapsed();
         Ok(())
     }
 
-    fn tree_id(&self, tree: Tree) -> Option<verdone_core::id::Oid> {
+    /// Takes what an earlier process saw; answers with what nobody knows.
+    fn recall(&mut self, tree: Tree, planned: Vec<PlannedCheck>, results: &Results) -> Vec<PlannedCheck> {
+        let Some(id) = self.tree_id(tree) else { return planned };
+        let mut unknown = Vec::new();
+        for planned in planned {
+            let question = ResultId { tree: id.clone(), command: planned.digest.clone() };
+            match results.kept(&question, &planned.check) {
+                Some(known) => drop(self.observed.results.insert(question, known)),
+                None => unknown.push(planned),
+            }
+        }
+        unknown
+    }
+
+    fn tree_id(&self, tree: Tree) -> Option<Oid> {
         let built = |tree: &Option<BuiltTree>| match tree {
             Some(BuiltTree::Built(id)) => Some(id.clone()),
             Some(BuiltTree::Failed { .. }) | None => None,

@@ -9,7 +9,6 @@ use verdone_core::plan::{PlanError, Problem};
 use verdone_core::prompt::PromptError;
 use verdone_runtime::approval::ApprovalError;
 use verdone_runtime::audit::{AuditError, RerunError};
-use verdone_runtime::clean_tree::CleanError;
 use verdone_runtime::client_settings::SettingsFileError;
 use verdone_runtime::git::{CommitError, GitError};
 use verdone_runtime::plan_file::{FindError, PlanFileError};
@@ -67,19 +66,17 @@ impl From<AuditError> for CliError {
 impl From<RerunError> for CliError {
     fn from(error: RerunError) -> Self {
         match error {
-            RerunError::Git(error) | RerunError::Clean(CleanError::Git(error)) => error.into(),
-            RerunError::Clean(ref source) => {
-                let told = Self::error(error.to_string());
-                if let Some(hint) = source.hint() { told.hint(hint) } else { told }
-            }
-            RerunError::Outputs(ref source) | RerunError::Check(ref source) => Self::error(error.to_string()).advice(source),
+            RerunError::Git(error) => error.into(),
+            RerunError::Workspace(error) => error.into(),
+            RerunError::Verify(error) => error.into(),
+            RerunError::Outputs(ref source) => Self::error(error.to_string()).advice(source),
         }
     }
 }
 
 impl From<VerifyError> for CliError {
     fn from(error: VerifyError) -> Self {
-        let words = error.to_string();
+        let (words, hints) = (error.to_string(), error.hints());
         match error {
             VerifyError::Project(error) => error.into(),
             VerifyError::Settings(error) => error.into(),
@@ -91,18 +88,14 @@ impl From<VerifyError> for CliError {
                     .hint("verdone verify writes the files as they are into .git, as a tree: make it writable for the user who runs verdone")
             }
             VerifyError::Git(error) => error.into(),
+            VerifyError::Workspace(error) => error.into(),
             VerifyError::Refused(finding) => finding.into(),
-            VerifyError::NoStory { known, .. } => Self::usage(words).hint(format!("its stories: {}", known.join(", "))),
-            VerifyError::NoStage { known, .. } if known.is_empty() => {
-                Self::usage(words).hint("there is no gate at all: add a [[gate]] to .verdone/config.toml")
-            }
-            VerifyError::NoStage { known, .. } => Self::usage(words).hint(format!("stages with gates: {}", known.join(", "))),
-            VerifyError::Unsettled => {
-                let hint = "use gates that change no files: a formatter with --check, for example, or a build folder elsewhere";
-                Self::error(words).hint(hint)
-            }
-            VerifyError::Nothing => Self::new(Kind::Human, words)
-                .hint("add a [[gate]] to .verdone/config.toml (verdone init proposes some), or name a story with checks"),
+            VerifyError::NoStory { .. }
+            | VerifyError::NoStage { .. }
+            | VerifyError::NoCommit
+            | VerifyError::NoRef { .. }
+            | VerifyError::Unrelated { .. } => hints.into_iter().fold(Self::usage(words), Self::hint),
+            VerifyError::Nothing { .. } => hints.into_iter().fold(Self::new(Kind::Human, words), Self::hint),
             VerifyError::Io { source, .. } => Self::error(words).advice(&source),
         }
     }

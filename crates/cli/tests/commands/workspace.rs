@@ -61,6 +61,27 @@ fn checks_have_no_login_of_the_agents() {
 }
 
 #[test]
+fn a_cold_start_has_dependencies_and_no_build_output_whatever_the_machine_can_do() {
+    for fault in ["none", "overlay", "unshare"] {
+        let mut sandbox = project();
+        sandbox.write(".gitignore", "target/\nnode_modules/\n");
+        sandbox.git(["add", ".gitignore"]);
+        sandbox.git(["commit", "--quiet", "--message", "rules"]);
+        sandbox.write("target/old", "built\n");
+        sandbox.write("node_modules/lib", "lib\n");
+        sandbox.set("VERDONE_LAUNCH_FAIL", fault);
+        for (arguments, seen) in
+            [(&["--checks", "--cold"][..], "node_modules/lib\n"), (&["--checks"], "target/old\nnode_modules/lib\n")]
+        {
+            let output =
+                shell(&sandbox, arguments, "ls target/old 2>/dev/null; ls node_modules/lib; mkdir -p target; touch target/new");
+            assert_eq!(output.stdout, seen, "{fault} {arguments:?}\n{}", output.stderr);
+        }
+        assert!(!sandbox.work().join("target/new").exists());
+    }
+}
+
+#[test]
 fn the_exit_code_says_how_the_command_ended() {
     let sandbox = project();
     shell(&sandbox, &[], "true").assert_code(0);

@@ -151,10 +151,7 @@ impl<'a> Judge<'a> {
         let elsewhere = commit.trailers.evidence.iter().find_map(|digest| self.notes.get(digest));
         match elsewhere {
             Some(other) if self.known.contains_key(*other) => Problem::NoteMoved { to: (*other).clone() },
-            Some(other) => {
-                let verified = self.history.notes.get(*other).and_then(|note| note.evidence().ok()).map(|found| found.tree);
-                Problem::Rewritten { from: (*other).clone(), same_tree: verified.as_ref() == Some(&commit.tree) }
-            }
+            Some(other) => Problem::Rewritten { from: (*other).clone() },
             None => Problem::NoNote,
         }
     }

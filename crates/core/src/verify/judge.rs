@@ -245,7 +245,8 @@ fn shown(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
         notes.insert(0, Note::TestsProveWork { check: check.check.name.clone(), files: job.brought_tests() });
         return (Proof::AgentTested, notes);
     }
-    notes.push(seen.not_shown_because());
+    // Without a base there is no attempt that could have brought tests.
+    notes.extend(job.base.is_some().then(|| seen.not_shown_because()));
     (Proof::Untested, notes)
 }
 
@@ -261,7 +262,7 @@ fn limits(seen: &Seen<'_>) -> Vec<Note> {
 fn own_checks(seen: &Seen<'_>) -> Vec<Note> {
     let notes: Vec<Note> =
         seen.own().map(|own| Note::OwnCheck { check: own.check.name.clone(), before: seen.before(own) }).collect();
-    if notes.is_empty() { vec![Note::NoOwnCheck] } else { notes }
+    if notes.is_empty() && seen.job.story.is_some() { vec![Note::NoOwnCheck] } else { notes }
 }
 
 fn flaky(seen: &Seen<'_>) -> Vec<Note> {

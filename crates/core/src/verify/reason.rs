@@ -256,7 +256,7 @@ impl fmt::Display for Note {
                 write!(f, "`{check}`: {change}, which the story's scope allows")
             }
             Self::PristineSkipped { files } => write!(f, "a person accepted the changes to {}", list(files)),
-            Self::ProofLimited { at_most } => write!(f, "it was {at_most} when it went to review"),
+            Self::ProofLimited { at_most } => write!(f, "it counts as {at_most} at most"),
             Self::Flaky { check } => write!(f, "`{check}` failed and passed on the same files"),
         }
     }

@@ -72,10 +72,9 @@ impl RunView {
                 self.end_attempt(at, place, Some(kept), *files);
             }
             Event::LandingStarted { .. } if self.ended.is_none() => self.enter(Phase::Landing, at),
-            Event::Landed { branch, to, .. } => {
+            Event::Landed { branch, to, left, .. } => {
                 self.landing = Some(LandingView { landed: Some(to.clone()), branch: Some(branch.clone()), refused: None });
-                // A landing brings the whole of the run's branch, with commits after the last story's.
-                self.unlanded = 0;
+                self.unlanded = self.unlanded.min(*left);
                 self.end_landing(at);
             }
             Event::LandingRefused { reason } => {

@@ -209,8 +209,8 @@ fn an_undo_of_a_story_that_is_open_changes_no_count() {
 
 #[test]
 fn landing_says_where_the_commits_are_and_is_no_phase_of_an_ended_run() {
-    let started = || Event::LandingStarted { to: oid("c1") };
-    let landed = || Event::Landed { branch: "main".to_owned(), from: oid("c0"), to: oid("c1") };
+    let started = || Event::LandingStarted { to: oid("c1"), left: 0 };
+    let landed = || Event::Landed { branch: "main".to_owned(), from: oid("c0"), to: oid("c1"), left: 0 };
     let refused = || Event::LandingRefused { reason: "main has moved on".to_owned() };
     let commit = || [selected("A", 1, 3), committed("A", "c1", "c0", Proof::Verified)];
     let here = |landed: Option<&str>, refused: Option<&str>| {

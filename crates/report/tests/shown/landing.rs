@@ -24,7 +24,7 @@ fn run(finish: Finish, after: impl IntoIterator<Item = Event>) -> Journal {
 }
 
 fn landed(from: char, to: char) -> Event {
-    Event::Landed { branch: "main".to_owned(), from: oid(from), to: oid(to) }
+    Event::Landed { branch: "main".to_owned(), from: oid(from), to: oid(to), left: 0 }
 }
 
 fn refused() -> Event {

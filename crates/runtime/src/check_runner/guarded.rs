@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::git::Git;
-use crate::process::{EnvPlan, VERIFY_VARIABLE};
+use crate::process::VERIFY_VARIABLE;
 use crate::watchdog::Watchdog;
 
 /// Watches as long as it is there. Comes before the first process of the verification.
@@ -20,11 +20,6 @@ impl Guarded {
         let mark = format!("{}-{}", std::process::id(), since.as_nanos());
         let watchdog = Watchdog::start(grace).and_then(|starting| starting.watch_marked(VERIFY_VARIABLE, &mark)).ok();
         Self { mark, watchdog }
-    }
-
-    /// For the checks.
-    pub fn env(&self) -> EnvPlan {
-        EnvPlan::default().with(VERIFY_VARIABLE, &self.mark)
     }
 
     /// The variable that the checks carry.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use verdone_core::check::{Check, CheckRun};
-use verdone_core::event::VerifyOutcome;
 use verdone_core::plan::Story;
+use verdone_core::verify::{Outcome, Tree};
 
 use super::{Ask, Checked};
 use crate::plan_file::PlanFile;
@@ -41,9 +41,9 @@ pub(super) fn find(
     let ours = plan.map(PlanFile::protected_paths).unwrap_or_default();
     let by_cache = |story: Option<&Story>| by_cache(ask, story);
     let gates_only = |known: Known| Known { gates_only: !own.is_empty(), ..known };
-    by_stop_gate(ask, &ours, &whole)
-        .or_else(|| by_cache(story))
-        .or_else(|| if own.is_empty() { None } else { by_stop_gate(ask, &ours, gates).or_else(|| by_cache(None)).map(gates_only) })
+    by_stop_gate(ask, &ours, &whole).or_else(|| by_cache(story)).or_else(|| {
+        if own.is_empty() { None } else { by_stop_gate(ask, &ours, gates).or_else(|| by_cache(None)).map(gates_only) }
+    })
 }
 
 /// Nothing where the loop has not asked all of these checks.
@@ -59,5 +59,5 @@ fn by_cache(ask: &Ask<'_>, story: Option<&Story>) -> Option<Known> {
     let question =
         verify_now::Ask { root: ask.root.to_owned(), story: story.map(|story| story.id.clone()), stage: None, use_cache: true };
     let report = verify_now::cached(&question).ok()??;
-    Some(Known { runs: report.runs, passed: report.verdict == VerifyOutcome::Passed, gates_only: false })
+    Some(Known { runs: report.runs_on(Tree::Attempt).to_vec(), passed: report.outcome == Outcome::Done, gates_only: false })
 }

@@ -24,7 +24,7 @@ use crate::signal::Signals;
 use crate::site::gates;
 use crate::step::{StepError, io_error};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
-use crate::verify::{Bench, Results, Verification, VerifyError};
+use crate::verify::{Bench, BenchPlace, Results, Verification, VerifyError};
 use crate::words::plural;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
@@ -263,7 +263,10 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     }
     let landed = land_tip(&git, target.name.as_deref(), &tip);
     let events = match &landed {
-        Ok(landed) => vec![Event::Landed { branch: landed.into.clone(), from: landed.from.clone(), to: landed.to.clone() }],
+        Ok(landed) => {
+            let (branch, from, to) = (landed.into.clone(), landed.from.clone(), landed.to.clone());
+            vec![Event::Landed { branch, from, to, left: (chain.len() - count) as u32 }]
+        }
         // Its files are half there: the next command finishes the landing of these commits, and records it.
         Err(_) if git.interrupted_landing().is_some_and(|mark| mark.to == tip) => Vec::new(),
         Err(error) => {
@@ -453,8 +456,7 @@ impl Reapplying<'_> {
             evidence.into_iter().flat_map(|evidence| &evidence.after).map(|proof| again(proof, config)).collect();
         let is_new = |gate: &Check| !known.iter().any(|check| check.command == gate.command);
         let new: Vec<Check> = gates(config).into_iter().filter(is_new).collect();
-        let (own, mut gates): (Vec<Check>, Vec<Check>) =
-            known.into_iter().partition(|check| check.origin == CheckOrigin::Story);
+        let (own, mut gates): (Vec<Check>, Vec<Check>) = known.into_iter().partition(|check| check.origin == CheckOrigin::Story);
         gates.extend(new);
         let story = evidence.map(|evidence| JobStory::of_checks(evidence.story.clone(), own));
         let job = VerifyJob { story, ..VerifyJob::of_gates(Surface::Accept, gates, tree.clone()) };
@@ -470,6 +472,7 @@ impl Reapplying<'_> {
             redactor: &redactor,
             signals: self.signals,
             clock: Stopwatch::start(),
+            place: BenchPlace::default(),
         };
         let mut results = Results::default();
         let mut verification = Verification::new(job, None, &results);

@@ -112,6 +112,9 @@ fn record(site: &mut Site, evidence: &Evidence, commit: &Oid, tree: &Oid, report
     let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
     site.green = Some((tree.clone(), green.collect()));
     site.results.keep_only(tree);
+    if let Some((_, built)) = site.built.take().filter(|(of, _)| of == tree) {
+        site.spaces.adopt_cache(built, commit);
+    }
     if !site.plan.is_committed()
         && evidence.outcome == Outcome::Done
         && let Err(error) = site.plan.mark_users_file(&evidence.story, Status::Done)

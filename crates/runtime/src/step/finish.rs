@@ -101,7 +101,7 @@ fn land_the_rest(site: &Site, state: &State) -> Result<Option<Event>, LandError>
         return Ok(None);
     }
     let Landed { branch, from, to, .. } = land_tip(&site.git, target.name.as_deref(), &site.tip)?;
-    Ok(Some(Event::Landed { branch, from, to }))
+    Ok(Some(Event::Landed { branch, from, to, left: 0 }))
 }
 
 /// Whether something on the run's branch waits for a person.

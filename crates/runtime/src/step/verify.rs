@@ -10,9 +10,7 @@ use verdone_core::plan::{Status, Story};
 use verdone_core::policy::OnScope;
 use verdone_core::protect::check_scripts;
 use verdone_core::update::Reporter;
-use verdone_core::verify::{
-    FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of,
-};
+use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
 use super::conditions::{self, Asked};
 use super::{StepError, attempt_of};
@@ -121,7 +119,7 @@ fn begin(
         // Without a turn, its checks were green before any work, and the settings take that.
         allow_unchanged: attempt.place.turn == 0,
         stop_at_failing_stage: site.config.gates.stop_at_failing_stage,
-        feedback: feedback(site, attempt),
+        feedback: attempt.feedback_turn(&site.config.limits),
         judge: asked.judge,
         conditions: asked.conditions.clone(),
     };
@@ -136,15 +134,6 @@ fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
         scope: story.scope.to_vec(),
         minimum: story.proof.filter(|_| !site.unchecked),
         complexity: stated_complexity(&site.config.done, story.complexity).value.into(),
-    }
-}
-
-fn feedback(site: &Site, attempt: &Attempt) -> FeedbackTurn {
-    let turns = site.config.limits.turns;
-    match attempt.doubt_told {
-        true => FeedbackTurn::Given,
-        false if turns > 0 && attempt.place.turn >= turns => FeedbackTurn::NoneLeft,
-        false => FeedbackTurn::Left,
     }
 }
 

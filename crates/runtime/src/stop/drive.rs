@@ -29,7 +29,7 @@ use crate::project::Project;
 use crate::signal::Signals;
 use crate::site::own_checks;
 use crate::step::red_of;
-use crate::verify::{Bench, Results};
+use crate::verify::{Bench, BenchPlace, Results};
 use crate::workspace::{WorkspaceRequest, Workspaces};
 
 use super::StopError;
@@ -93,7 +93,10 @@ pub(super) enum Until {
 pub(super) enum Step {
     Input(Input),
     /// It cannot go on now, and this is to be said.
-    Hold { work: Work, stands: bool },
+    Hold {
+        work: Work,
+        stands: bool,
+    },
 }
 
 impl From<Input> for Step {
@@ -272,7 +275,9 @@ impl Driver {
                 let story = &view.stories[index];
                 let open = view.stories.iter().filter(|story| story.status != Status::Done).count();
                 let (story, title) = (story.id.clone(), story.title.clone());
-                return Ok(Input::Selected(Choice::Story { story, title, number: index + 1, of: view.stories.len(), open }).into());
+                return Ok(
+                    Input::Selected(Choice::Story { story, title, number: index + 1, of: view.stories.len(), open }).into()
+                );
             }
             Selection::AllDone => Choice::AllDone,
             Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
@@ -382,6 +387,7 @@ impl Driver {
             redactor: &self.redactor,
             signals: &self.signals,
             clock: self.clock,
+            place: BenchPlace::default(),
         };
         Ok(work(&mut bench, results))
     }
@@ -419,8 +425,7 @@ impl Driver {
         std::fs::create_dir_all(&outputs).map_err(|source| file_error(&outputs, source))?;
         let name = format!("loop-{}-{}", self.held.run, std::process::id());
         let objects = self.git.object_folders()?;
-        let request =
-            WorkspaceRequest { project: &self.project, config: &self.config, run: &name, run_dir, objects };
+        let request = WorkspaceRequest { project: &self.project, config: &self.config, run: &name, run_dir, objects };
         let mut spaces = Workspaces::new(&request);
         spaces.open(&self.git)?;
         self.spaces = Some(spaces);

@@ -109,7 +109,8 @@ pub(super) fn judge(
 pub(super) fn question(key: &str, plan: Option<&Path>) -> String {
     let files = plan.map(|plan| PlanLocation::of(plan.to_owned()).files()).unwrap_or_default();
     // Progress is what we write there ourselves.
-    let is_progress = |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("progress"));
+    let is_progress =
+        |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("progress"));
     let texts = files.iter().filter(|path| !is_progress(path)).map(|path| read_regular(path, LARGEST).map(|text| digest(&text)));
     let texts: Vec<String> = texts.map(Result::unwrap_or_default).collect();
     digest(format!("{key}\0{}", texts.join("\0")).as_bytes())
@@ -156,9 +157,8 @@ fn with_tasks(work: Work, missing: Vec<(BlockCause, String)>, tasks: Vec<String>
         Work::Complete { .. } if !missing.is_empty() || !tasks.is_empty() => {
             Work::Open(Open { missing, tasks, ..Open::default() })
         }
-        other @ (Work::Complete { .. } | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } | Work::Unknown) => {
-            other
-        }
+        other
+        @ (Work::Complete { .. } | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } | Work::Unknown) => other,
     }
 }
 
@@ -194,7 +194,8 @@ fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &Stop
         }
     }
     record_progress(held, progress)?;
-    let ended = if let StopDecision::Yield { why } = decision { why.ends_loop().map(|status| (status, why.words())) } else { None };
+    let ended =
+        if let StopDecision::Yield { why } = decision { why.ends_loop().map(|status| (status, why.words())) } else { None };
     let Some((status, reason)) = ended else { return gate.files.count(held) };
     // What is complete or blocked was ended by the worker that found it so.
     if !matches!(facts.work, Work::Complete { .. } | Work::Blocked { .. }) {

@@ -244,4 +244,3 @@ impl Driver {
         Step::Hold { work: Work::Nothing { why }, stands: false }
     }
 }
-

@@ -196,8 +196,7 @@ fn ended(driver: &Driver) -> String {
 fn quick_gates(driver: &mut Driver) -> Result<Finding, StopError> {
     let asked = question(driver)?;
     let tree = driver.snapshot()?;
-    let quick =
-        gates(&driver.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
+    let quick = gates(&driver.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
     let job = VerifyJob::of_gates(Surface::Loop, quick, tree);
     let mut verification = Verification::new(job, None, &driver.memory.results);
     driver.on_bench(|bench, results| verification.go_on(bench, results, &mut Quiet))??;

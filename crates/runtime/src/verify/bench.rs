@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use verdone_core::check::{Check, CheckOutcome};
+use verdone_core::check::Check;
 use verdone_core::config::Config;
 use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
@@ -16,7 +16,7 @@ use crate::git::Git;
 use crate::process::{EnvPlan, Moment};
 use crate::signal::Signals;
 use crate::site::ways;
-use crate::workspace::Workspaces;
+use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
 
 /// What the checks of one verification share.
 #[derive(Debug)]
@@ -35,21 +35,48 @@ pub struct Bench<'a> {
     pub redactor: &'a Redactor,
     pub signals: &'a Signals,
     pub clock: Stopwatch,
+    pub place: BenchPlace,
+}
+
+/// The workspace that is open on a bench. Checks of one tree share it, so that a later stage finds what an earlier one built.
+#[derive(Debug, Default)]
+pub struct BenchPlace {
+    needs: CheckNeeds,
+    open: Option<(Oid, CheckPlace)>,
+    /// The tree whose build output is wanted later.
+    wanted: Option<Oid>,
+    built: Option<(Oid, KeptCache)>,
+}
+
+impl BenchPlace {
+    /// One without anything that was built before: a poisoned cache proves nothing.
+    pub fn cold() -> Self {
+        Self { needs: CheckNeeds { start: Start::Cold }, ..Self::default() }
+    }
+
+    /// Keeps what the checks of this tree build.
+    pub fn want_built(&mut self, tree: &Oid) {
+        self.wanted = Some(tree.clone());
+    }
+
+    /// What was built, and from which tree.
+    pub fn take_built(&mut self) -> Option<(Oid, KeptCache)> {
+        self.built.take()
+    }
 }
 
 impl Bench<'_> {
-    /// Runs checks on a tree, in a workspace that nobody wrote to before.
-    pub fn run(
-        &mut self,
-        tree: &Oid,
-        checks: &[Check],
-        reporter: &mut dyn Reporter,
-    ) -> Result<Vec<CheckResult>, VerifyError> {
+    /// Runs checks on a tree, in a workspace that no agent wrote to.
+    pub fn run(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckResult>, VerifyError> {
         if checks.is_empty() {
             return Ok(Vec::new());
         }
-        let place = self.spaces.checks_on(self.git, tree, self.head)?;
-        let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
+        if self.place.open.as_ref().is_none_or(|(open, _)| open != tree) {
+            self.close();
+            let place = self.spaces.checks_on(self.git, tree, self.head, self.place.needs)?;
+            self.place.open = Some((tree.clone(), place));
+        }
+        let Some((_, place)) = &self.place.open else { return Ok(Vec::new()) };
         let env: EnvPlan = place.env.clone().with(self.mark.0, self.mark.1);
         let context = CheckContext {
             cwd: &place.cwd,
@@ -61,13 +88,23 @@ impl Bench<'_> {
             cap: self.config.limits.output_bytes,
             grace: self.config.limits.grace.duration(),
             redactor: self.redactor,
-            ways: Ways { place_of: Some(&place_of), keep_going: true, ..ways(&self.config.gates) },
+            ways: Ways { keep_going: true, ..ways(&self.config.gates) },
         };
         let clock = self.clock;
         let results = run_checks(checks, &context, self.signals, &mut |moment| show(reporter, clock, &moment));
         let results = results.map_err(VerifyError::Output)?;
         *self.number += results.len() as u32;
         Ok(results)
+    }
+
+    /// Ends the open workspace.
+    pub fn close(&mut self) {
+        let Some((tree, place)) = self.place.open.take() else { return };
+        if self.place.wanted.as_ref() == Some(&tree)
+            && let Some(built) = place.keep(self.git)
+        {
+            self.place.built = Some((tree, built));
+        }
     }
 }
 

@@ -3,20 +3,44 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use verdone_core::check::{CheckOrigin, CheckOutcome};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome};
 use verdone_core::id::Oid;
 use verdone_core::verify::{CheckResult, CheckState, ResultId};
 
-/// The results of one run, or of one loop, which keeps them sealed.
+use super::kept::KeptResults;
+
+/// The results of one process, of a run or of a loop, which keeps them sealed; and those that earlier ones kept on disk where they may be
+/// used.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Results {
     #[serde(with = "as_list")]
     known: BTreeMap<ResultId, CheckResult>,
     /// What was red at some time: a pass on the same tree is flaky.
     red: BTreeSet<ResultId>,
+    #[serde(skip)]
+    kept: Option<KeptResults>,
 }
 
 impl Results {
+    /// Results that outlive this process.
+    pub fn with_kept(kept: Option<KeptResults>) -> Self {
+        Self { kept, ..Self::default() }
+    }
+
+    /// What an earlier process saw.
+    pub fn kept(&self, question: &ResultId, check: &Check) -> Option<CheckResult> {
+        self.kept.as_ref()?.answer(question, check)
+    }
+
+    /// Remembers a result, on disk too if results are kept there.
+    pub(super) fn keep(&mut self, question: &ResultId, check: &Check, result: CheckResult) -> CheckResult {
+        let result = self.note(question.clone(), result);
+        match &self.kept {
+            Some(kept) => kept.settle(question, check, result),
+            None => result,
+        }
+    }
+
     /// What is known before an attempt is verified. On the attempt's own tree only gates that passed count: whatever was red there, and
     /// the story's own checks, are asked again.
     pub fn before(&self, attempt: &Oid) -> BTreeMap<ResultId, CheckResult> {

@@ -17,6 +17,7 @@ use verdone_core::id::{Oid, digest};
 
 use super::Inside;
 use super::agent_space::{self, AgentSpace};
+use super::cache::Cache;
 use super::copying::{copy_files, files_to_copy};
 use super::credentials::Login;
 use super::error::WorkspaceError;
@@ -27,7 +28,7 @@ use super::reset;
 use super::seal::{missing, missing_seal, possible, refusal};
 use super::state::{Held, Owner, StateFolder};
 use super::view::View;
-use super::visible::{Abilities, AgentInUse, System, Tree, ViewKind, ViewRequest, Visible, build};
+use super::visible::{Abilities, AgentInUse, BuildFolders, System, Tree, ViewKind, ViewRequest, Visible, build};
 use crate::git::{
     Alternates, Git, IgnoredEntry, Module, PrivateRepository, RepoPath, copy_index_file, file_clock, file_clock_after,
 };
@@ -35,7 +36,7 @@ use crate::process::{EnvPlan, check_program, own_program};
 use crate::project::Project;
 use crate::regular::read_regular;
 
-pub use checks::CheckPlace;
+pub use checks::{CheckNeeds, CheckPlace, Start};
 pub use commit_hooks::HookOutcome;
 pub(super) use git_room::GitRoom;
 pub use read_attempt::ReadAttempt;
@@ -70,6 +71,8 @@ pub struct Workspaces {
     name: String,
     run_dir: PathBuf,
     objects: Vec<PathBuf>,
+    /// Whether trees keep the `.verdone/` that they have, whatever the checkout has.
+    settings_of_trees: bool,
     open: Option<Open>,
     notes: Vec<String>,
     /// Notes that were taken.
@@ -83,7 +86,9 @@ struct Open {
     agent: Option<AgentSpace>,
     /// The agent's last workspace, without its view.
     spare: Option<AgentSpace>,
-    layer: Option<Layer>,
+    /// The files of the last check workspace, and what checks built for those that build on a commit.
+    layer: Option<Arc<Layer>>,
+    cache: Option<Arc<Cache>>,
     script_layer: Option<Arc<Layer>>,
     ability: Ability,
     ignored: Vec<IgnoredEntry>,
@@ -153,10 +158,16 @@ impl Workspaces {
             name: request.run.to_owned(),
             run_dir: request.run_dir.to_owned(),
             objects: request.objects.clone(),
+            settings_of_trees: false,
             open: None,
             notes: Vec::new(),
             told: BTreeSet::new(),
         }
+    }
+
+    /// Checks see the `.verdone/` of their tree instead of the checkout's, which may be the work that is judged.
+    pub fn leave_settings_of_trees(&mut self) {
+        self.settings_of_trees = true;
     }
 
     /// Makes the folder of the workspaces, and finds out how they can be sealed.
@@ -196,6 +207,7 @@ impl Workspaces {
             agent: None,
             spare: None,
             layer: None,
+            cache: None,
             script_layer: None,
             ability,
             ignored,
@@ -347,7 +359,7 @@ impl Workspaces {
             return Ok(place.clone());
         }
         let tree = agent.tree.clone();
-        let made = self.view(ViewKind::Agent, Tree::Writable(tree.clone()), agent.folder.path())?;
+        let made = self.view(ViewKind::Agent, Tree::Writable(tree.clone()), agent.folder.path(), Shown::default())?;
         let place = Place { cwd: made.cwd, tree, inside: made.inside, env: made.env, mount_points: made.mount_points };
         self.notes.extend(made.notes);
         let agent = self.open.as_mut().and_then(|open| open.agent.as_mut()).ok_or(WorkspaceError::NotOpen)?;
@@ -393,13 +405,13 @@ impl Workspaces {
         Disposable::make(open.held.path().join(format!("{purpose}-{}", open.number)))
     }
 
-    fn view(&self, kind: ViewKind, tree: Tree, folder: &Path) -> Result<Made, WorkspaceError> {
+    fn view(&self, kind: ViewKind, tree: Tree, folder: &Path, shown: Shown<'_>) -> Result<Made, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let at = match (open.ability.view.works(), self.workspace.path) {
             (true, WorkspacePath::Same) => self.project.git_top.clone(),
             (true, WorkspacePath::Own) | (false, _) => tree.files().to_owned(),
         };
-        let mut visible = self.visible(kind, tree, &at, folder)?;
+        let mut visible = self.visible(kind, tree, &at, folder, shown)?;
         visible.plan.network = possible(visible.plan.network, &open.ability);
         let mut notes = visible.notes;
         notes.extend(visible.preparation.carry_out()?);
@@ -417,11 +429,12 @@ impl Workspaces {
         };
         let login = Login::new(visible.credentials);
         let cwd = at.join(self.below_top());
-        Ok(Made { at, cwd, inside, env: visible.env, view, login, notes, mount_points: visible.mount_points })
+        let (mount_points, build_folders) = (visible.mount_points, visible.build_folders);
+        Ok(Made { at, cwd, inside, env: visible.env, view, login, notes, mount_points, build_folders })
     }
 
     /// What a view shows.
-    fn visible(&self, kind: ViewKind, tree: Tree, at: &Path, folder: &Path) -> Result<Visible, WorkspaceError> {
+    fn visible(&self, kind: ViewKind, tree: Tree, at: &Path, folder: &Path, shown: Shown<'_>) -> Result<Visible, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let scratch = folder.join("scratch");
         fs::create_dir_all(&scratch).map_err(WorkspaceError::io(&scratch))?;
@@ -436,6 +449,7 @@ impl Workspaces {
             objects: if kind == ViewKind::Read { &[] } else { &self.objects },
             modules: if kind == ViewKind::Read { &[] } else { &open.modules },
             ignored: &open.ignored,
+            build_folders: shown.build_folders,
             scratch: &scratch,
             state: open.held.state().path(),
             agent: Some(&self.agent).filter(|_| kind == ViewKind::Agent),
@@ -468,4 +482,11 @@ struct Made {
     login: Login,
     notes: Vec<String>,
     mount_points: Vec<PathBuf>,
+    build_folders: Vec<(PathBuf, PathBuf)>,
+}
+
+/// What a view shows beside its tree.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shown<'a> {
+    build_folders: BuildFolders<'a>,
 }

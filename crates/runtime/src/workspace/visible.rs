@@ -17,6 +17,7 @@ mod submodules;
 mod system;
 mod temp;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
@@ -30,6 +31,7 @@ use prepare::Step;
 /// Folders of the project in which lifecycle scripts are looked for.
 const SCRIPT_HOMES: [&str; 2] = [crate::project::HOME, ".fresher"];
 
+pub(super) use draft::key;
 pub use prepare::{Preparation, PrepareError};
 pub use system::System;
 
@@ -51,8 +53,9 @@ pub enum ViewKind {
 pub enum Tree {
     /// This folder itself.
     Writable(PathBuf),
-    /// Copy-on-write over this folder. `work` is made anew by the preparation.
-    Overlay { lower: PathBuf, upper: PathBuf, work: PathBuf },
+    /// Copy-on-write over this folder, and over `built`, which has build folders that are not in it. `work` is made anew by the
+    /// preparation.
+    Overlay { lower: PathBuf, built: Option<PathBuf>, upper: PathBuf, work: PathBuf },
     /// This folder, not to be written.
     ReadOnly(PathBuf),
 }
@@ -64,6 +67,18 @@ impl Tree {
             Self::Writable(folder) | Self::ReadOnly(folder) | Self::Overlay { lower: folder, .. } => folder,
         }
     }
+}
+
+/// Where the content of build folders comes from: ignored folders whose mode is `cache`.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum BuildFolders<'a> {
+    /// From the checkout.
+    #[default]
+    Checkout,
+    /// From the checkout, below what earlier checks wrote: a layer for each path, relative to the top of the checkout.
+    Kept(&'a BTreeMap<PathBuf, PathBuf>),
+    /// They are left out, as is what tools cache among dependencies.
+    Absent,
 }
 
 /// What this system can do, as probed.
@@ -108,6 +123,7 @@ pub struct ViewRequest<'a> {
     pub modules: &'a [Module],
     /// What git ignores in the checkout ([`crate::git::Git::ignored_entries`]).
     pub ignored: &'a [IgnoredEntry],
+    pub build_folders: BuildFolders<'a>,
     /// A folder of the workspace for upper layers, copies and temporary files. A view that continues an earlier one gives the same.
     pub scratch: &'a Path,
     /// Verdone's state folder.
@@ -129,6 +145,8 @@ pub struct Visible {
     pub notes: Vec<String>,
     /// Copy-on-write folders of the tree, relative to the project's root: they can be emptied inside, but not removed or renamed.
     pub mount_points: Vec<PathBuf>,
+    /// Build folders that are copy-on-write, relative to the top of the tree, with the folder that gets what is written there.
+    pub build_folders: Vec<(PathBuf, PathBuf)>,
     pub preparation: Preparation,
     /// Where a rotated login of the client would be written, and the user's own file.
     pub credentials: Option<Credentials>,
@@ -164,6 +182,7 @@ pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
         env,
         notes: draft.notes,
         mount_points: draft.mount_points,
+        build_folders: draft.build_folders,
         preparation: Preparation { steps: draft.steps },
         credentials,
     }
@@ -270,7 +289,9 @@ fn tree(draft: &mut Draft<'_>) {
     match &request.tree {
         Tree::Writable(folder) => draft.bind(folder, &at, true),
         Tree::ReadOnly(folder) => draft.bind(folder, &at, false),
-        Tree::Overlay { lower, upper, work } => draft.overlay_at(lower, upper, work, &at),
+        Tree::Overlay { lower, built, upper, work } => {
+            draft.overlay_at(built.iter().chain([lower]).cloned().collect(), upper, work, &at);
+        }
     }
     if !draft::is_real_folder(&request.tree.files().join(".git")) {
         return;

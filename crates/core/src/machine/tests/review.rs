@@ -213,6 +213,7 @@ fn judged_job(feedback: FeedbackTurn) -> VerifyJob {
         changed: Some(vec!["src/a.rs".to_owned()]),
         obstacle: None,
         protected: Vec::new(),
+        others: Vec::new(),
         autorun: Vec::new(),
         minimum: Proof::Untested,
         at_most: None,

@@ -212,7 +212,7 @@ pub(super) fn ready() -> Input {
 }
 
 pub(super) fn landed() -> Event {
-    Event::Landed { branch: "main".to_owned(), from: Oid::from("base"), to: Oid::from("c") }
+    Event::Landed { branch: "main".to_owned(), from: Oid::from("base"), to: Oid::from("c"), left: 0 }
 }
 
 pub(super) fn landing_refused(reason: &str) -> Event {
@@ -237,7 +237,9 @@ pub(super) fn start() -> Input {
         max_iterations: 0,
         unchecked: false,
         gates: None,
+        reviews: BTreeMap::new(),
         evidence: None,
+        reviews: std::collections::BTreeMap::new(),
     }))
 }
 

@@ -492,7 +492,7 @@ fn rulings_on_surfaces() {
     let limited = |world: World, proof| world.with(|job| job.at_most = Some(proof));
     check(vec![
         row("accept: no pristine", accept(pristine_red()), Untested, Accepted, "a person accepted the changes to tests/old.rs"),
-        row("accept: no counts", limited(accept(counts_fell()), Untested), Untested, Accepted, "when it went to review"),
+        row("accept: no counts", limited(accept(counts_fell()), Untested), Untested, Accepted, "it counts as untested at most"),
         row(
             "accept: refused if red",
             accept(World::new().says(Tree::Attempt, TEST, failed())),

@@ -26,7 +26,7 @@ use crate::signal::Signals;
 use crate::site::{gates, own_checks};
 use crate::step;
 use crate::store::{Journal, RunLock, Store, StoredRun};
-use crate::verify::{Bench, Results, Trees, TreesRequest, Verification};
+use crate::verify::{Bench, BenchPlace, Results, Trees, TreesRequest, Verification};
 use crate::workspace::{HookOutcome, WorkspaceRequest, Workspaces};
 
 /// What became of an accepted story.
@@ -143,7 +143,9 @@ impl Accepting<'_> {
             let timeout = self.request.config.commit.timeout.duration();
             let called_off = || signals.stop().is_some();
             match self.spaces.run_commit_hooks(self.git, &tree, &self.tip, &message, timeout, &called_off)? {
-                HookOutcome::Refused { said } => return Err(ReviewError::Hook { said: self.redactor.redact(&said).into_owned() }),
+                HookOutcome::Refused { said } => {
+                    return Err(ReviewError::Hook { said: self.redactor.redact(&said).into_owned() });
+                }
                 HookOutcome::Passed { tree: rewritten, message: edited } => {
                     message = with_own_trailers(&edited, &message);
                     let rewritten = self.with_plan(&rewritten)?;
@@ -219,6 +221,7 @@ impl Accepting<'_> {
             redactor: &self.redactor,
             signals: self.signals,
             clock: Stopwatch::start(),
+            place: BenchPlace::default(),
         };
         let mut results = Results::default();
         let mut verification = Verification::new(job, Some(trees), &results);

@@ -9,12 +9,15 @@ use verdone_core::config::FolderMode;
 use super::copy::is_larger;
 use super::draft::{Draft, is_clear, is_real_folder, key};
 use super::prepare::Step;
-use super::{Tree, ViewKind, submodules};
+use super::{BuildFolders, Tree, ViewKind, submodules};
 use crate::project::HOME;
 use crate::workspace::plan::Mount;
 
 /// The largest folder that is copied because it cannot be overlaid. One whose mode is `copy` may be larger.
 const MOST_COPIED: u64 = 2 * 1024 * 1024 * 1024;
+/// The folder of dependencies in which tools keep caches as well, and their names there.
+const WITH_CACHES: &str = "node_modules";
+const CACHES_IN_IT: [&str; 3] = [".cache", ".vite", ".vitest"];
 /// Names that one note gives.
 const NAMED: usize = 5;
 
@@ -25,7 +28,8 @@ pub(super) fn show(draft: &mut Draft<'_>) {
     for (path, mode) in chosen {
         let nested = mounted.iter().any(|folder| path.starts_with(folder));
         let place = draft.request.at.join(&path);
-        if mode == FolderMode::None {
+        let left_out = mode == FolderMode::Cache && matches!(draft.request.build_folders, BuildFolders::Absent);
+        if left_out || mode == FolderMode::None {
             if nested {
                 draft.mounts.push(Mount::Scratch { at: place });
             }
@@ -44,7 +48,7 @@ pub(super) fn show(draft: &mut Draft<'_>) {
             if mode != FolderMode::Copy {
                 submodules::show_git_file(draft, &path);
             }
-            if mode == FolderMode::Overlay {
+            if matches!(mode, FolderMode::Overlay | FolderMode::Cache) {
                 let above = draft.request.root.strip_prefix(draft.request.checkout).unwrap_or(Path::new(""));
                 draft.mount_points.push(path.strip_prefix(above).unwrap_or(&path).to_owned());
             }
@@ -59,7 +63,8 @@ pub(super) fn show(draft: &mut Draft<'_>) {
 fn mount_folder(draft: &mut Draft<'_>, path: &Path, place: &Path, mode: FolderMode) {
     let source = draft.request.checkout.join(path);
     match mode {
-        FolderMode::Overlay => draft.overlay(&source, place),
+        FolderMode::Overlay => overlay_dependencies(draft, &source, place),
+        FolderMode::Cache => overlay_build_folder(draft, path, source, place),
         FolderMode::ReadOnly => draft.bind(&source, place, false),
         FolderMode::Copy => {
             let copy = draft.request.scratch.join("copies").join(key(path));
@@ -68,6 +73,23 @@ fn mount_folder(draft: &mut Draft<'_>, path: &Path, place: &Path, mode: FolderMo
         }
         FolderMode::None => {}
     }
+}
+
+fn overlay_dependencies(draft: &mut Draft<'_>, source: &Path, place: &Path) {
+    let upper = draft.overlay_over(vec![source.to_owned()], place);
+    if matches!(draft.request.build_folders, BuildFolders::Absent) && source.ends_with(WITH_CACHES) {
+        let there = CACHES_IN_IT.iter().filter(|name| is_real_folder(&source.join(name)));
+        draft.steps.extend(there.map(|name| Step::Opaque { path: upper.join(name) }));
+    }
+}
+
+fn overlay_build_folder(draft: &mut Draft<'_>, path: &Path, source: PathBuf, place: &Path) {
+    let kept = match draft.request.build_folders {
+        BuildFolders::Kept(layers) => layers.get(path).cloned(),
+        BuildFolders::Checkout | BuildFolders::Absent => None,
+    };
+    let upper = draft.overlay_over(kept.into_iter().chain([source]).collect(), place);
+    draft.build_folders.push((path.to_owned(), upper));
 }
 
 /// Into the tree itself, so that it is a folder like any other: a mount point could not be removed or renamed.
@@ -97,7 +119,7 @@ fn written(tree: &Tree) -> Option<PathBuf> {
 /// The mode that is possible, with a note where it is not the one that was asked for.
 fn degraded(draft: &mut Draft<'_>, path: &Path, source: &Path, mode: FolderMode) -> FolderMode {
     let name = path.display();
-    if mode != FolderMode::Overlay {
+    if !matches!(mode, FolderMode::Overlay | FolderMode::Cache) {
         return mode;
     }
     if draft.request.abilities.overlay {
@@ -105,7 +127,7 @@ fn degraded(draft: &mut Draft<'_>, path: &Path, source: &Path, mode: FolderMode)
             draft.note(format!("{name} is read-only in the workspace: something is mounted below it."));
             return FolderMode::ReadOnly;
         }
-        return FolderMode::Overlay;
+        return mode;
     }
     if is_larger(source, MOST_COPIED) {
         draft.note(format!(
@@ -123,7 +145,8 @@ pub(super) fn copy_in(draft: &mut Draft<'_>) {
     let mut copied: Vec<PathBuf> = Vec::new();
     for (path, mode) in chosen(draft) {
         let nested = copied.iter().any(|folder| path.starts_with(folder));
-        if mode == FolderMode::None || nested || !can_be_shown(draft, &path) {
+        let left_out = mode == FolderMode::Cache && matches!(draft.request.build_folders, BuildFolders::Absent);
+        if left_out || mode == FolderMode::None || nested || !can_be_shown(draft, &path) {
             continue;
         }
         let source = draft.request.checkout.join(&path);
@@ -141,7 +164,10 @@ pub(super) fn copy_in(draft: &mut Draft<'_>) {
 fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
     let request = draft.request;
     let above = request.root.strip_prefix(request.checkout).unwrap_or(Path::new(""));
-    let mode = |path: &Path| path.strip_prefix(above).map_or(FolderMode::default(), |below| request.workspace.mode_of(below));
+    let mode = |path: &Path| {
+        let named = path.strip_prefix(above).map(|below| request.workspace.mode_of(below));
+        named.unwrap_or_else(|_| FolderMode::suggested_by(path))
+    };
     let ignored = request.ignored.iter().filter(|entry| entry.is_folder && !is_ours(&entry.path, above));
     let mut all: BTreeMap<PathBuf, FolderMode> = ignored.map(|entry| (entry.path.clone(), mode(&entry.path))).collect();
     for (name, mode) in &request.workspace.folders {

@@ -18,6 +18,9 @@ struct World {
     ignored: Vec<IgnoredEntry>,
     modules: Vec<Module>,
     agent: AgentInUse,
+    /// Layers of build folders that earlier checks wrote.
+    kept: BTreeMap<PathBuf, PathBuf>,
+    cold: bool,
 }
 
 impl World {
@@ -38,6 +41,8 @@ impl World {
             ignored: Vec::new(),
             modules: Vec::new(),
             agent: AgentInUse { name: "claude".to_owned(), ..AgentInUse::default() },
+            kept: BTreeMap::new(),
+            cold: false,
         }
     }
 
@@ -75,7 +80,7 @@ impl World {
             ViewKind::Agent => Tree::Writable(self.at("tree")),
             ViewKind::Check => {
                 let scratch = self.at("home/.local/state/verdone/w");
-                Tree::Overlay { lower: self.at("tree"), upper: scratch.join("upper"), work: scratch.join("work") }
+                Tree::Overlay { lower: self.at("tree"), built: None, upper: scratch.join("upper"), work: scratch.join("work") }
             }
             ViewKind::Read | ViewKind::Script => Tree::ReadOnly(self.at("tree")),
         };
@@ -95,6 +100,7 @@ impl World {
             objects: &[self.at("objects"), self.at("home")],
             modules: &self.modules,
             ignored: &self.ignored,
+            build_folders: if self.cold { BuildFolders::Absent } else { BuildFolders::Kept(&self.kept) },
             scratch: &self.at("home/.local/state/verdone/w"),
             state: &self.at("home/.local/state/verdone"),
             agent: Some(&self.agent),
@@ -117,11 +123,11 @@ impl World {
                 if from == at { format!("{arrow} {}", short(at)) } else { format!("{} {arrow} {}", short(from), short(at)) }
             }
             Mount::Overlay { lower, at, .. } => {
-                assert_eq!(lower.len(), 1);
-                if lower[0] == *at {
+                if lower[..] == [at.clone()] {
                     format!("overlay {}", short(at))
                 } else {
-                    format!("overlay {} at {}", short(&lower[0]), short(at))
+                    let lower: Vec<String> = lower.iter().map(|folder| short(folder)).collect();
+                    format!("overlay {} at {}", lower.join(", "), short(at))
                 }
             }
             Mount::Scratch { at } => format!("scratch {}", short(at)),
@@ -380,6 +386,40 @@ fn without_overlays_folders_are_copied_and_home_is_read_only() {
     assert!(world.at("tree/node_modules/file").exists());
     assert!(world.at(own).join("client/settings.json").exists() && !world.at(own).join("client/projects").exists());
     assert_eq!(visible.credentials.unwrap().written, world.at(own).join("client/.credentials.json"));
+}
+
+#[test]
+fn build_folders_are_over_what_was_kept_or_left_out() {
+    let mut world = World::new();
+    for name in ["target", "sub/target", "node_modules", "dist", "d"] {
+        world.ignored_folder(name);
+    }
+    world.write("home/project/node_modules/.cache/x", b"x");
+    world.workspace.folders.insert("d".to_owned(), FolderMode::Cache);
+    world.workspace.folders.insert("sub/target".to_owned(), FolderMode::Overlay);
+    world.kept.insert("target".into(), world.at("kept"));
+    let of_project = |visible: &Visible| {
+        let mut lines = world.lines(visible);
+        lines.retain(|line| line.contains("overlay") && line.contains("home/project/"));
+        lines
+    };
+    let visible = world.build(ViewKind::Check);
+    let (project, scratch) = ("home/project", "home/.local/state/verdone/w/overlays");
+    let expected = ["d", "dist", "node_modules", "sub/target"].map(|name| format!("overlay {project}/{name}"));
+    let kept = format!("overlay kept, {project}/target at {project}/target");
+    assert_eq!(of_project(&visible), [&expected[..], &[kept]].concat());
+    let uppers = ["d", "target"]
+        .map(|name| (PathBuf::from(name), world.at(scratch).join(key(&world.at(project).join(name))).join("upper")));
+    assert_eq!(visible.build_folders, uppers);
+    assert_eq!(visible.mount_points.len(), 5);
+    world.cold = true;
+    let visible = world.build(ViewKind::Check);
+    let mut lines = world.lines(&visible);
+    lines.retain(|line| line.contains("overlay") && line.contains("home/project/"));
+    assert_eq!(lines, expected[1..]);
+    visible.preparation.carry_out().unwrap();
+    let modules = world.at(scratch).join(key(&world.at(project).join("node_modules"))).join("upper");
+    assert!(modules.join(".cache").is_dir() && !modules.join(".vite").exists());
 }
 
 #[test]

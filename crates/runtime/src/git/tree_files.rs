@@ -1,22 +1,10 @@
-//! A work tree of exactly one tree, elsewhere: an index and a HEAD of its own, everything else of git shared with the repository,
-//! as in a linked work tree. No list of git's names it, so a crash leaves nothing on one.
-
-use std::fs;
-use std::io;
-use std::path::Path;
+//! The files of trees: listing them, and making a tree of others.
 
 use verdone_core::id::Oid;
 
-use super::command::Call;
 use super::error::GitError;
 use super::path::RepoPath;
 use super::{Git, is_object_id};
-
-/// What a HEAD without a commit points at: not the user's branch.
-const UNBORN: &str = "refs/heads/verdone-clean-tree";
-/// As git itself writes them where refs are in tables.
-const TABLE_HEAD: &str = "ref: refs/heads/.invalid\n";
-const TABLE_REFS: &str = "this repository uses the reftable format\n";
 
 const FOLDER: &str = "040000";
 /// Paths that one command line is given.
@@ -44,6 +32,11 @@ impl TreeFile {
 
     pub(crate) fn is_gone(&self) -> bool {
         self.mode == "0"
+    }
+
+    /// A file with content, and no link.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.mode == "100644" || self.mode == "100755"
     }
 
     pub(crate) fn is_link(&self) -> bool {
@@ -97,71 +90,11 @@ impl Git {
         call("update-index").args(["-z", "--index-info"]).stdin(stdin).run()?;
         call("write-tree").line().map(Oid)
     }
-
-    /// Writes a tree into the empty folder `top`, with `own` for git's files about it. Filters and a sparse checkout are respected.
-    pub(crate) fn lay_out(&self, tree: &Oid, top: &Path, own: &Path) -> Result<(), GitError> {
-        known(tree)?;
-        let commit = match self.resolve(&format!("{tree}^{{commit}}"))? {
-            Some(commit) => Some(commit),
-            None => self.resolve("HEAD")?,
-        };
-        let tables = self.common_dir.join("reftable").exists();
-        let write = |path: &Path, text: &[u8]| fs::write(path, text).map_err(GitError::io(path));
-        let mut link = b"gitdir: ".to_vec();
-        link.extend(line(own));
-        fs::create_dir_all(own.join("info")).map_err(GitError::io(own))?;
-        write(&own.join("commondir"), &line(&self.common_dir))?;
-        write(&own.join("gitdir"), &line(&top.join(".git")))?;
-        write(&top.join(".git"), &link)?;
-        let call = |subcommand: &str| Call::plumbing(top, subcommand, self.deadline).envs(&self.environment);
-        if tables {
-            fs::create_dir_all(own.join("reftable")).map_err(GitError::io(own))?;
-            fs::create_dir_all(own.join("refs")).map_err(GitError::io(own))?;
-            write(&own.join("refs/heads"), TABLE_REFS.as_bytes())?;
-            write(&own.join("HEAD"), TABLE_HEAD.as_bytes())?;
-            match &commit {
-                Some(commit) => call("update-ref").args(["--no-deref", "HEAD", commit.as_str()]).run()?,
-                None => call("symbolic-ref").args(["HEAD", UNBORN]).run()?,
-            };
-        } else {
-            let head = commit.as_ref().map_or_else(|| format!("ref: {UNBORN}\n"), |commit| format!("{commit}\n"));
-            write(&own.join("HEAD"), head.as_bytes())?;
-        }
-        self.share_sparse(own)?;
-        call("read-tree").args(["--reset", "-u", tree.as_str()]).run()?;
-        Ok(())
-    }
-
-    /// Files that a sparse checkout leaves out are left out here too.
-    fn share_sparse(&self, own: &Path) -> Result<(), GitError> {
-        let patterns = self.git_dir.join("info/sparse-checkout");
-        match fs::copy(&patterns, own.join("info/sparse-checkout")) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(source) => return Err(GitError::Io { path: patterns, source }),
-        }
-        // Read where settings are kept for each work tree; elsewhere the shared ones say the same.
-        let mut text = "[core]\n".to_owned();
-        for name in ["sparseCheckout", "sparseCheckoutCone"] {
-            let set = self.plumbing("config").args(["--type=bool", &format!("core.{name}")]).answer()?;
-            if set.status.success() {
-                text.push_str(&format!("\t{name} = {}\n", String::from_utf8_lossy(&set.stdout).trim()));
-            }
-        }
-        let path = own.join("config.worktree");
-        fs::write(&path, text).map_err(GitError::io(&path))
-    }
 }
 
 fn known(tree: &Oid) -> Result<(), GitError> {
     let detail = || format!("{:?} is no id of an object", tree.as_str());
     if is_object_id(tree) { Ok(()) } else { Err(GitError::Unexpected { what: "ls-tree", detail: detail() }) }
-}
-
-fn line(path: &Path) -> Vec<u8> {
-    let mut bytes = path.as_os_str().as_encoded_bytes().to_vec();
-    bytes.push(b'\n');
-    bytes
 }
 
 /// `<mode> <type> <id>\t<path>`.
