@@ -78,6 +78,8 @@ pub enum StopError {
     NoVerdict,
     #[error("the verification was called off")]
     CalledOff,
+    #[error("git looks at the files in {}, not at those of the project: see `git config core.worktree`", top.display())]
+    Elsewhere { top: PathBuf },
     #[error(transparent)]
     Verify(#[from] VerifyError),
     #[error(transparent)]

@@ -205,8 +205,11 @@ impl SessionFiles {
         self.custody.as_ref().is_some_and(|(custody, name)| custody.forget_old(name))
     }
 
+    /// The last finding of the loop, over or not.
     pub(super) fn finding(&self) -> Result<Option<Finding>, StopError> {
-        self.custody.as_ref().map_or(Ok(None), |(custody, name)| custody.get(name, FINDING))
+        let Some((custody, name)) = &self.custody else { return Ok(None) };
+        let held = custody.get(name, FINDING)?;
+        Ok(held.or_else(|| custody.read_sealed(&self.dir.join(FINDING), FINDING)))
     }
 
     pub(super) fn journal(&self, held: &HeldLoop) -> Result<Option<LoopJournal>, StopError> {
@@ -238,11 +241,20 @@ impl SessionFiles {
             let path = self.dir.join(LOOP);
             let over = HeldLoop { status, ..held.clone() };
             let text = serde_json::to_vec(&over).map_err(|source| StopError::Broken { path: path.clone(), source })?;
-            self.dir.parent().map_or(Ok(()), make)?;
-            fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))?;
+            self.make_folder()?;
             write_bytes(&path, &text)?;
+            // What was verified last stays known for as long as the files are the same. It is only a shortcut.
+            if let Some((custody, name)) = &self.custody {
+                let _ = fs::copy(custody.path(name, FINDING), self.dir.join(FINDING));
+            }
         }
         self.forget_loop()
+    }
+
+    /// The session is known from now on, whatever its hooks have recorded.
+    pub(super) fn make_folder(&self) -> Result<(), StopError> {
+        self.dir.parent().map_or(Ok(()), make)?;
+        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))
     }
 
     pub(super) fn forget_loop(&self) -> Result<(), StopError> {

@@ -135,9 +135,13 @@ fn ask(
     let renew = !active && held.gate.waits == 0;
     let is_enough = |finding: &Finding| {
         let is_told = held.gate.told.as_ref() == Some(&finding.at);
-        let is_over = matches!(finding.work, Work::Complete { .. });
         // What was red is run again for a new prompt: the user may have put something right outside of the files.
-        !is_told || (finding.stands && !renew && (!is_over || held_open))
+        let holds = match &finding.work {
+            Work::Open(open) => open.failed.is_empty() || !renew,
+            Work::Complete { .. } => held_open,
+            Work::Unknown | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } => false,
+        };
+        !is_told || (finding.stands && holds)
     };
     let worker = Worker { root: gate.root, custody, folder: name };
     worker.ask(&request, is_enough, gate.config.stop.wait.duration(), signals)

@@ -10,7 +10,7 @@ use verdone_core::protect::check_scripts;
 use verdone_core::stop::{BlockCause, Open, Work};
 use verdone_core::verdict::{Red, RedPolicy};
 use verdone_core::verify::{
-    FeedbackTurn, JobGate, JobStory, Outcome, SeenCondition, Surface, Tree, VerifyJob, VerifyReport, changes_of,
+    FeedbackTurn, JobGate, JobStory, Outcome, Proof, SeenCondition, Surface, Tree, VerifyJob, VerifyReport, changes_of,
 };
 
 use crate::done::{self, Checked};
@@ -138,9 +138,14 @@ impl Driver {
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
         let wanted = facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value));
-        // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open.
-        let is_asked_here = |one: &Judged| one.required && !(wanted && one.prover == Prover::Judge);
-        let conditions = listed.into_iter().filter(is_asked_here).map(|one| one.name);
+        // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open. Tasks and files of
+        // other tools hold the session at every Stop, and no story.
+        let is_due = |one: &Judged| match one.prover {
+            Prover::Judge => one.required && !wanted,
+            Prover::Record | Prover::State => false,
+            _ => one.required,
+        };
+        let conditions = listed.into_iter().filter(is_due).map(|one| one.name);
         // Without a plan there is no story, only the gates.
         let story = story.filter(|story| story.as_str() != TASK || self.held.plan.is_some());
         let job = VerifyJob {
@@ -161,7 +166,8 @@ impl Driver {
             protected,
             autorun,
             others,
-            minimum: settings.minimum,
+            // What comes after the last story proves none.
+            minimum: if attempt.story.is_some() { settings.minimum } else { Proof::Unchecked },
             at_most: None,
             enforce_scope: self.config.policy.on_scope() == OnScope::Enforced,
             allow_unchanged,
