@@ -53,7 +53,7 @@ pub fn tests_seen(command: &CommandSpec, outcome: &CheckOutcome, output: &str) -
         CommandSpec::Shell(text) => text,
         CommandSpec::Argv(words) => match words.as_slice() {
             [shell, option, text, ..] if shell == "sh" && option == "-c" => text,
-            words => return test_outcome::read(Some(&[words]), exit_code, output),
+            words => return test_outcome::read(&[words], exit_code, output),
         },
     };
     let script = shell::parse(text, &Variables::new());
@@ -61,7 +61,7 @@ pub fn tests_seen(command: &CommandSpec, outcome: &CheckOutcome, output: &str) -
         simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect()
     };
     let commands: Vec<Vec<String>> = script.commands.iter().filter(|simple| !simple.words.is_empty()).map(words).collect();
-    test_outcome::read(Some(&commands), exit_code, output)
+    test_outcome::read(&commands, exit_code, output)
 }
 
 /// The user's command with the files as words of their own.

@@ -13,8 +13,6 @@ pub(super) struct Ran {
     pub(super) kinds: Vec<Kind>,
     /// The exit code is that of the one test command: nothing comes after it.
     pub(super) exit_is_its_own: bool,
-    /// The command is not known at all.
-    pub(super) unknown: bool,
     /// The files, directories and names that the commands were told to test.
     pub(super) targets: Vec<String>,
 }
@@ -31,10 +29,6 @@ pub(super) enum Kind {
 }
 
 impl Ran {
-    pub(super) fn unknown() -> Self {
-        Self { kinds: vec![Kind::Loose], exit_is_its_own: false, unknown: true, targets: Vec::new() }
-    }
-
     /// Nothing if no command of the list runs tests.
     pub(super) fn of(commands: &[Vec<&str>]) -> Option<Self> {
         let commands = without_wrapped(commands);
@@ -46,7 +40,7 @@ impl Ran {
         let direct = commands.iter().zip(&kinds).filter(|(_, kind)| matches!(kind, Some(Kind::Direct(_))));
         let targets = direct.flat_map(|(words, _)| targets(words)).collect();
         let kinds: Vec<Kind> = kinds.into_iter().flatten().collect();
-        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, unknown: false, targets })
+        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, targets })
     }
 
     pub(super) fn only_loose(&self) -> bool {
