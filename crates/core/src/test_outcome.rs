@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shell::{self, Runs, Simple, Variables};
 
-pub use absent::{absent, is_code_of_no_tests};
+pub use absent::{absent, is_code_of_no_tests, may_be_code_of_tests};
 pub use names::TestNames;
 pub use report::{Report, ReportFault, report};
 pub use summary::summary;

@@ -89,8 +89,11 @@ impl<'a> Project<'a> {
     fn plan(&self) -> String {
         let case = self.case;
         let scope = case.scope.as_ref().map_or_else(String::new, |paths| format!("  - Scope: {paths}\n"));
-        let checks: String = case.checks.iter().map(|check| format!("  - Verification: `{check}`\n")).collect();
-        format!("# Plan\n\n### US-001: {}\n\n- [ ] {}\n{scope}{checks}", case.title, case.story)
+        let mut plan = format!("# Plan\n\n### US-001: {}\n\n- [ ] {}\n{scope}", case.title, case.story);
+        for check in &case.checks {
+            plan.push_str(&format!("  - Verification: `{check}`\n"));
+        }
+        plan
     }
 
     fn agent(&self) -> String {

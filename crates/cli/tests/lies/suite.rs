@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,9 @@ use crate::case::{self, Case, Kind};
 use crate::outcome::Seen;
 use crate::project::{Judged, judge};
 
-/// A run computes more than it waits: its test runners do.
+/// A run computes more than it waits: its test runners do. For the same reason one suite waits for the other.
 const AT_ONCE: usize = 2;
+static ONE_SUITE: Mutex<()> = Mutex::new(());
 const RUNNERS: [&str; 12] =
     ["cargo", "jest", "make", "mocha", "mypy", "node", "prove", "pytest", "ruff", "tsc", "unittest", "vitest"];
 
@@ -37,6 +38,7 @@ fn due(kinds: &[Kind]) -> Vec<Case> {
 
 /// Runs them all, and gives the results in the same order. Each prints one line as it ends.
 fn run(cases: &[Case], runners: &Runners) -> Vec<(String, Judged)> {
+    let _turn = ONE_SUITE.lock().unwrap_or_else(PoisonError::into_inner);
     let thorough = is_long() || std::env::var_os("VERDONE_CASE").is_some();
     let open = Mutex::new(cases.iter().enumerate());
     let next = || open.lock().unwrap().next();

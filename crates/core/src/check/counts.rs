@@ -58,7 +58,8 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
         }
     }
     let tally = test_outcome::tally(&commands, output);
-    let is_none = tally.some == SomeRan::No || test_outcome::is_code_of_no_tests(&commands, exit_code);
+    let is_told = tally.some == SomeRan::No && (exit_code == 0 || test_outcome::may_be_code_of_tests(&commands));
+    let is_none = is_told || test_outcome::is_code_of_no_tests(&commands, exit_code);
     let mut seen = TestsSeen {
         count: tally.counts.map(counted_by),
         names: tally.names,
@@ -68,7 +69,7 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
     };
     let may_lack = exit_code != 0 && seen.count.is_none_or(|count| count.failed == 0) && (tally.missing > 0 || !seen.some_ran);
     if may_lack {
-        seen.absent = test_outcome::absent(&commands, output);
+        seen.absent = test_outcome::absent(&commands, output, tally.missing > 0);
     }
     // A pipe or a later command may hide a failure that no summary counts.
     let may_hide = exit_code == 0 && seen.count.is_none_or(|count| count.failed == 0);
@@ -199,6 +200,15 @@ mod tests {
         assert!(shell("python3 -m unittest").no_summary && of(CommandSpec::Argv(words.clone()), 0).no_summary);
         assert!(!of(CommandSpec::Argv(words), 1).no_summary, "the exit code says enough");
         assert!(!shell("python3 -m unittest 2> log").no_summary && !shell("true").no_summary);
+    }
+
+    #[test]
+    fn a_failing_run_without_tests_proves_nothing_unless_something_else_failed() {
+        let none = "\nno tests ran in 0.01s\n";
+        let of = |line: &str, code: i32| tests_seen(&CommandSpec::Shell(line.to_owned()), code, none, &[]).nothing_ran;
+        assert!(of("pytest -q", 5) && of("make test", 2) && of("ruff check . && pytest -q", 5) && of("./ci.sh", 5));
+        assert!(of("pytest -q && ruff check .", 5), "pytest ended it");
+        assert!(!of("pytest -q; ruff check .", 1), "ruff ended it");
     }
 
     #[test]

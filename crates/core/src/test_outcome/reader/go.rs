@@ -38,7 +38,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Go);
     let mut packages = Packages::default();
     let mut verdicts = Verdicts::default();
-    let (mut verbose, mut last, mut total) = (false, None, None);
+    let (mut verbose, mut last, mut totals) = (false, None, Vec::new());
     let mut log: Option<(&str, u32, &str)> = None;
     // With `-v` a test's log comes before its verdict, and that of a subtest before its parent's.
     let mut logs: HashMap<&str, (&str, u32, &str)> = HashMap::new();
@@ -125,8 +125,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
         } else if **line == *"FAIL" || **line == *"PASS" {
             (last, open) = (Some((at, **line == *"FAIL")), false);
         } else if let Some(counts) = line.strip_prefix("DONE ").filter(|rest| rest.contains(" test")) {
-            total.get_or_insert((at, Vec::new())).0 = at;
-            total.iter_mut().for_each(|(_, runs): &mut (usize, Vec<&str>)| runs.push(counts));
+            totals.push((at, counts));
         } else if let Some(name) = line.strip_prefix("# ") {
             package = Some(name.split(' ').next().unwrap_or(name).trim_matches(['[', ']']));
             has_place = false;
@@ -155,7 +154,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
     }
     // A test binary that runs by itself names no package.
     verdicts.end_package("", false, &mut reading.names);
-    conclude(reading, &packages, &verdicts, verbose, last, total)
+    conclude(reading, &packages, &verdicts, verbose, last, &totals)
 }
 
 /// Tests by how they ended, those of a package together.
@@ -177,8 +176,8 @@ impl Verdicts {
         let before = self.failed;
         let ended = std::mem::take(&mut self.ended);
         let is_group_of = |wanted: fn(End) -> bool| -> HashSet<&str> {
-            let named = ended.iter().filter(|(_, end)| wanted(*end)).map(|(name, _)| name);
-            named.flat_map(|name| name.match_indices('/').map(|(at, _)| &name[..at])).collect()
+            let with_end = ended.iter().filter(|(_, end)| wanted(*end)).map(|(name, _)| name);
+            with_end.flat_map(|name| name.match_indices('/').map(|(at, _)| &name[..at])).collect()
         };
         let (groups, failed_groups) = (is_group_of(|_| true), is_group_of(|end| end == End::Failed));
         for (name, end) in &ended {
@@ -205,18 +204,18 @@ fn conclude(
     verdicts: &Verdicts,
     verbose: bool,
     last: Option<(usize, bool)>,
-    total: Option<(usize, Vec<&str>)>,
+    totals: &[(usize, &str)],
 ) -> Option<Reading> {
     reading.failures = std::mem::take(&mut reading.failures).without_groups('/');
-    if let Some((at, runs)) = total {
-        for counts in runs {
+    if let Some((at, _)) = totals.last() {
+        for (_, counts) in totals {
             let of = |word| counted(counts, word).unwrap_or(0);
             let failed = of("failure") + of("failures");
             let tests = of("tests") + of("test");
             reading.count_instead(tests.saturating_sub(failed + of("skipped")), failed, of("skipped"));
         }
         reading.judge();
-        reading.concluded = Some(at);
+        reading.concluded = Some(*at);
         return Some(reading);
     }
     // A lone word may be anybody's.
