@@ -34,7 +34,9 @@ pub fn verification(found: &Verified, style: &Style) -> String {
             continue;
         }
         let took = found.took_ms.get(&tree).map_or_else(|| "cached".to_owned(), |ms| duration(*ms));
-        lines.push(Line::top(Mark::Info, format!("{}{dot}{took}", tree_words(tree))));
+        let is_compared = report.trees.base.is_some();
+        let files = if is_compared { tree_words(tree) } else { "The files as they are" };
+        lines.push(Line::top(Mark::Info, format!("{files}{dot}{took}")));
         for run in runs {
             let mark = mark(tree, run);
             lines.push(checked_as(mark, run, dot));

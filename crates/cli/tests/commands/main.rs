@@ -23,5 +23,6 @@ mod stage;
 mod stream;
 mod terminal;
 mod verify;
+mod verify_range;
 mod verify_trouble;
 mod workspace;
