@@ -23,7 +23,7 @@ use crate::site::{gates, ways};
 use crate::step::{StepError, io_error};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
 use crate::words::plural;
-use crate::workspace::{CheckNeeds, WorkspaceError, WorkspaceRequest, Workspaces};
+use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, WorkspaceError, Workspaces};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
@@ -234,7 +234,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
         }
         let text = format!("Re-applying {} on top of {}", plural(commits, "commit", "commits"), target.shown());
         reporter.report(Update::Notice { text: &text });
-        let reapply = Reapply { request, git: &git, run: stored.id.as_str(), signals };
+        let reapply = Reapply { request, git: &git, signals };
         let (new, all) = reapply.all(&tip, &head, reporter)?;
         moved = all;
         new
@@ -347,7 +347,6 @@ fn reapplied(was: &Oid, (commit, evidence): &(Oid, Evidence)) -> Event {
 struct Reapply<'a> {
     request: &'a LandRequest<'a>,
     git: &'a Git,
-    run: &'a str,
     signals: &'a Signals,
 }
 
@@ -356,10 +355,7 @@ impl Reapply<'_> {
     fn all(&self, tip: &Oid, onto: &Oid, reporter: &mut dyn Reporter) -> Result<(Oid, Vec<Moved>), LandError> {
         let LandRequest { project, config, .. } = *self.request;
         let folder = tempfile::tempdir().map_err(io_error("keeping the output of checks"))?;
-        let name = format!("land-{}", self.run);
-        let objects = self.git.object_folders()?;
-        let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: folder.path(), objects });
-        spaces.open(self.git)?;
+        let mut spaces = Workspaces::for_checks(project, config, self.git, "land")?;
         let (mut onto, mut all) = (onto.clone(), Vec::new());
         for commit in self.git.commits_to_land(tip, &onto)? {
             let subject = self.git.subject(&commit)?;
@@ -372,11 +368,14 @@ impl Reapply<'_> {
             };
             reporter.report(Update::Notice { text: &format!("Verifying {subject}") });
             let evidence = self.git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
-            let runs = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
+            let (runs, kept) = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
             if let Some(reason) = failure(&runs) {
                 return Err(LandError::Red { commit, subject, reason });
             }
             let new = self.git.commit_again(&commit, &tree, &onto)?;
+            if let Some(kept) = kept {
+                spaces.adopt_cache(kept, &new);
+            }
             if let Some(first) = evidence {
                 // The same checks as before: gates that came later are no part of this evidence.
                 let same = |proof: &Proof| runs.iter().find(|run| run.name == proof.name && run.command == proof.command);
@@ -391,7 +390,7 @@ impl Reapply<'_> {
         Ok((onto, all))
     }
 
-    /// What proved the story then, gates of the command line included, and the gates of now.
+    /// What proved the story then, gates of the command line included, and the gates of now. Also gives what they built.
     fn verify(
         &self,
         spaces: &mut Workspaces,
@@ -400,14 +399,37 @@ impl Reapply<'_> {
         evidence: Option<&Evidence>,
         run_dir: &std::path::Path,
         reporter: &mut dyn Reporter,
-    ) -> Result<Vec<CheckRun>, LandError> {
+    ) -> Result<(Vec<CheckRun>, Option<KeptCache>), LandError> {
         let config = self.request.config;
         let mut checks: Vec<Check> =
             evidence.into_iter().flat_map(|evidence| &evidence.after).map(|proof| again(proof, config)).collect();
         let is_new = |gate: &Check| !checks.iter().any(|check| check.command == gate.command);
         let new: Vec<Check> = gates(config).into_iter().filter(is_new).collect();
         checks.extend(new);
-        let place = spaces.checks_on(self.git, tree, head, CheckNeeds::default())?;
+        // A hidden check runs alone: what runs beside it could tell what it sees.
+        let (hidden, open): (Vec<Check>, Vec<Check>) = checks.into_iter().partition(|check| check.terms.hidden.is_some());
+        let (mut runs, mut kept) = (Vec::new(), None);
+        for group in std::iter::once(open).chain(hidden.into_iter().map(|check| vec![check])) {
+            if group.is_empty() || runs.iter().any(CheckRun::blocks) {
+                continue;
+            }
+            let needs = CheckNeeds { hidden: group[0].terms.hidden.as_deref(), ..CheckNeeds::default() };
+            let place = spaces.checks_on(self.git, tree, head, needs)?;
+            runs.extend(self.run(&group, &place, run_dir, runs.len(), reporter)?);
+            kept = kept.or(place.keep(self.git));
+        }
+        Ok((runs, kept))
+    }
+
+    fn run(
+        &self,
+        checks: &[Check],
+        place: &CheckPlace,
+        run_dir: &std::path::Path,
+        before: usize,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<CheckRun>, LandError> {
+        let config = self.request.config;
         let redactor = process::redactor_from_environment(&[]);
         let place_of = |_: &Check| Ok(place.cwd.clone());
         let context = CheckContext {
@@ -415,7 +437,7 @@ impl Reapply<'_> {
             written: Some(&place.written),
             inside: place.inside.as_ref(),
             run_dir,
-            number: 1,
+            number: before as u32 + 1,
             env: place.env.clone(),
             cap: config.limits.output_bytes,
             grace: config.limits.grace.duration(),
@@ -427,13 +449,17 @@ impl Reapply<'_> {
                 reporter.report(Update::Checking { name: &check.name });
             }
         };
-        let runs = run_checks(&checks, &context, self.signals, &mut show);
+        let runs = run_checks(checks, &context, self.signals, &mut show);
         Ok(runs.map_err(io_error("keeping the output of a check"))?)
     }
 }
 
-/// A check of the evidence, to be run once more.
+/// A check of the evidence, to be run once more. A gate runs as the settings say now.
 fn again(proof: &Proof, config: &Config) -> Check {
+    let gate = gates(config).into_iter().find(|gate| gate.name == proof.name && gate.command == proof.command);
+    if let Some(gate) = gate.filter(|gate| gate.terms.hidden.is_some()) {
+        return gate;
+    }
     let terms = Terms { advisory: proof.advisory, ..Terms::default() };
     let (name, origin) = (proof.name.clone(), proof.origin.clone());
     Check { name, origin, command: proof.command.clone(), timeout: config.limits.check_time, terms }

@@ -50,7 +50,11 @@ impl<'a> Questions<'a> {
         }
     }
 
+    /// Nothing for a check that cannot be answered twice: hidden files may change without notice.
     fn key(&self, check: &Check) -> Option<String> {
+        if check.terms.hidden.is_some() {
+            return None;
+        }
         let folder = self.project.root.strip_prefix(&self.project.git_top).ok()?.to_string_lossy().into_owned();
         let inputs = inputs(&check.terms.inputs, self.project)?;
         let version = env!("CARGO_PKG_VERSION");

@@ -10,6 +10,7 @@ mod copy;
 mod draft;
 mod environment;
 mod folders;
+mod hidden;
 mod home;
 mod masks;
 mod prepare;
@@ -81,6 +82,14 @@ pub enum BuildFolders<'a> {
     Absent,
 }
 
+/// Folders of hidden checks, by their real paths.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hidden<'a> {
+    pub all: &'a [PathBuf],
+    /// The one that this view is for.
+    pub shown: Option<&'a Path>,
+}
+
 /// What this system can do, as probed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
@@ -124,6 +133,7 @@ pub struct ViewRequest<'a> {
     /// What git ignores in the checkout ([`crate::git::Git::ignored_entries`]).
     pub ignored: &'a [IgnoredEntry],
     pub build_folders: BuildFolders<'a>,
+    pub hidden: Hidden<'a>,
     /// A folder of the workspace for upper layers, copies and temporary files. A view that continues an earlier one gives the same.
     pub scratch: &'a Path,
     /// Verdone's state folder.
@@ -226,6 +236,7 @@ fn sealed(draft: &mut Draft<'_>) {
     if !in_state {
         draft.mounts.push(Mount::Mask { at: request.state.to_owned() });
     }
+    hidden::hide(draft);
 }
 
 /// A lifecycle script: everything as the user has it, but for the project's files.

@@ -21,6 +21,8 @@ struct World {
     /// Layers of build folders that earlier checks wrote.
     kept: BTreeMap<PathBuf, PathBuf>,
     cold: bool,
+    hidden: Vec<PathBuf>,
+    shown: Option<PathBuf>,
 }
 
 impl World {
@@ -43,6 +45,8 @@ impl World {
             agent: AgentInUse { name: "claude".to_owned(), ..AgentInUse::default() },
             kept: BTreeMap::new(),
             cold: false,
+            hidden: Vec::new(),
+            shown: None,
         }
     }
 
@@ -101,6 +105,7 @@ impl World {
             modules: &self.modules,
             ignored: &self.ignored,
             build_folders: if self.cold { BuildFolders::Absent } else { BuildFolders::Kept(&self.kept) },
+            hidden: Hidden { all: &self.hidden, shown: self.shown.as_deref() },
             scratch: &self.at("home/.local/state/verdone/w"),
             state: &self.at("home/.local/state/verdone"),
             agent: Some(&self.agent),
@@ -420,6 +425,28 @@ fn build_folders_are_over_what_was_kept_or_left_out() {
     visible.preparation.carry_out().unwrap();
     let modules = world.at(scratch).join(key(&world.at(project).join("node_modules"))).join("upper");
     assert!(modules.join(".cache").is_dir() && !modules.join(".vite").exists());
+}
+
+#[test]
+fn hidden_checks_are_seen_by_nobody_but_the_check_that_they_are_for() {
+    let mut world = World::new();
+    for folder in ["home/hidden/deep/deeper", "srv/hidden"] {
+        fs::create_dir_all(world.at(folder)).unwrap();
+    }
+    world.hidden = ["home/hidden", "home/hidden/deep", "home/hidden/deep/deeper", "srv/hidden"].map(|name| world.at(name)).into();
+    world.seal.show = vec!["~/hidden".to_owned()];
+    world.workspace.writable = vec!["~/hidden/deep".to_owned()];
+    let last = |world: &World, kind: ViewKind, count: usize| {
+        let lines = world.lines(&world.build(kind));
+        lines[lines.len() - count..].to_vec()
+    };
+    let all = ["mask home/hidden", "mask home/hidden/deep", "mask home/hidden/deep/deeper", "mask srv/hidden"];
+    for kind in [ViewKind::Agent, ViewKind::Check, ViewKind::Read] {
+        assert_eq!(last(&world, kind, 4), all, "{kind:?}");
+    }
+    world.shown = Some(world.at("home/hidden/deep"));
+    let expected = ["scratch home/hidden", "-> home/hidden/deep", "mask home/hidden/deep/deeper", "mask srv/hidden"];
+    assert_eq!(last(&world, ViewKind::Check, 4), expected);
 }
 
 #[test]
