@@ -28,12 +28,13 @@ pub(super) struct Surroundings<'a> {
 #[derive(Debug, Default)]
 pub(super) struct HiddenFolders {
     by_name: BTreeMap<PathBuf, PathBuf>,
+    /// With more that nobody is to see.
     all: Vec<PathBuf>,
 }
 
 impl HiddenFolders {
-    /// Refuses a folder that could not be hidden.
-    pub(super) fn find(gates: &[Gate], around: &Surroundings<'_>) -> Result<Self, WorkspaceError> {
+    /// Refuses a folder that could not be hidden. `more` is hidden from everybody.
+    pub(super) fn find(gates: &[Gate], more: Vec<PathBuf>, around: &Surroundings<'_>) -> Result<Self, WorkspaceError> {
         let mut by_name = BTreeMap::new();
         for (gate, folder) in gates.iter().filter_map(|gate| Some((&gate.name, gate.hidden.as_ref()?))) {
             let refused = |why: &'static str| WorkspaceError::Hidden { gate: gate.clone(), folder: folder.clone(), why };
@@ -42,7 +43,7 @@ impl HiddenFolders {
             around.accept(&real).map_err(refused)?;
             by_name.insert(folder.clone(), real);
         }
-        let mut all: Vec<PathBuf> = by_name.values().cloned().collect();
+        let mut all: Vec<PathBuf> = by_name.values().cloned().chain(more).collect();
         all.sort();
         all.dedup();
         Ok(Self { by_name, all })
@@ -123,13 +124,13 @@ mod tests {
             ("~/state/x", "it is inside Verdone's state folder"),
             ("~/shared/hidden", "it is inside a folder of `workspace.writable`"),
         ] {
-            let refused = HiddenFolders::find(&[gate("g", Path::new(folder))], &around).unwrap_err().to_string();
+            let refused = HiddenFolders::find(&[gate("g", Path::new(folder))], Vec::new(), &around).unwrap_err().to_string();
             let said = format!("the hidden folder of gate \"g\", {folder}, cannot be used: {why}");
             assert!(refused.starts_with(&said), "{refused}");
         }
         let gates = [gate("a", Path::new("~/hidden/deep")), gate("b", &root.join("home/hidden"))];
-        let found = HiddenFolders::find(&gates, &around).unwrap();
-        assert_eq!(found.all(), [root.join("home/hidden"), root.join("home/hidden/deep")]);
+        let found = HiddenFolders::find(&gates, vec![root.join("srv")], &around).unwrap();
+        assert_eq!(found.all(), [root.join("home/hidden"), root.join("home/hidden/deep"), root.join("srv")]);
         assert_eq!(found.real(Path::new("~/hidden/deep")).unwrap(), root.join("home/hidden/deep"));
         assert!(found.real(Path::new("~/other")).is_err());
     }

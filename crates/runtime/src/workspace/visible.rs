@@ -33,6 +33,7 @@ use prepare::Step;
 const SCRIPT_HOMES: [&str; 2] = [crate::project::HOME, ".fresher"];
 
 pub(super) use draft::key;
+pub(super) use folders::run_folders;
 pub use prepare::{Preparation, PrepareError};
 pub use system::System;
 
@@ -82,7 +83,7 @@ pub enum BuildFolders<'a> {
     Absent,
 }
 
-/// Folders of hidden checks, by their real paths.
+/// Folders that no setting shows, by their real paths: of hidden checks, and of runs in other checkouts of the repository.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hidden<'a> {
     pub all: &'a [PathBuf],
@@ -317,10 +318,10 @@ fn tree(draft: &mut Draft<'_>) {
     submodules::show_objects(draft);
 }
 
-/// Parts of the run's folder that an agent's view has, and whether they can be written there.
+/// Parts of the run's folder that an agent's view has, and whether they can be written there: what hooks inside write about their
+/// sessions; prompts, and the story of the turn for those hooks. Nothing else of `.verdone/runs` is in the tree, no journal and no output.
 const RUN_PARTS: [(&str, bool); 2] = [("sessions", true), ("turns", false)];
 
-/// Hooks inside write about their sessions, and agents read long prompts. The rest of the run's folder is not in the tree.
 fn run_parts(draft: &mut Draft<'_>) {
     let Some(run) = draft.request.run_dir else { return };
     if draft.request.kind != ViewKind::Agent {

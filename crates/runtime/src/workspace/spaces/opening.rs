@@ -15,7 +15,7 @@ use crate::workspace::hidden::{HiddenFolders, Surroundings};
 use crate::workspace::probe::{Ability, Level, probe};
 use crate::workspace::seal::{missing, missing_seal, refusal};
 use crate::workspace::state::{Owner, StateFolder};
-use crate::workspace::visible::System;
+use crate::workspace::visible::{System, run_folders};
 
 impl Workspaces {
     /// Workspaces for checks without a run, opened when the first one is needed. Any number of them can exist at the same time. What
@@ -118,7 +118,10 @@ impl Workspaces {
             state,
             writable: &self.workspace.writable,
         };
-        HiddenFolders::find(&self.gates, &around)
+        // Runs elsewhere have the same hidden checks.
+        let below = self.below_top();
+        let runs = git.other_checkouts().into_iter().flat_map(|checkout| run_folders(&checkout.join(&below)));
+        HiddenFolders::find(&self.gates, runs.collect(), &around)
     }
 
     /// How agents and checks are confined.

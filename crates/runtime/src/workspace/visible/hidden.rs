@@ -1,4 +1,5 @@
-//! Folders of hidden checks: read-only for the check that they are for, empty for everybody else.
+//! Folders that no setting shows: those of hidden checks, which are read-only for the check that they are for, and those of runs in
+//! other checkouts.
 
 use super::draft::Draft;
 use super::{Hidden, ViewKind};

@@ -156,6 +156,7 @@ fn an_agent_sees_everything_in_the_order_that_works() {
     world.ignored_folder("node_modules");
     world.ignored_folder("web/node_modules");
     world.ignored_folder(".verdone/runs");
+    world.ignored_folder("sub/.verdone/runs");
     world.ignored_file(".env", 10);
     world.write("home/.ssh/id", b"key");
     world.write("home/.npmrc", b"token");
@@ -660,8 +661,8 @@ fn a_path_of_its_own_keeps_the_checkout_readable_and_the_state_folder_empty() {
         "=> home/cache",
         "scratch home/.local/state/verdone",
         "-> home/project",
-        "mask home/project/.verdone/runs",
         "mask home/project/.verdone/cache",
+        "mask home/project/.verdone/runs",
         "=> home/.local/state/verdone/w/tree",
         "objects -> home/.local/state/verdone/w/tree/.git/base-objects",
         "home -> home/.local/state/verdone/w/tree/.git/base-objects-2",
