@@ -131,7 +131,7 @@ fn started(plan: &str) -> Event {
         gates: None,
         reviews: BTreeMap::new(),
         evidence: None,
-        reviews: std::collections::BTreeMap::new(),
+        session: None,
     }
 }
 
