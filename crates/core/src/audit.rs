@@ -30,8 +30,8 @@ pub use bookkeeping::{Bookkeeping, FileChange, bookkeeping};
 pub use finding::{Finding, Problem, Remark};
 pub use journals::{Fate, JournalCommit, Journals};
 pub use missing::Missing;
-pub use squashed::Squashed;
 pub use rerun::{Rejudged, Rerun, RerunOutcome};
+pub use squashed::Squashed;
 pub use trailers::Trailers;
 
 /// A commit as far as an audit looks at it.

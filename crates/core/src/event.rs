@@ -16,8 +16,8 @@ use crate::check::CheckRun;
 use crate::control::Request;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
-use crate::plan::Waiting;
 use crate::lifecycle::{Meaning, Script, ScriptExit};
+use crate::plan::Waiting;
 use crate::verdict::Red;
 use crate::verify::{Outcome, Proof, ProvenCriterion};
 

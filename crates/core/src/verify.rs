@@ -28,8 +28,8 @@ pub use criteria::ProvenCriterion;
 pub use feedback::{Feedback, FeedbackCheck};
 pub use from_trees::changes_of;
 pub use job::{
-    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, PlannedCheck, ProtectedChange, ProtectedKind, Surface,
-    Tree, VerifyJob,
+    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, PlannedCheck, ProtectedChange,
+    ProtectedKind, Surface, Tree, VerifyJob,
 };
 pub use judge::judge;
 pub use observed::{BuiltTree, CheckResult, Observed, ResultId, SeenCondition};

@@ -119,7 +119,8 @@ pub(crate) mod tests {
     use verdone_core::id::{Oid, StoryId};
     use verdone_core::span::Span;
     use verdone_core::verify::{
-        ChangeKind, Doubt, Note, Outcome, OwnBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface, TreeIds, VerifyReport,
+        ChangeKind, Doubt, Note, Outcome, OwnBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface, TreeIds,
+        VerifyReport,
     };
 
     use super::*;

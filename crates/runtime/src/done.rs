@@ -18,9 +18,9 @@ use verdone_core::done::{
 };
 use verdone_core::hook::SessionFold;
 use verdone_core::id::StoryId;
-use verdone_core::verify::VerifyReport;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
 use verdone_core::sanitise::sanitise_line;
+use verdone_core::verify::VerifyReport;
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::claims;
@@ -154,7 +154,8 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let text = lessons(ask.root).unwrap_or_default();
     let ours = in_plan.map(PlanFile::protected_paths).unwrap_or_default();
     let mut in_work = plan_fact(ask.root, plan.as_ref(), story.as_ref())?;
-    if let Some(frozen) = held_by.filter(|seen| seen.held.is_active()).and_then(|seen| seen.held.stories.get(&story.as_ref()?.id)) {
+    if let Some(frozen) = held_by.filter(|seen| seen.held.is_active()).and_then(|seen| seen.held.stories.get(&story.as_ref()?.id))
+    {
         in_work.at_least(&ask.config.done, frozen.complexity);
     }
     let said = answers::heard(ask, &git, story.as_ref(), &ours);

@@ -18,9 +18,9 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest as _, Sha256};
 
 use crate::atomic::replace_for_readers;
-use crate::verify::hide;
 use crate::regular::{open_regular, read_regular};
 use crate::seal::Seal;
+use crate::verify::hide;
 
 /// What the mark is for. A change of the format changes it.
 const PURPOSE: &str = "known files 2";

@@ -107,7 +107,9 @@ fn progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event],
 /// The session of the run before this one, where that one died between two stories of the same plan.
 pub fn left_session(store: &Store, this: &RunId, plan: &str) -> Result<Option<Resumable>, JournalError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
-    let Some(stored) = ids.into_iter().rev().filter(|id| id < this).map(|id| store.run(id)).find(|run| !run.is_loop()) else { return Ok(None) };
+    let Some(stored) = ids.into_iter().rev().filter(|id| id < this).map(|id| store.run(id)).find(|run| !run.is_loop()) else {
+        return Ok(None);
+    };
     let same = |line: &Recorded| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan);
     if stored.find_from_end(died)? != Some(true) || !stored.beginning()?.iter().any(same) {
         return Ok(None);
@@ -268,7 +270,8 @@ fn settle(
             None => (again(), git.note(&commit, &again().to_note()).is_ok()),
         };
         if *outcome == Outcome::Done
-            && let Err(error) = record::mark_done(git, project, stored, &evidence, &commit) {
+            && let Err(error) = record::mark_done(git, project, stored, &evidence, &commit)
+        {
             let text = format!("the plan could not be updated for {}: {error}", place.story);
             reporter.report(Update::Notice { text: &text });
         }

@@ -187,13 +187,7 @@ impl Ready {
         findings.push(preflight::agent(&self.request.config, root));
         findings.extend(preflight::judge(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
-        findings.extend(preflight::checks(
-            self.plan.plan(),
-            &self.gates,
-            own,
-            self.request.unchecked,
-            root,
-        ));
+        findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unchecked, root));
         findings.extend(self.approval()?);
         findings.extend(self.conditions()?);
         Ok(findings)

@@ -173,11 +173,11 @@ impl Site {
 
 /// Changed paths as seen from a folder of the repository.
 pub(crate) fn in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
-    changed.iter().map(|change| shown_in_project(folder, &change.path.to_string())).collect()
+    changed.iter().map(|change| seen_from(folder, &change.path.to_string())).collect()
 }
 
-/// A path of the repository as seen from a folder of it.
-pub(crate) fn shown_in_project(folder: &str, path: &str) -> String {
+/// A path of the repository as seen from one of its folders.
+pub(crate) fn seen_from(folder: &str, path: &str) -> String {
     match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
         _ if folder.is_empty() => path.to_owned(),
         Some(Some(rest)) => rest.to_owned(),

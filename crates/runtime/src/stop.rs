@@ -30,8 +30,8 @@ use verdone_core::check::CheckRun;
 use verdone_core::config::Config;
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
 use verdone_core::stop::{
-    Base, BlockCause, HeldLoop, Incomplete, MOST_FAULTS, StopDecision, StopFacts, StopRecord, StoryToDo, Work, Yield, fault_words,
-    incomplete_words, loop_words, seen_on_tree,
+    Base, BlockCause, HeldLoop, Incomplete, MOST_FAULTS, StopDecision, StopFacts, StopRecord, StoryToDo, Work, Yield,
+    fault_words, incomplete_words, loop_words, seen_on_tree,
 };
 
 use crate::done::DoneError;
@@ -78,6 +78,8 @@ pub enum StopError {
     NoVerdict,
     #[error("the verification was called off")]
     CalledOff,
+    #[error("git looks at the files in {}, not at those of the project: see `git config core.worktree`", top.display())]
+    Elsewhere { top: PathBuf },
     #[error(transparent)]
     Verify(#[from] VerifyError),
     #[error(transparent)]

@@ -4,9 +4,9 @@
 //! `audit --rerun`, `accept`, landing) goes through here.
 
 mod bench;
-mod earlier;
 mod kept;
 mod listing;
+mod other_stories;
 mod results;
 mod trees;
 
@@ -24,10 +24,10 @@ use crate::git::{Git, GitError};
 use crate::workspace::WorkspaceError;
 
 pub use bench::{Bench, BenchPlace};
-pub use earlier::{earlier_checks, may_weaken_checks, other_checks};
 pub use kept::KeptResults;
 pub(crate) use kept::hide;
 pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
+pub use other_stories::{earlier_checks, may_weaken_checks, other_checks};
 pub use results::Results;
 pub use trees::{Trees, TreesRequest};
 

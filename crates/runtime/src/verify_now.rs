@@ -146,11 +146,8 @@ impl Scene {
             Read::NoStory(error) => return Err(error),
         };
         let head = git.commit_named("HEAD")?.ok_or(VerifyError::NoCommit)?;
-        let known = &mut if asked.config.gates.cache {
-            KnownFiles::of(&project.root, &project.git_top)
-        } else {
-            KnownFiles::default()
-        };
+        let known =
+            &mut if asked.config.gates.cache { KnownFiles::of(&project.root, &project.git_top) } else { KnownFiles::default() };
         let now = git.tree_now(asked.config.limits.largest_file(), known)?;
         let base = Some(git.tree_of(&head)?).filter(|base| *base != now.tree);
         // The settings in the checkout are the ones in force, committed or not.
@@ -215,12 +212,7 @@ impl Scene {
         Some(if use_cache { kept } else { kept.without_answers() })
     }
 
-    fn verify(
-        &self,
-        kept: Option<KeptResults>,
-        signals: &Signals,
-        reporter: &mut dyn Reporter,
-    ) -> Result<Verified, VerifyError> {
+    fn verify(&self, kept: Option<KeptResults>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
         let Self { project, asked, subject, .. } = self;
         let mut results = Results::with_kept(kept);
         let mut verification = self.begin(&results)?;

@@ -87,7 +87,11 @@ fn sentence(landed: &Landed) -> String {
         return format!("Nothing to land: {into} has every commit of {branch}.");
     }
     let how = if *reapplied { ", re-applied and verified again" } else { "" };
-    let left = if *left > 0 { format!("; {} on {branch}", plural(*left as usize, "commit stays", "commits stay")) } else { String::new() };
+    let left = if *left > 0 {
+        format!("; {} on {branch}", plural(*left as usize, "commit stays", "commits stay"))
+    } else {
+        String::new()
+    };
     let commits = plural(*commits as usize, "commit", "commits");
     format!("Landed {commits} on {into}{how}: {}..{}{left}", from.short(), to.short())
 }

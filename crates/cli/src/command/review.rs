@@ -73,7 +73,9 @@ pub(super) fn reject(args: &RejectArgs, context: &Context) -> Outcome {
         0 => String::new(),
         number => format!(" {} verified again without it.", plural(number, "later commit was", "later commits were")),
     };
-    print(&(printable_line(&format!("Rejected {}. Its work is kept as {}.{again}", rejected.story, rejected.work.short())) + "\n"))?;
+    print(
+        &(printable_line(&format!("Rejected {}. Its work is kept as {}.{again}", rejected.story, rejected.work.short())) + "\n"),
+    )?;
     Ok(0)
 }
 

@@ -37,12 +37,7 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> Outcome {
     Ok(code)
 }
 
-fn ask(
-    args: &VerifyArgs,
-    context: &Context,
-    signals: &Signals,
-    reporter: &mut dyn Reporter,
-) -> Result<Verified, CliError> {
+fn ask(args: &VerifyArgs, context: &Context, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, CliError> {
     let (root, story) = (context.start.clone(), args.story.as_deref().map(StoryId::from));
     let stage = args.stage.clone().map(Stage::from);
     Ok(match &args.base {
@@ -64,8 +59,11 @@ fn exit_code(found: &Verified, stopped: Option<StopSignal>) -> u8 {
 /// Best effort: the answer does not depend on it.
 fn write_summary(found: &Verified) {
     let Some(path) = std::env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty()) else { return };
-    let written =
-        OpenOptions::new().append(true).create(true).open(&path).and_then(|mut file| file.write_all(github_summary(found).as_bytes()));
+    let written = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(github_summary(found).as_bytes()));
     if let Err(error) = written {
         say(&format!("note: the summary of the step could not be written: {error}\n"));
     }

@@ -31,7 +31,6 @@ pub(crate) struct Row {
     files: Vec<(&'static str, String)>,
     story: String,
     check: Option<&'static str>,
-    top: &'static str,
     tables: String,
     steps: Vec<String>,
     /// A file that has to be named as not the agent's to change.
@@ -51,7 +50,6 @@ impl Row {
             files: Vec::new(),
             story: String::new(),
             check: Some("test -f a"),
-            top: "",
             tables: PROJECT_GATE.to_owned(),
             steps: Vec::new(),
             restored: None,
@@ -84,11 +82,6 @@ impl Row {
 
     pub(crate) fn tables(mut self, tables: &str) -> Self {
         tables.clone_into(&mut self.tables);
-        self
-    }
-
-    pub(crate) fn top(mut self, keys: &'static str) -> Self {
-        self.top = keys;
         self
     }
 
@@ -143,7 +136,7 @@ impl Row {
 
     fn judge(&self) -> Result<(), String> {
         let script = format!("[[turn]]\nsteps = [{}]\n", self.steps.join(", "));
-        let settings = Settings { top: self.top, limits: "attempts = 1\nturns = 1", tables: &self.tables };
+        let settings = Settings { limits: "attempts = 1\nturns = 1", tables: &self.tables, ..Settings::default() };
         let world = World::folder(&script, &settings);
         let plan = self.plan();
         world.sandbox.write("PLAN.md", &plan);

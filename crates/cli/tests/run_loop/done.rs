@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::world::{HONEST, ONE, Settings, TWO, VERDONE, World, text, reason};
+use crate::world::{HONEST, ONE, Settings, TWO, VERDONE, World, reason, text};
 
 const ORCHESTRATOR: &str = "[done]\nprofile = \"orchestrator\"\n[[gate]]\nname = \"lint\"\nstage = \"quality\"\ncommand = \"true\"\n\
                             [[gate]]\nname = \"review\"\nstage = \"adversarial\"\ncommand = \"true\"\n";

@@ -1,6 +1,6 @@
 //! Files that are the user's, and files that checks touch.
 
-use crate::world::{HONEST, ONE, Settings, World, always, text, reason};
+use crate::world::{HONEST, ONE, Settings, World, always, reason, text};
 
 #[test]
 fn the_users_untracked_files_are_never_committed_and_survive_everything() {

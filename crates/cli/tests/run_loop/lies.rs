@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::world::{ONE, Settings, World, always, text, reason};
+use crate::world::{ONE, Settings, World, always, reason, text};
 
 const SHORT: Settings<'static> = Settings { top: "", limits: "attempts = 1\nturns = 1", tables: "" };
 

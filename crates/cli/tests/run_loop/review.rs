@@ -91,7 +91,11 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
 
 #[test]
 fn work_that_does_not_pass_on_the_tip_cannot_be_accepted() {
-    let world = world(WEAK, "land = \"ask\"\non_review = \"continue\"", "[[gate]]\nname = \"one\"\ncommand = \"test ! -f a || test ! -f c\"\n");
+    let world = world(
+        WEAK,
+        "land = \"ask\"\non_review = \"continue\"",
+        "[[gate]]\nname = \"one\"\ncommand = \"test ! -f a || test ! -f c\"\n",
+    );
     world.run(4);
     ok(&world, &["land"]);
     commit(&world, "c", "c\n");
@@ -177,6 +181,9 @@ fn what_is_protected_is_listed_with_the_reason() {
     assert!(listed.contains("own.sh") && listed.contains("a check runs it"), "{listed}");
     assert!(listed.contains("tests/test_a.py") && listed.contains("Python"), "{listed}");
     let one = ok(&world, &["protect", "pytest.ini"]).stdout;
-    assert!(one.starts_with("Conventions of: Python") && one.contains("protected") && one.contains("not in the last commit"), "{one}");
+    assert!(
+        one.starts_with("Conventions of: Python") && one.contains("protected") && one.contains("not in the last commit"),
+        "{one}"
+    );
     refused(&world, &["protect", "/etc"], 2, "not in this repository");
 }

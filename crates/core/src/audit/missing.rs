@@ -30,7 +30,8 @@ impl Judge<'_> {
         let retold = self.retold();
         let is_told = |known: &JournalCommit| retold.contains(&(known.run.as_str(), known.story.as_str()));
         let is_squashed = |commit: &Oid| squashed.iter().any(|story| story.commit == *commit);
-        let is_missing = |commit: &Oid, known: &JournalCommit| self.is_due(commit, known) && !is_told(known) && !is_squashed(commit);
+        let is_missing =
+            |commit: &Oid, known: &JournalCommit| self.is_due(commit, known) && !is_told(known) && !is_squashed(commit);
         for (commit, known) in journals.made().filter(|(commit, known)| is_missing(commit, known)) {
             let of_here = known.branch.as_ref().is_some_and(|branch| self.history.branches.contains(branch));
             if !self.belongs(commit, known.base.as_ref(), of_here) {

@@ -44,7 +44,8 @@ pub struct Rejudged {
 impl From<&VerifyReport> for Rejudged {
     fn from(report: &VerifyReport) -> Self {
         let problems = report.problems();
-        let notes = || report.reasons.iter().filter(|reason| matches!(reason, Reason::Note(_))).map(ToString::to_string).collect();
+        let notes =
+            || report.reasons.iter().filter(|reason| matches!(reason, Reason::Note(_))).map(ToString::to_string).collect();
         let why: Vec<String> = if problems.is_empty() { notes() } else { problems };
         Self { outcome: report.outcome, proof: report.proof, why: why.join("; ") }
     }

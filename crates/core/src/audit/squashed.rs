@@ -52,7 +52,8 @@ impl Judge<'_> {
             by_evidence.or_else(|| by_commit.get(one.base.as_ref()?)).copied()
         };
         let by_tree = self.by_tree();
-        let position: HashMap<&Oid, usize> = self.history.commits.iter().enumerate().map(|(at, commit)| (&commit.id, at)).collect();
+        let position: HashMap<&Oid, usize> =
+            self.history.commits.iter().enumerate().map(|(at, commit)| (&commit.id, at)).collect();
         let mut into: Vec<Option<(&CommitFacts, bool)>> = Vec::new();
         for one in &gone {
             // Where the work began, as far as the history has it: nothing before that can hold the work.
@@ -62,9 +63,11 @@ impl Judge<'_> {
                 (first, steps) = (&gone[at], steps + 1);
             }
             let began = first.base.as_ref().and_then(|base| position.get(base));
-            let is_later = |commit: &&&CommitFacts| began.is_none_or(|began| position.get(&commit.id).is_some_and(|at| at < began));
+            let is_later =
+                |commit: &&&CommitFacts| began.is_none_or(|began| position.get(&commit.id).is_some_and(|at| at < began));
             let same = by_tree.get(&one.tree).into_iter().flatten();
-            let names_it = |commit: &&CommitFacts| one.evidence.as_ref().is_some_and(|digest| commit.trailers.evidence.contains(digest));
+            let names_it =
+                |commit: &&CommitFacts| one.evidence.as_ref().is_some_and(|digest| commit.trailers.evidence.contains(digest));
             let mut found: Vec<&CommitFacts> = same.filter(is_later).copied().collect();
             found.sort_by_key(|commit| !names_it(commit));
             into.push(found.first().map(|commit| (*commit, false)));

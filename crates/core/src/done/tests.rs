@@ -16,7 +16,7 @@ fn all_held() -> Facts {
         lessons: Lessons::New,
         ci: CiFact::Green { commit: "c1".to_owned() },
         judge: JudgeFact::Holds,
-        tamper: TamperFact::Nothing,
+        doubts: Vec::new(),
         tasks: Vec::new(),
         state_files: Vec::new(),
     }
@@ -202,8 +202,7 @@ fn every_condition_with_every_outcome_of_its_prover() {
             "missing",
             "missing",
         ),
-        ("untampered", by(move |f| f.tamper = TamperFact::Refused { why: unknown() }), "missing", "missing"),
-        ("untampered", by(move |f| f.tamper = TamperFact::Doubted { why: unknown() }), "unknown", "unknown"),
+        ("no_review", by(move |f| f.doubts.push(unknown())), "unknown", "unknown"),
         ("tasks_closed", by(|_| {}), "not needed", "not needed"),
         ("tasks_closed", by(|f| f.tasks.push("do A".to_owned())), "missing", "missing"),
         ("state_files", by(|_| {}), "not needed", "not needed"),

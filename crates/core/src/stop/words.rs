@@ -74,6 +74,10 @@ fn settled(story: &StoryId, result: StoryResult) -> String {
 fn sentence(words: &str) -> String {
     let words = line(words);
     let end = if words.ends_with(['.', '!', '?', ':']) { "" } else { "." };
+    // A name of a file or a command stays as it is spelled.
+    if words.split_whitespace().next().is_some_and(|first| first.contains(['.', '/', '_', '`'])) {
+        return format!("{words}{end}");
+    }
     let mut chars = words.chars();
     let first: String = chars.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
     format!("{first}{}{end}", chars.as_str())

@@ -41,9 +41,9 @@ pub(super) fn find(
     let ours = plan.map(PlanFile::protected_paths).unwrap_or_default();
     let by_cache = |story: Option<&Story>| by_cache(ask, story);
     let gates_only = |known: Known| Known { gates_only: !own.is_empty(), ..known };
-    by_stop_gate(ask, &ours, &whole)
-        .or_else(|| by_cache(story))
-        .or_else(|| if own.is_empty() { None } else { by_stop_gate(ask, &ours, gates).or_else(|| by_cache(None)).map(gates_only) })
+    by_stop_gate(ask, &ours, &whole).or_else(|| by_cache(story)).or_else(|| {
+        if own.is_empty() { None } else { by_stop_gate(ask, &ours, gates).or_else(|| by_cache(None)).map(gates_only) }
+    })
 }
 
 /// Nothing where the loop has not asked all of these checks.

@@ -456,8 +456,7 @@ impl Reapplying<'_> {
             evidence.into_iter().flat_map(|evidence| &evidence.after).map(|proof| again(proof, config)).collect();
         let is_new = |gate: &Check| !known.iter().any(|check| check.command == gate.command);
         let new: Vec<Check> = gates(config).into_iter().filter(is_new).collect();
-        let (own, mut gates): (Vec<Check>, Vec<Check>) =
-            known.into_iter().partition(|check| check.origin == CheckOrigin::Story);
+        let (own, mut gates): (Vec<Check>, Vec<Check>) = known.into_iter().partition(|check| check.origin == CheckOrigin::Story);
         gates.extend(new);
         let story = evidence.map(|evidence| JobStory::of_checks(evidence.story.clone(), own));
         let job = VerifyJob { story, ..VerifyJob::of_gates(Surface::Accept, gates, tree.clone()) };

@@ -105,7 +105,10 @@ impl ReviewError {
             Self::NotWaiting { waiting, .. } if waiting.is_empty() => vec!["verdone status shows what became of it".to_owned()],
             Self::NotWaiting { waiting, .. } => vec![format!("these do: {}", waiting.join(", "))],
             Self::Conflict { work, story, .. } => {
-                vec![format!("take it over by hand: git cherry-pick {}", work.short()), format!("or drop it: verdone reject {story}")]
+                vec![
+                    format!("take it over by hand: git cherry-pick {}", work.short()),
+                    format!("or drop it: verdone reject {story}"),
+                ]
             }
             Self::Red { story, work, .. } => {
                 vec![format!("look at it: git show {}", work.short()), format!("or drop it: verdone reject {story}")]

@@ -10,9 +10,7 @@ use verdone_core::plan::{Status, Story};
 use verdone_core::policy::OnScope;
 use verdone_core::protect::check_scripts;
 use verdone_core::update::Reporter;
-use verdone_core::verify::{
-    FeedbackTurn, JobGate, JobStory, OtherCheck, Outcome, Proof, ProtectedChange, Surface, VerifyJob, VerifyReport, changes_of,
-};
+use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
 use super::conditions::{self, Asked};
 use super::{StepError, attempt_of};
@@ -97,7 +95,9 @@ fn begin(
         ours: site.plan.paths(),
     })?;
     let (protected, autorun) = changes_of(trees.plan());
-    let others = of_open_stories(site, &story.id, &protected);
+    let open = site.plan.plan().open().filter(|other| other.id != story.id);
+    let open = open.map(|other| (&other.id, site.own_checks(&other.id).to_vec()));
+    let others = other_checks(&protected, &site.folder(), open);
     let mut gates = site.gates.clone();
     if may_weaken_checks(&protected) {
         gates.extend(of_earlier_stories(site, state, &story.id));
@@ -141,12 +141,6 @@ fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
 fn scripts(site: &Site) -> BTreeSet<String> {
     let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
     check_scripts(commands)
-}
-
-/// Changed files that checks of other open stories name.
-fn of_open_stories(site: &Site, story: &StoryId, protected: &[ProtectedChange]) -> Vec<OtherCheck> {
-    let open = site.plan.plan().open().filter(|other| other.id != *story);
-    other_checks(&site.folder(), protected, open.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))
 }
 
 /// Those of stories that are done, in this run or before it.

@@ -141,12 +141,15 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     };
     custody.make(folder)?;
     let session = if let Whose::Session(id) = &whose { id.clone() } else { String::new() };
-    let start = Start { project, custody, folder, run_dir: &run_dir, git: &git, session };
+    let start = Start { project, custody, folder, git: &git, session };
     let first = start.begin(&held, LoopPlan::of(plan, task)).inspect_err(|_| {
         // Nothing of it is left: neither does it hold, nor was there a run.
         let _ = custody.remove(folder);
         let _ = fs::remove_dir_all(&run_dir);
     })?;
+    if let Whose::Session(_) = &whose {
+        files.make_folder()?;
+    }
     loops.forget_incomplete()?;
     Ok(Armed { held, plan: plan_name, without_check, first })
 }
@@ -156,7 +159,6 @@ struct Start<'a> {
     project: &'a Project,
     custody: &'a Custody,
     folder: &'a str,
-    run_dir: &'a Path,
     git: &'a Git,
     session: String,
 }
@@ -170,7 +172,7 @@ impl Start<'_> {
             project: self.project.clone(),
             session: self.session.clone(),
             held: held.clone(),
-            journal: LoopJournal::create(self.custody, self.folder, self.run_dir),
+            journal: LoopJournal::create(self.custody, self.folder, Store::of(&self.project.root), &held.run),
             memory: Memory::default(),
             plan,
             signals: signals.clone(),

@@ -54,7 +54,8 @@ impl Driver {
     }
 
     fn try_commit(&mut self, begun: &Begun, checkpoint: &Checkpoint) -> Result<Result<Input, Without>, StopError> {
-        let (Phase::Committing { proof, outcome, .. }, Some(report)) = (self.state().phase.clone(), begun.report.as_deref()) else {
+        let (Phase::Committing { proof, outcome, .. }, Some(report)) = (self.state().phase.clone(), begun.report.as_deref())
+        else {
             return Err(StopError::NoVerdict);
         };
         if let Some(made) = self.made_before(begun)? {

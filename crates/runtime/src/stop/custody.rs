@@ -88,6 +88,12 @@ impl Custody {
         body.map(Some).ok_or(StopError::Copy { path, end })
     }
 
+    /// What we sealed and left in the project; nothing where that is not so.
+    pub(super) fn read_sealed<T: DeserializeOwned>(&self, path: &Path, file: &str) -> Option<T> {
+        let bytes = read_regular(path, LARGEST).ok()?;
+        serde_json::from_slice(self.seal()?.checked(file, &bytes)?).ok()
+    }
+
     /// Where it cannot be written, what was kept before stays.
     pub(super) fn put(&self, name: &str, file: &str, value: &impl Serialize, durable: Durable) -> Result<(), StopError> {
         let broken = |source| StopError::Broken { path: self.path(name, file), source };

@@ -3,7 +3,7 @@
 //! start`, never by a hook.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -93,7 +93,10 @@ pub(super) enum Until {
 pub(super) enum Step {
     Input(Input),
     /// It cannot go on now, and this is to be said.
-    Hold { work: Work, stands: bool },
+    Hold {
+        work: Work,
+        stands: bool,
+    },
 }
 
 impl From<Input> for Step {
@@ -108,6 +111,10 @@ impl Driver {
         let config = (*held.settings.config).clone();
         let guarded = Guarded::begin(config.limits.grace.duration());
         let git = guarded.git(Git::open(&project.root)?);
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if real(git.top()) != real(&project.git_top) {
+            return Err(StopError::Elsewhere { top: git.top().to_owned() });
+        }
         let redactor = redactor_from_environment(&[]);
         let (notes, tree, report, spaces, clock) = (Vec::new(), None, None, None, Stopwatch::start());
         Ok(Self {
@@ -173,7 +180,7 @@ impl Driver {
                 Effect::Prepare => Input::Prepared { baseline: Vec::new() }.into(),
                 Effect::Select => self.select(until)?,
                 Effect::Reset => self.begin()?.into(),
-                Effect::RedCheck => self.red_check()?.into(),
+                Effect::RedCheck => self.red_check(until)?.into(),
                 Effect::Verify => self.verify()?,
                 Effect::Commit => self.commit()?.into(),
                 Effect::Keep => self.keep()?.into(),
@@ -268,7 +275,9 @@ impl Driver {
                 let story = &view.stories[index];
                 let open = view.stories.iter().filter(|story| story.status != Status::Done).count();
                 let (story, title) = (story.id.clone(), story.title.clone());
-                return Ok(Input::Selected(Choice::Story { story, title, number: index + 1, of: view.stories.len(), open }).into());
+                return Ok(
+                    Input::Selected(Choice::Story { story, title, number: index + 1, of: view.stories.len(), open }).into()
+                );
             }
             Selection::AllDone => Choice::AllDone,
             Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
@@ -292,10 +301,19 @@ impl Driver {
         Ok(Input::Ready { base, tree: Some(tree) })
     }
 
-    fn red_check(&mut self) -> Result<Input, StopError> {
+    /// A person waits for the start of a loop, so a check that takes long is given up there. It is asked again with the first
+    /// verification.
+    fn red_check(&mut self, until: Until) -> Result<Input, StopError> {
         let Some((story, tree)) = self.at_work() else { return Err(StopError::NoVerdict) };
-        let checks = self.own_checks(&story);
+        let mut checks = self.own_checks(&story);
+        let patience = self.config.stop.wait;
+        for check in checks.iter_mut().filter(|_| until == Until::Verification) {
+            check.timeout = if check.timeout.limit().is_some() { check.timeout.min(patience) } else { patience };
+        }
         let runs = self.run_checks(&tree, &checks)?;
+        if until == Until::Verification {
+            self.memory.results.forget_timeouts();
+        }
         Ok(Input::RedChecked { red: red_of(&runs), runs })
     }
 
@@ -407,8 +425,7 @@ impl Driver {
         std::fs::create_dir_all(&outputs).map_err(|source| file_error(&outputs, source))?;
         let name = format!("loop-{}-{}", self.held.run, std::process::id());
         let objects = self.git.object_folders()?;
-        let request =
-            WorkspaceRequest { project: &self.project, config: &self.config, run: &name, run_dir, objects };
+        let request = WorkspaceRequest { project: &self.project, config: &self.config, run: &name, run_dir, objects };
         let mut spaces = Workspaces::new(&request);
         spaces.open(&self.git)?;
         self.spaces = Some(spaces);

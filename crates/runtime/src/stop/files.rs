@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use verdone_core::id::{StoryId, encode_component};
+use verdone_core::id::{RunId, StoryId, encode_component};
 use verdone_core::machine::State;
 use verdone_core::stop::{Finding, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, MOST_FAULTS};
 
@@ -80,6 +80,13 @@ impl Loops {
     /// The loop of a session, over or not.
     pub fn of_session(&self, id: &str) -> Result<Option<SeenLoop>, StopError> {
         self.session(id).seen()
+    }
+
+    /// Whether this loop holds a session, or waits for one.
+    pub fn hold(&self, run: &RunId) -> bool {
+        let names = self.custody.as_ref().map(Custody::names).unwrap_or_default();
+        let all = names.iter().map(String::as_str).chain([custody::NEXT]);
+        all.filter_map(|name| self.named(name).held().ok()?).any(|held| held.run == *run)
     }
 
     /// The loop that the next session takes.
@@ -198,8 +205,11 @@ impl SessionFiles {
         self.custody.as_ref().is_some_and(|(custody, name)| custody.forget_old(name))
     }
 
+    /// The last finding of the loop, over or not.
     pub(super) fn finding(&self) -> Result<Option<Finding>, StopError> {
-        self.custody.as_ref().map_or(Ok(None), |(custody, name)| custody.get(name, FINDING))
+        let Some((custody, name)) = &self.custody else { return Ok(None) };
+        let held = custody.get(name, FINDING)?;
+        Ok(held.or_else(|| custody.read_sealed(&self.dir.join(FINDING), FINDING)))
     }
 
     pub(super) fn journal(&self, held: &HeldLoop) -> Result<Option<LoopJournal>, StopError> {
@@ -231,11 +241,20 @@ impl SessionFiles {
             let path = self.dir.join(LOOP);
             let over = HeldLoop { status, ..held.clone() };
             let text = serde_json::to_vec(&over).map_err(|source| StopError::Broken { path: path.clone(), source })?;
-            self.dir.parent().map_or(Ok(()), make)?;
-            fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))?;
+            self.make_folder()?;
             write_bytes(&path, &text)?;
+            // What was verified last stays known for as long as the files are the same. It is only a shortcut.
+            if let Some((custody, name)) = &self.custody {
+                let _ = fs::copy(custody.path(name, FINDING), self.dir.join(FINDING));
+            }
         }
         self.forget_loop()
+    }
+
+    /// The session is known from now on, whatever its hooks have recorded.
+    pub(super) fn make_folder(&self) -> Result<(), StopError> {
+        self.dir.parent().map_or(Ok(()), make)?;
+        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))
     }
 
     pub(super) fn forget_loop(&self) -> Result<(), StopError> {

@@ -23,6 +23,7 @@ use super::files::{LARGEST, file_error};
 pub(super) struct LoopJournal {
     custody: Custody,
     name: String,
+    store: Store,
     run_dir: PathBuf,
     /// All lines.
     text: Vec<u8>,
@@ -32,15 +33,15 @@ pub(super) struct LoopJournal {
 
 impl LoopJournal {
     /// An empty one, for a loop that begins.
-    pub(super) fn create(custody: &Custody, name: &str, run_dir: &Path) -> Self {
-        let (custody, name, run_dir) = (custody.clone(), name.to_owned(), run_dir.to_owned());
-        Self { custody, name, run_dir, text: Vec::new(), events: Vec::new(), state: State::default() }
+    pub(super) fn create(custody: &Custody, name: &str, store: Store, run: &RunId) -> Self {
+        let (custody, name, run_dir) = (custody.clone(), name.to_owned(), store.dir(run));
+        Self { custody, name, store, run_dir, text: Vec::new(), events: Vec::new(), state: State::default() }
     }
 
     /// That of a loop that holds a session. Nothing where there is none.
     pub(super) fn open(custody: &Custody, name: &str, root: &Path, run: &RunId) -> Result<Option<Self>, StopError> {
         let Some(text) = custody.get_bytes(name, JOURNAL)? else { return Ok(None) };
-        let mut journal = Self::create(custody, name, &Store::of(root).dir(run));
+        let mut journal = Self::create(custody, name, Store::of(root), run);
         let broken = |source| StopError::Broken { path: custody.path(name, JOURNAL), source };
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             journal.take(serde_json::from_slice(line).map_err(broken)?);
@@ -156,7 +157,7 @@ impl LoopJournal {
     fn show(&self, before: usize) -> Result<(), StopError> {
         let path = self.run_dir.join("journal.jsonl");
         let failed = |source| file_error(&path, source);
-        fs::create_dir_all(&self.run_dir).map_err(failed)?;
+        self.store.hide().and_then(|()| fs::create_dir_all(&self.run_dir)).map_err(failed)?;
         let is_known = before > 0 && read_regular(&path, LARGEST).is_ok_and(|bytes| bytes == self.text[..before]);
         if !is_known {
             return replace_for_good(&path, &self.text).map_err(failed);

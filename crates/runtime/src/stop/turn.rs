@@ -109,7 +109,8 @@ pub(super) fn judge(
 pub(super) fn question(key: &str, plan: Option<&Path>) -> String {
     let files = plan.map(|plan| PlanLocation::of(plan.to_owned()).files()).unwrap_or_default();
     // Progress is what we write there ourselves.
-    let is_progress = |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("progress"));
+    let is_progress =
+        |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("progress"));
     let texts = files.iter().filter(|path| !is_progress(path)).map(|path| read_regular(path, LARGEST).map(|text| digest(&text)));
     let texts: Vec<String> = texts.map(Result::unwrap_or_default).collect();
     digest(format!("{key}\0{}", texts.join("\0")).as_bytes())
@@ -134,9 +135,13 @@ fn ask(
     let renew = !active && held.gate.waits == 0;
     let is_enough = |finding: &Finding| {
         let is_told = held.gate.told.as_ref() == Some(&finding.at);
-        let is_over = matches!(finding.work, Work::Complete { .. });
         // What was red is run again for a new prompt: the user may have put something right outside of the files.
-        !is_told || (finding.stands && !renew && (!is_over || held_open))
+        let holds = match &finding.work {
+            Work::Open(open) => open.failed.is_empty() || !renew,
+            Work::Complete { .. } => held_open,
+            Work::Unknown | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } => false,
+        };
+        !is_told || (finding.stands && holds)
     };
     let worker = Worker { root: gate.root, custody, folder: name };
     worker.ask(&request, is_enough, gate.config.stop.wait.duration(), signals)
@@ -152,9 +157,8 @@ fn with_tasks(work: Work, missing: Vec<(BlockCause, String)>, tasks: Vec<String>
         Work::Complete { .. } if !missing.is_empty() || !tasks.is_empty() => {
             Work::Open(Open { missing, tasks, ..Open::default() })
         }
-        other @ (Work::Complete { .. } | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } | Work::Unknown) => {
-            other
-        }
+        other
+        @ (Work::Complete { .. } | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } | Work::Unknown) => other,
     }
 }
 
@@ -190,7 +194,8 @@ fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &Stop
         }
     }
     record_progress(held, progress)?;
-    let ended = if let StopDecision::Yield { why } = decision { why.ends_loop().map(|status| (status, why.words())) } else { None };
+    let ended =
+        if let StopDecision::Yield { why } = decision { why.ends_loop().map(|status| (status, why.words())) } else { None };
     let Some((status, reason)) = ended else { return gate.files.count(held) };
     // What is complete or blocked was ended by the worker that found it so.
     if !matches!(facts.work, Work::Complete { .. } | Work::Blocked { .. }) {

@@ -10,7 +10,7 @@ use verdone_core::protect::check_scripts;
 use verdone_core::stop::{BlockCause, Open, Work};
 use verdone_core::verdict::{Red, RedPolicy};
 use verdone_core::verify::{
-    FeedbackTurn, JobGate, JobStory, Outcome, SeenCondition, Surface, Tree, VerifyJob, VerifyReport, changes_of,
+    FeedbackTurn, JobGate, JobStory, Outcome, Proof, SeenCondition, Surface, Tree, VerifyJob, VerifyReport, changes_of,
 };
 
 use crate::done::{self, Checked};
@@ -129,16 +129,23 @@ impl Driver {
             ours: &self.ours(),
         })?;
         let (protected, autorun) = changes_of(trees.plan());
-        let is_open = |id: &&StoryId| Some(*id) != story && !self.state().results.get(*id).is_some_and(|result| result.is_taken());
-        let open = self.held.stories.keys().filter(is_open);
-        let others = other_checks(&folder, &protected, open.map(|id| (id, self.own_checks(id))));
         if may_weaken_checks(&protected) {
             let done = self.state().results.iter().filter(|(id, result)| result.is_checked() && Some(*id) != story);
             gates.extend(earlier_checks(&own, done.map(|(id, _)| (id, self.own_checks(id)))));
         }
+        let open = self.plan.view.open().filter(|other| Some(&other.id) != story);
+        let others = other_checks(&protected, &folder, open.map(|other| (&other.id, self.own_checks(&other.id))));
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
-        let conditions = listed.into_iter().filter(|one| one.required && one.prover != Prover::Judge).map(|one| one.name);
+        let wanted = facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value));
+        // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open. Tasks and files of
+        // other tools hold the session at every Stop, and no story.
+        let is_due = |one: &Judged| match one.prover {
+            Prover::Judge => one.required && !wanted,
+            Prover::Record | Prover::State => false,
+            _ => one.required,
+        };
+        let conditions = listed.into_iter().filter(is_due).map(|one| one.name);
         // Without a plan there is no story, only the gates.
         let story = story.filter(|story| story.as_str() != TASK || self.held.plan.is_some());
         let job = VerifyJob {
@@ -159,13 +166,14 @@ impl Driver {
             protected,
             autorun,
             others,
-            minimum: settings.minimum,
+            // What comes after the last story proves none.
+            minimum: if attempt.story.is_some() { settings.minimum } else { Proof::Unchecked },
             at_most: None,
             enforce_scope: self.config.policy.on_scope() == OnScope::Enforced,
             allow_unchanged,
             stop_at_failing_stage: self.config.gates.stop_at_failing_stage,
             feedback,
-            judge: facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value)),
+            judge: wanted,
             conditions: conditions.collect(),
         };
         Ok(Verification::new(job, Some(trees), &self.memory.results))
@@ -189,7 +197,9 @@ impl Driver {
     /// Whether the conditions hold, now that the checks passed.
     fn conditions(&self, attempt: &Attempt<'_>, report: &VerifyReport) -> Result<Vec<SeenCondition>, StopError> {
         let checked = Checked { runs: report.runs_on(Tree::Attempt), passed: true, gates_only: false };
-        let facts = Facts { judge: JudgeFact::Holds, ..self.facts(attempt, checked)? };
+        let facts = self.facts(attempt, checked)?;
+        let wanted = self.config.done.wants_judge(complexity(&self.config.done, &facts).value);
+        let facts = Facts { judge: if wanted { JudgeFact::Holds } else { JudgeFact::Off }, ..facts };
         let seen = |one: Judged| match one.outcome {
             Condition::Held { .. } | Condition::NotNeeded { .. } => SeenCondition::Met { name: one.name },
             Condition::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
@@ -242,4 +252,3 @@ impl Driver {
         Step::Hold { work: Work::Nothing { why }, stands: false }
     }
 }
-

@@ -13,13 +13,15 @@ use std::time::Instant;
 use jiff::Timestamp;
 use verdone_core::check::{CheckOrigin, Stage};
 use verdone_core::finish::StopSignal;
+use verdone_core::id::{StoryId, encode_component};
 use verdone_core::machine::Phase;
 use verdone_core::span::Span;
 use verdone_core::stop::{BlockCause, Finding, HeldLoop, LoopStatus, Open, Work, stands};
 use verdone_core::verify::{Outcome, Surface, VerifyJob};
 
+use crate::fault;
 use crate::process::own_session;
-use crate::project::{Project, find_git_top};
+use crate::project::{HOME, Project, find_git_top};
 use crate::signal::Signals;
 use crate::site::gates;
 use crate::verify::Verification;
@@ -41,6 +43,9 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     own_session();
     let [root, folder] = arguments else { return ExitCode::from(2) };
     let Some(folder) = folder.to_str() else { return ExitCode::from(2) };
+    if std::env::var(fault::VARIABLE).is_ok_and(|value| fault::arm(&value).is_err()) {
+        return ExitCode::from(2);
+    }
     match work(Path::new(root), folder) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever waits sees that there is no finding.
@@ -71,8 +76,10 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
     journal.belongs_to(&request.session)?;
     let signals = Signals::install().unwrap_or_else(|_| Signals::none());
     let memory = Memory::read(&custody, &name)?.unwrap_or_default();
-    let project = Project::find(root, &find_git_top(root).map_err(|error| StopError::Settings(error.to_string()))?)
-        .map_err(|error| StopError::Settings(error.to_string()))?;
+    let git_top = find_git_top(root).map_err(|error| StopError::Settings(error.to_string()))?;
+    // The folder of the loop's start, whatever is left of its `.verdone/`.
+    let config_path = root.join(HOME).join("config.toml");
+    let project = Project { root: root.to_owned(), git_top, start: root.to_owned(), config_path, ralph_root: None };
     let plan = LoopPlan::open(&held)?;
     let limit = deadline_of(&held, &journal);
     let overdue = deadline(limit, &signals);
@@ -158,8 +165,7 @@ fn question(driver: &Driver) -> Result<String, StopError> {
 fn standing(driver: &Driver) -> (Work, bool) {
     if let Phase::Stopped { finish, .. } = driver.state().phase {
         let status = LoopStatus::of(finish);
-        let why = || driver.journal.end_reason().unwrap_or_default();
-        let work = if status == LoopStatus::Complete { driver.complete() } else { Work::Blocked { status, why: why() } };
+        let work = if status == LoopStatus::Complete { driver.complete() } else { Work::Blocked { status, why: ended(driver) } };
         return (work, true);
     }
     let mut open = driver.open();
@@ -179,12 +185,18 @@ fn standing(driver: &Driver) -> (Work, bool) {
     (Work::Open(open), is_final)
 }
 
+/// Why the loop is over, with the stories that wait for a person.
+fn ended(driver: &Driver) -> String {
+    let reason = driver.journal.end_reason().unwrap_or_default();
+    let waiting: Vec<&str> = driver.state().progress.review.keys().map(StoryId::as_str).collect();
+    if waiting.is_empty() { reason } else { format!("{reason}: {} (`verdone review`)", waiting.join(", ")) }
+}
+
 /// Gates of the first stage on the files as they are.
 fn quick_gates(driver: &mut Driver) -> Result<Finding, StopError> {
     let asked = question(driver)?;
     let tree = driver.snapshot()?;
-    let quick =
-        gates(&driver.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
+    let quick = gates(&driver.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
     let job = VerifyJob::of_gates(Surface::Loop, quick, tree);
     let mut verification = Verification::new(job, None, &driver.memory.results);
     driver.on_bench(|bench, results| verification.go_on(bench, results, &mut Quiet))??;
@@ -203,5 +215,5 @@ fn quick_gates(driver: &mut Driver) -> Result<Finding, StopError> {
 
 /// The folder of a subagent's worker, below its loop's.
 pub(super) fn folder_of_agent(name: &str, agent: &str) -> String {
-    PathBuf::from(name).join("agents").join(verdone_core::id::encode_component(agent)).display().to_string()
+    PathBuf::from(name).join("agents").join(encode_component(agent)).display().to_string()
 }

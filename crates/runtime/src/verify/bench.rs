@@ -67,12 +67,7 @@ impl BenchPlace {
 
 impl Bench<'_> {
     /// Runs checks on a tree, in a workspace that no agent wrote to.
-    pub fn run(
-        &mut self,
-        tree: &Oid,
-        checks: &[Check],
-        reporter: &mut dyn Reporter,
-    ) -> Result<Vec<CheckResult>, VerifyError> {
+    pub fn run(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckResult>, VerifyError> {
         if checks.is_empty() {
             return Ok(Vec::new());
         }

@@ -66,7 +66,9 @@ pub fn listing(request: &ListingRequest<'_>) -> Result<Listing, VerifyError> {
     let protection = protection.with_check_scripts(&check_scripts(gates.iter().map(|gate| &gate.command)));
     let wanted = path.and_then(|path| git.repo_path(path)).map(|path| path.to_string());
     let is_wanted = |name: &str| match &wanted {
-        Some(wanted) => wanted.is_empty() || name == wanted || name.strip_prefix(wanted.as_str()).is_some_and(|rest| rest.starts_with('/')),
+        Some(wanted) => {
+            wanted.is_empty() || name == wanted || name.strip_prefix(wanted.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        }
         None => true,
     };
     let mut found: Vec<ListedFile> =

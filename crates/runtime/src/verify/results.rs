@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use verdone_core::check::{Check, CheckOrigin};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome};
 use verdone_core::id::Oid;
 use verdone_core::verify::{CheckResult, CheckState, ResultId};
 
@@ -77,6 +77,11 @@ impl Results {
         self.known.get(&question).is_some_and(|result| CheckState::of(&result.run) == CheckState::Green)
     }
 
+    /// Forgets checks that ran out of a time that was shorter than their own.
+    pub fn forget_timeouts(&mut self) {
+        self.known.retain(|_, result| !matches!(result.run.outcome, CheckOutcome::TimedOut { .. }));
+    }
+
     /// Forgets what is known of all trees but this one.
     pub fn keep_only(&mut self, tree: &Oid) {
         self.known.retain(|id, _| id.tree == *tree);
@@ -101,7 +106,7 @@ mod as_list {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec, Stage};
+    use verdone_core::check::{Check, CheckRun, CommandSpec, Stage};
     use verdone_core::span::Span;
 
     fn result(origin: CheckOrigin, outcome: CheckOutcome) -> CheckResult {

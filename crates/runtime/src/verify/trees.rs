@@ -113,12 +113,12 @@ fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Prot
     let added: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
     let ecosystems = Ecosystem::present(names.iter().chain(&added).map(String::as_str));
     // Scripts that the base does not have are new tests like others.
-    let exists = |script: &&String| names.iter().any(|name| name.strip_prefix(request.folder).is_some_and(|rest| rest.trim_start_matches('/') == **script));
+    let exists = |script: &&String| {
+        names.iter().any(|name| name.strip_prefix(request.folder).is_some_and(|rest| rest.trim_start_matches('/') == **script))
+    };
     let scripts: BTreeSet<String> = request.check_scripts.iter().filter(exists).cloned().collect();
-    let protection = Protection::new(request.settings, &ecosystems, request.folder).map_err(|error| GitError::Unexpected {
-        what: "[protect]",
-        detail: error.to_string(),
-    })?;
+    let protection = Protection::new(request.settings, &ecosystems, request.folder)
+        .map_err(|error| GitError::Unexpected { what: "[protect]", detail: error.to_string() })?;
     Ok(protection.with_scope(request.scope).with_check_scripts(&scripts))
 }
 
@@ -129,16 +129,14 @@ fn with_content(git: &Git, protection: &Protection, changes: &[TreeChange]) -> R
         paths.into_iter().flatten().any(|path| protection.needs_content(&path.to_string()))
     };
     let sides = changes.iter().filter(|change| needs(change)).flat_map(|change| [&change.old, &change.new]).flatten();
-    let wanted: BTreeSet<String> = sides.filter(|side| side.mode & 0o170_000 == 0o100_000).map(|side| side.id.to_string()).collect();
+    let wanted: BTreeSet<String> =
+        sides.filter(|side| side.mode & 0o170_000 == 0o100_000).map(|side| side.id.to_string()).collect();
     let wanted: Vec<String> = wanted.into_iter().collect();
     let sizes = git.sizes(&wanted.iter().map(String::as_str).collect::<Vec<_>>())?;
     let small: Vec<String> = wanted.into_iter().zip(sizes).filter(|(_, size)| *size <= LARGEST_READ).map(|(id, _)| id).collect();
     let texts: BTreeMap<String, Option<Vec<u8>>> = small.iter().cloned().zip(git.contents(&small)?).collect();
-    let entry = |side: &Side| Entry {
-        mode: side.mode,
-        id: side.id.to_string(),
-        content: texts.get(side.id.as_str()).cloned().flatten(),
-    };
+    let entry =
+        |side: &Side| Entry { mode: side.mode, id: side.id.to_string(), content: texts.get(side.id.as_str()).cloned().flatten() };
     let change = |change: &TreeChange| Change {
         path: change.path.to_string(),
         base: change.old.as_ref().map(entry),

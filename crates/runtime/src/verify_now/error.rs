@@ -88,7 +88,9 @@ impl VerifyError {
                 vec![format!("settings and gates come from {name}: add .verdone/config.toml with a [[gate]] there first")]
             }
             Self::Nothing { settings: None } => {
-                vec!["add a [[gate]] to .verdone/config.toml (verdone init proposes some), or name a story with checks".to_owned()]
+                vec![
+                    "add a [[gate]] to .verdone/config.toml (verdone init proposes some), or name a story with checks".to_owned(),
+                ]
             }
             Self::Refused(finding) => finding.hints.clone(),
             Self::Workspace(error) => error.hints(),

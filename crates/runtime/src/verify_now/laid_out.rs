@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use tempfile::TempDir;
 use verdone_core::id::Oid;
 
-use super::settings::Settings;
 use super::VerifyError;
+use super::settings::Settings;
 use crate::git::{Git, TreeFile};
 use crate::plan_file::{Candidate, FindError, LARGEST_PLAN, is_usual_plan};
 use crate::project::{FRESHER, HOME, Project};
@@ -124,7 +124,8 @@ fn write<'f>(git: &Git, top: &Path, files: impl Iterator<Item = &'f TreeFile>) -
     let files: Vec<&TreeFile> = files.filter(|file| file.is_plain() && file.path.is_safe()).collect();
     let ids: Vec<&str> = files.iter().map(|file| file.id.as_str()).collect();
     let sizes = git.sizes(&ids)?;
-    let small: Vec<&TreeFile> = files.into_iter().zip(sizes).filter(|(_, size)| *size <= LARGEST_PLAN).map(|(file, _)| file).collect();
+    let small: Vec<&TreeFile> =
+        files.into_iter().zip(sizes).filter(|(_, size)| *size <= LARGEST_PLAN).map(|(file, _)| file).collect();
     let ids: Vec<String> = small.iter().map(|file| file.id.to_string()).collect();
     for (file, content) in small.iter().zip(git.contents(&ids)?) {
         let path = top.join(file.path.as_path());

@@ -143,7 +143,9 @@ impl Accepting<'_> {
             let timeout = self.request.config.commit.timeout.duration();
             let called_off = || signals.stop().is_some();
             match self.spaces.run_commit_hooks(self.git, &tree, &self.tip, &message, timeout, &called_off)? {
-                HookOutcome::Refused { said } => return Err(ReviewError::Hook { said: self.redactor.redact(&said).into_owned() }),
+                HookOutcome::Refused { said } => {
+                    return Err(ReviewError::Hook { said: self.redactor.redact(&said).into_owned() });
+                }
                 HookOutcome::Passed { tree: rewritten, message: edited } => {
                     message = with_own_trailers(&edited, &message);
                     let rewritten = self.with_plan(&rewritten)?;

@@ -1,4 +1,5 @@
-//! Checks of other stories: an attempt that changes tests or settings must not make them weaker, whether those stories are done or not.
+//! Checks of other stories: an attempt that changes tests or settings must not make weaker what proved the earlier ones, nor what is to
+//! prove the later ones.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::id::StoryId;
 use verdone_core::verify::{ChangeKind, OtherCheck, ProtectedChange, ProtectedKind, command_names};
 
-use crate::site::shown_in_project;
+use crate::site::seen_from;
 
 /// Whether what proved earlier stories could be weaker now. A new test takes nothing away.
 pub fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {
@@ -30,16 +31,16 @@ pub fn earlier_checks<'a>(own: &[Check], done: impl Iterator<Item = (&'a StoryId
     checks
 }
 
-/// Changed files that checks of other stories name, which are still to be worked on. `folder` is where the project lies below the top.
+/// Changed files that checks of other open stories name. `folder` is the project's, below the top of the repository.
 pub fn other_checks<'a>(
-    folder: &str,
     protected: &[ProtectedChange],
+    folder: &str,
     open: impl Iterator<Item = (&'a StoryId, Vec<Check>)>,
 ) -> Vec<OtherCheck> {
     let open: Vec<(&StoryId, Vec<Check>)> = open.collect();
     let mut found = Vec::new();
     for change in protected.iter().filter(|change| !change.released && change.change != ChangeKind::Added) {
-        let path = shown_in_project(folder, &change.path);
+        let path = seen_from(folder, &change.path);
         let names = |checks: &[Check]| checks.iter().any(|check| command_names(&check.command, &path));
         let named_by = open.iter().filter(|(_, checks)| names(checks));
         found.extend(named_by.map(|(story, _)| OtherCheck { path: change.path.clone(), story: (*story).clone() }));
