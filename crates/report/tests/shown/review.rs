@@ -7,7 +7,7 @@ use verdone_core::check::{CheckOutcome, CheckRun, CommandSpec};
 use verdone_core::event::Event;
 use verdone_core::finish::Finish;
 use verdone_core::id::StoryId;
-use verdone_core::verify::{Doubt, Failure, Note, Outcome, Proof, Reason, Surface, Tree, TreeIds, VerifyReport};
+use verdone_core::verify::{Outcome, Proof};
 use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary};
 
 use crate::fixture::{Journal, oid};
