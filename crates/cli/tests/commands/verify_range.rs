@@ -12,10 +12,7 @@ use crate::stage::{repository, verdone};
 /// `main` with settings, tests and a plan; the present branch, `work`, begins there.
 fn pull_request() -> Sandbox {
     let sandbox = repository();
-    sandbox.write(
-        ".verdone/config.toml",
-        "plan = \"docs/todo.md\"\n[[gate]]\nname = \"tests\"\ncommand = \"sh tests/run.sh\"\n",
-    );
+    sandbox.write(".verdone/config.toml", "plan = \"docs/todo.md\"\n[[gate]]\nname = \"tests\"\ncommand = \"sh tests/run.sh\"\n");
     sandbox.write("docs/todo.md", "- [ ] US-1: Greet\n  - Verification: `grep hello src/greeting.txt`\n");
     sandbox.write("tests/run.sh", "for test in tests/*.t; do sh $test || exit 1; done\n");
     sandbox.write("tests/readme.t", "test -s README.md\n");
@@ -82,8 +79,7 @@ fn settings_gates_and_stories_come_from_the_base() {
     fs::remove_file(sandbox.path("README.md")).unwrap();
     commit(&sandbox, "weaken everything");
     let found = judged(&sandbox, &["main", "US-1"], 1);
-    let names: Vec<&str> =
-        found["runs"]["attempt"].as_array().unwrap().iter().map(|run| run["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = found["runs"]["attempt"].as_array().unwrap().iter().map(|run| run["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["grep hello src/greeting.txt"], "{found}");
     assert_eq!(found["not_run"], serde_json::json!(["tests"]));
 }

@@ -113,6 +113,12 @@ pub struct JobGate {
     pub baseline: Option<Baseline>,
 }
 
+impl From<Check> for JobGate {
+    fn from(check: Check) -> Self {
+        Self { hidden: check.terms.hidden.is_some(), check, baseline: None }
+    }
+}
+
 /// What a gate said on the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
@@ -275,7 +281,7 @@ impl VerifyJob {
         Self {
             surface,
             story: None,
-            gates: gates.into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect(),
+            gates: gates.into_iter().map(JobGate::from).collect(),
             base: None,
             attempt,
             changed: None,

@@ -105,7 +105,7 @@ fn begin(
     let job = VerifyJob {
         surface: Surface::Run,
         story: Some(job_story(site, story, own)),
-        gates: gates.into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect(),
+        gates: gates.into_iter().map(JobGate::from).collect(),
         base: Some(base),
         attempt: tree.clone(),
         changed: Some(site.in_project(changed)),

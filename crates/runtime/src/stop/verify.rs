@@ -158,7 +158,7 @@ impl Driver {
                 minimum: frozen.proof,
                 complexity: self.complexity(story, frozen.complexity).into(),
             }),
-            gates: gates.into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect(),
+            gates: gates.into_iter().map(JobGate::from).collect(),
             base: Some(base.clone()),
             attempt: tree.clone(),
             changed: Some(in_project(&folder, &self.changed(base, tree)?)),

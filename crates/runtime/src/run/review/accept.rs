@@ -251,7 +251,7 @@ impl Accepting<'_> {
             ours: self.plan.paths(),
         })?;
         let (protected, autorun) = changes_of(trees.plan());
-        let gates = gates(config).into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect();
+        let gates = gates(config).into_iter().map(JobGate::from).collect();
         let criteria = story.map(|story| story.criteria.iter().map(|criterion| criterion.text.clone()).collect());
         let job = VerifyJob {
             story: Some(JobStory {
