@@ -131,7 +131,6 @@ fn started(plan: &str) -> Event {
         gates: None,
         reviews: BTreeMap::new(),
         evidence: None,
-        reviews: std::collections::BTreeMap::new(),
     }
 }
 

@@ -7,7 +7,8 @@ use verdone_core::stop::{StopRecord, StopTally};
 use verdone_core::update::{Reporter as _, Speaker, Stream, Update};
 use verdone_core::view::RunView;
 use verdone_report::{
-    Json, StopOf, Stops, StreamLine, audit_schema, events_reference, sessions_schema, status_schema, stops_schema, stream_schema, verification_schema,
+    Json, StopOf, Stops, StreamLine, audit_schema, events_reference, sessions_schema, status_schema, stops_schema, stream_schema,
+    verification_schema,
 };
 
 use crate::expected::{same_as_docs, same_as_file};

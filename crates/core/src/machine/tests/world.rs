@@ -239,7 +239,6 @@ pub(super) fn start() -> Input {
         gates: None,
         reviews: BTreeMap::new(),
         evidence: None,
-        reviews: std::collections::BTreeMap::new(),
     }))
 }
 

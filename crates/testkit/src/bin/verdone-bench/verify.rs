@@ -114,8 +114,12 @@ fn cases(sandbox: &Sandbox, files: usize) -> Vec<Case> {
     let test = "echo 1..1; test -f src/tested.rs && echo ok 1 || { echo not ok 1; exit 1; }\n";
     sandbox.write("tests/second.t", test);
     let tested = commit("work and a test");
-    let case = |name, trees, base: &str, head: &str| {
-        Case { name, trees, base: base.to_owned(), head: head.to_owned(), samples: Vec::new() }
+    let case = |name, trees, base: &str, head: &str| Case {
+        name,
+        trees,
+        base: base.to_owned(),
+        head: head.to_owned(),
+        samples: Vec::new(),
     };
     vec![
         case("attempt", 1, &first, &first),
