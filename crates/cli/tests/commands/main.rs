@@ -5,6 +5,7 @@
 
 mod audit;
 mod bad_input;
+mod ci;
 mod closed_output;
 mod doctor;
 mod done;

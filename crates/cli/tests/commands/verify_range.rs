@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use verdone_testkit::{Output, Sandbox};
 
+use crate::schema;
 use crate::stage::{repository, verdone};
 
 /// `main` with settings, tests and a plan; the present branch, `work`, begins there.
@@ -36,6 +37,7 @@ fn verify(sandbox: &Sandbox, arguments: &[&str], code: i32) -> Output {
 fn judged(sandbox: &Sandbox, arguments: &[&str], code: i32) -> Value {
     let found: Value = serde_json::from_str(&verify(sandbox, &[arguments, &["--json"]].concat(), code).stdout).unwrap();
     assert_eq!(found["exit_code"], code);
+    schema::assert_valid(&verdone_report::verification_schema(), &found);
     found
 }
 
