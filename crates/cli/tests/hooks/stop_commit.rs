@@ -1,9 +1,9 @@
 //! Commits of the Stop gate's loops (`[stop] commit = true`): what goes into them, what does not, and when there is none.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::stop_gate::{Said, arm, kept, name_the_author, stop, verdone, wait_for_finding, world};
 use crate::world::World;

@@ -79,7 +79,10 @@ fn settings_that_are_changed_broken_or_deleted_judge_nothing_in_a_loop_that_bega
     fs::remove_dir_all(world.work.join(".verdone")).unwrap();
     world.write("done.txt", "1\n");
     let Said::Told(text) = stop(&world) else { panic!("not let go") };
-    assert!(text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("were changed since"), "{text}");
+    assert!(
+        text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("were changed since"),
+        "{text}"
+    );
     let log = String::from_utf8(verdone(&world, &["log", "--stops"]).stdout).unwrap();
     assert!(log.contains("    note: the settings that judge this loop"), "{log}");
 }
@@ -290,7 +293,9 @@ fn checks_are_seen_red_before_a_story_is_worked_on() {
     let again = PLAN.replace("US-001", "US-011").replace("US-002", "US-012").replace("grep -q two two", "grep -q 2 two");
     world.write("PLAN.md", &again);
     let said = verdone(&world, &["loop", "start", "--session", "s1", "--plan", "PLAN.md"]);
-    assert!(String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 pass already: by themselves they prove nothing."));
+    assert!(
+        String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 pass already: by themselves they prove nothing.")
+    );
 }
 
 #[track_caller]

@@ -22,8 +22,20 @@ fn a_loop_is_in_status_log_show_report_and_audit_like_a_run() {
     let kinds: Vec<Value> = said(&["log", "--json"]).lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     let names: Vec<&str> = kinds.iter().map(|event| event["event"].as_str().unwrap()).collect();
     let expected = [
-        "run_started", "baseline_checked", "story_selected", "attempt_started", "red_checked", "turn_started", "turn_ended",
-        "verified", "commit_started", "committed", "regression_started", "regression_checked", "run_stopping", "run_stopped",
+        "run_started",
+        "baseline_checked",
+        "story_selected",
+        "attempt_started",
+        "red_checked",
+        "turn_started",
+        "turn_ended",
+        "verified",
+        "commit_started",
+        "committed",
+        "regression_started",
+        "regression_checked",
+        "run_stopping",
+        "run_stopped",
     ];
     assert_eq!(names, expected);
     assert_eq!((kinds[0]["session"].as_str(), kinds[0]["mode"].as_str()), (Some("s1"), Some("session")));

@@ -218,7 +218,8 @@ fn the_machine_of_a_loop_has_no_limit_but_the_gates_own() {
 
 #[test]
 fn every_way_a_loop_ends_has_its_word_in_the_journal_and_back() {
-    for status in [LoopStatus::Complete, LoopStatus::ReachedLimit, LoopStatus::Stopped, LoopStatus::Blocked, LoopStatus::Stalled] {
+    for status in [LoopStatus::Complete, LoopStatus::ReachedLimit, LoopStatus::Stopped, LoopStatus::Blocked, LoopStatus::Stalled]
+    {
         assert_eq!(LoopStatus::of(status.finish()), status);
     }
     assert_eq!(LoopStatus::HandedOver.finish(), Finish::Manual);
@@ -267,7 +268,10 @@ fn proofs_are_counted_apart_when_a_loop_is_complete() {
         (vec![verified], "COMPLETE: the one story of the loop is done (verified)"),
         (vec![untested], "COMPLETE: the one story of the loop is done (untested)"),
         (vec![verified, verified], "COMPLETE: all 2 stories of the loop are done (2 verified)"),
-        (vec![untested, verified, tested], "COMPLETE: all 3 stories of the loop are done (1 verified, 1 agent-tested, 1 untested)"),
+        (
+            vec![untested, verified, tested],
+            "COMPLETE: all 3 stories of the loop are done (1 verified, 1 agent-tested, 1 untested)",
+        ),
     ] {
         assert_eq!(Yield::Complete { proofs }.words(), told);
     }
