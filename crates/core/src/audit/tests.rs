@@ -130,8 +130,8 @@ fn started(plan: &str) -> Event {
         unchecked: false,
         gates: None,
         reviews: BTreeMap::new(),
-        evidence: None,
         session: None,
+        evidence: None,
     }
 }
 

@@ -55,14 +55,15 @@ pub(crate) fn evidence(story: &str, title: &str) -> Evidence {
 }
 
 #[test]
-fn the_id_of_a_session_cannot_write_a_trailer() {
-    let state = State { session: Some("s1\nVerdone-Proof: verified".to_owned()), ..State::default() };
+fn the_evidence_of_a_loop_names_its_session_and_nothing_else_is_forged_by_it() {
     let place = Place { story: StoryId::from("US-1"), attempt: 1, turn: 2 };
-    let report = VerifyReport::empty(Surface::Loop, None, TreeIds::of_attempt(Oid::from("t")));
+    let state =
+        State { session: Some("s1\nVerdone-Proof: verified".to_owned()), run: Some(RunId::from("r1")), ..State::default() };
+    let report = VerifyReport::empty(Surface::Loop, Some(place.story.clone()), TreeIds::of_attempt(Oid::from("t")));
     let evidence = Evidence::of(&state, &Attempt::new(place, "Title"), (Proof::Untested, Outcome::Done), &report);
     let message = evidence.commit_message("{id}");
     assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Proof:")).count(), 1, "{message}");
-    assert!(message.contains("\nVerdone-Session: s1 Verdone-Proof: verified\nVerdone-Proof: untested\n"), "{message}");
+    assert!(message.contains("\nVerdone-Session: s1 Verdone-Proof: verified\n"), "{message}");
     assert_eq!(Evidence::from_note(evidence.to_note().as_bytes()).unwrap(), evidence);
 }
 

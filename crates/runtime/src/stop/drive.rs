@@ -298,6 +298,8 @@ impl Driver {
             Some(tree) => tree.clone(),
             None => self.snapshot()?,
         };
+        // What was seen of other trees says nothing about this story.
+        self.memory.results.keep_only(&tree);
         Ok(Input::Ready { base, tree: Some(tree) })
     }
 

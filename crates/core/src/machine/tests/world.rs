@@ -238,8 +238,8 @@ pub(super) fn start() -> Input {
         unchecked: false,
         gates: None,
         reviews: BTreeMap::new(),
-        evidence: None,
         session: None,
+        evidence: None,
     }))
 }
 
