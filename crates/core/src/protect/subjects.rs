@@ -7,8 +7,26 @@ use crate::test_outcome::simple_commands;
 
 /// Programs that only look at the files that they are given. What a runner or a build tool is given may decide whether it runs at all.
 const LOOKERS: [&str; 20] = [
-    "[", "cat", "cmp", "cut", "diff", "egrep", "fgrep", "file", "grep", "head", "jq", "ls", "rg", "sha256sum", "sort", "stat",
-    "tail", "test", "tr", "wc",
+    "[",
+    "cat",
+    "cmp",
+    "cut",
+    "diff",
+    "egrep",
+    "fgrep",
+    "file",
+    "grep",
+    "head",
+    "jq",
+    "ls",
+    "rg",
+    "sha256sum",
+    "sort",
+    "stat",
+    "tail",
+    "test",
+    "tr",
+    "wc",
 ];
 
 /// Paths, relative to the project, that these commands look at.

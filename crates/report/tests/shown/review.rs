@@ -130,11 +130,6 @@ fn what_a_person_said_is_shown_with_their_name() {
     assert!(page.contains("\n  failed · 1 attempt") && page.contains("\n  Failed: rejected by Jo\n"), "{page}");
 }
 
-fn ran(name: &str, outcome: CheckOutcome) -> CheckRun {
-    let check = verdone_core::check::Check::own(CommandSpec::Shell(name.to_owned()), verdone_core::span::Span::from_secs(1));
-    CheckRun { outcome, ..CheckRun::of(&check) }
-}
-
 proptest! {
     #[test]
     fn hostile_reasons_and_names_steer_nothing(reason in any::<String>(), by in any::<String>(), id in any::<String>()) {
