@@ -1,6 +1,8 @@
 //! A run as it really goes: one story verified, one repaired, one false claim whose attempt is kept, one untested, one that needs a
 //! review, one agent-tested.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage, TestCount};
@@ -95,7 +97,9 @@ impl Journal {
                 max_iterations: 50,
                 unchecked: false,
                 gates: Some(format!("sha256:{}", "9a".repeat(32))),
+                reviews: BTreeMap::new(),
                 evidence: None,
+                session: None,
             },
         )
     }
@@ -106,7 +110,7 @@ impl Journal {
         let (iteration, place) = (self.iteration, self.place.clone());
         self.event(1, Event::StorySelected { iteration, place, title: title.to_owned(), number, of, open });
         let (place, base) = (self.place.clone(), Some(self.tip.clone()));
-        self.event(0, Event::AttemptStarted { place, base })
+        self.event(0, Event::AttemptStarted { place, base, tree: None })
     }
 
     fn red(&mut self, red: Red, outcome: CheckOutcome) -> &mut Self {

@@ -80,9 +80,8 @@ fn decisions_of_the_stop_gate_are_valid_under_their_schema() {
     let schema = stops_schema();
     let record = StopRecord {
         decision: "block".to_owned(),
-        cause: "tamper".to_owned(),
+        cause: "doubt".to_owned(),
         notes: vec!["the settings were changed".to_owned()],
-        alarms: vec!["test deleted: a (tests/a.py)".to_owned()],
         ..StopRecord::default()
     };
     let mut summary = StopTally::default();

@@ -1,5 +1,7 @@
 //! Work that needs a person: what to look at, why, and what to type.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -7,8 +9,8 @@ use verdone_core::check::{CheckOutcome, CheckRun, CommandSpec};
 use verdone_core::event::Event;
 use verdone_core::finish::Finish;
 use verdone_core::id::StoryId;
-use verdone_core::verify::{Doubt, Failure, Note, Outcome, Proof, Reason, Surface, Tree, TreeIds, VerifyReport};
-use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary, verify_report};
+use verdone_core::verify::{Doubt, Failure, Note, Outcome, Proof, Reason, Surface, Tree, TreeIds, Verified, VerifyReport};
+use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary, verification};
 
 use crate::fixture::{Journal, oid};
 
@@ -146,25 +148,27 @@ fn a_verification_by_itself_has_its_result_its_reasons_and_each_tree() {
     let reasons = vec![Reason::Doubt(Doubt::AutorunChanged { files: vec![".envrc".to_owned()] }), Reason::Note(Note::NoTests)];
     let needs =
         VerifyReport { outcome: Outcome::NeedsReview, proof: Some(Proof::Verified), reasons, runs: runs.into(), ..empty.clone() };
-    let digest = "output sha256 ";
-    let text: Vec<String> =
-        verify_report(&needs, &wide()).lines().filter(|line| !line.contains(digest)).map(str::to_owned).collect();
+    let page = |report: VerifyReport, not_run: &[&str]| {
+        let not_run = not_run.iter().map(ToString::to_string).collect();
+        let (notes, took_ms) = (Vec::new(), BTreeMap::from([(Tree::Base, 1_300)]));
+        verification(&Verified { report, range: None, seal: None, notes, took_ms, not_run }, &wide())
+    };
     assert_eq!(
-        text,
+        page(needs, &[]).lines().collect::<Vec<_>>(),
         [
             "! Needs review, verified",
             "  ! .envrc will run outside of the workspace, and the story's scope does not name it",
             "  · The attempt added or changed no test",
-            "    Before the work (tree 6666666666):",
-            "  · own: failed with exit code 1 · 0s",
-            "    With the work (tree 7777777777):",
-            "  ✓ own: passed · 0s",
+            "· Before the work · 1.3s",
+            "  · own failed with exit code 1 · 0s",
+            "· With the work · cached",
+            "  ✓ own passed · 0s",
         ]
     );
     let failed = VerifyReport { reasons: vec![Reason::Failure(Failure::NothingChanged)], ..empty };
     assert_eq!(
-        verify_report(&failed, &wide()),
-        "✗ Failed\n  ✗ No file was changed\n    With the work (tree 7777777777): no check ran\n"
+        page(failed, &["lint", "e2e"]),
+        "✗ Failed\n  ✗ No file was changed\n  · Not run, because an earlier stage failed: lint, e2e\n"
     );
 }
 
