@@ -9,7 +9,7 @@ use verdone_core::evidence::Evidence;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Phase, State, apply};
 use verdone_core::verdict::Red;
-use verdone_core::verify::{Outcome, Proof, Surface, Tree, TreeIds, VerifyReport};
+use verdone_core::verify::{Outcome, Proof, StoryResult, Surface, Tree, TreeIds, VerifyReport};
 
 use super::*;
 
@@ -175,7 +175,7 @@ fn what_is_proven_is_the_best_that_a_run_of_the_plan_committed() {
     let spaced = fs::read_to_string(&odd).unwrap().replace("{\"v\":1,", "{ \"v\" : 1, ");
     fs::write(&odd, spaced).unwrap();
     let expected = [("A", Proof::Verified), ("B", Proof::Verified), ("D", Proof::Untested)]
-        .map(|(id, verdict)| (StoryId::from(id), verdict));
+        .map(|(id, proof)| (StoryId::from(id), StoryResult::done(proof)));
     assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from(expected));
     assert!(proven(&store, "none.md").unwrap().is_empty());
 }
