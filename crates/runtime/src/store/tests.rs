@@ -68,7 +68,7 @@ fn attempt(story: &str, proof: Proof) -> Vec<Event> {
     let report = VerifyReport {
         outcome,
         proof: Some(proof),
-        runs: [(Tree::Attempt, vec![check(story)])].into(),
+        runs: [(Tree::Base, vec![check(&format!("red {story}"))]), (Tree::Attempt, vec![check(story)])].into(),
         ..VerifyReport::empty(Surface::Run, Some(place.story.clone()), TreeIds::of_attempt(tree.clone()))
     };
     vec![
