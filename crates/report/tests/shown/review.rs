@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
-use verdone_core::check::{CheckOutcome, CheckRun, CommandSpec};
 use verdone_core::event::Event;
 use verdone_core::finish::Finish;
 use verdone_core::id::StoryId;
@@ -128,11 +127,6 @@ fn what_a_person_said_is_shown_with_their_name() {
     assert!(lines(&j).contains("\n✗ A was rejected by Jo\n") && log(&j).contains("✗ A was rejected by Jo\n"));
     let page = story(&j.view(), &StoryId::from("A"), &wide()).unwrap();
     assert!(page.contains("\n  failed · 1 attempt") && page.contains("\n  Failed: rejected by Jo\n"), "{page}");
-}
-
-fn ran(name: &str, outcome: CheckOutcome) -> CheckRun {
-    let check = verdone_core::check::Check::own(CommandSpec::Shell(name.to_owned()), verdone_core::span::Span::from_secs(1));
-    CheckRun { outcome, ..CheckRun::of(&check) }
 }
 
 proptest! {
