@@ -149,23 +149,18 @@ impl Framework {
 
 /// Reads what a finished command showed about tests; nothing if it ran none as far as can be told.
 ///
-/// `commands` are the simple commands of what was run, in order, each a list of words (`pytest -q | tail -3` is two). Without
-/// them only output that leaves no doubt counts, and only for a command that failed.
-pub fn read<C: AsRef<[W]>, W: AsRef<str>>(commands: Option<&[C]>, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
-    let ran = match commands {
-        None => command::Ran::unknown(),
-        Some(commands) => {
-            let words: Vec<Vec<&str>> =
-                commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
-            command::Ran::of(&words)?
-        }
-    };
-    choose::outcome(&ran, exit_code, output)
+/// `commands` are the simple commands of what was run, in order, each a list of words (`pytest -q | tail -3` is two).
+pub fn read<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
+    choose::outcome(&command::Ran::of(&borrowed(commands))?, exit_code, output)
+}
+
+fn borrowed<'c, C: AsRef<[W]>, W: AsRef<str> + 'c>(commands: &'c [C]) -> Vec<Vec<&'c str>> {
+    commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect()
 }
 
 /// As [`read`], for a command line of a shell.
 pub fn read_line(line: &str, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
-    read(Some(&simple_commands(line)), exit_code, output)
+    read(&simple_commands(line), exit_code, output)
 }
 
 /// The simple commands of a command line of a shell, each a list of words.

@@ -230,3 +230,15 @@ fn tests_are_named_so_that_they_can_be_told_apart_on_another_tree() {
     assert_eq!(names("unittest_discover").1, ["test_bad (tests.test_bad.Bad.test_bad)"]);
     assert_eq!(names("prove_swallowed"), (vec!["t/b.t good".to_owned()], vec!["t/b.t bad".to_owned()], Vec::new()));
 }
+
+#[test]
+fn an_output_of_ten_megabytes_is_counted_in_bounded_work() {
+    // No clock: a reader that is not linear would not come back within the time that a test has.
+    for line in
+        ["test a::b ... ok\n", "--- PASS: A/b/c (0.0s)\n", "1 tests, 1 failed\n", "    # Subtest: a\n", "a.py::b PASSED\n", "{\n"]
+    {
+        let output = line.repeat(10 * 1024 * 1024 / line.len());
+        let seen = tests_seen(&CommandSpec::Shell("make test".to_owned()), 1, &output, &[]);
+        assert!(seen.names.is_none(), "{line:?}");
+    }
+}

@@ -46,5 +46,5 @@ pub use stream::{SpeakerKind, StreamLine, StreamName, Transient, TransientLine, 
 pub use style::{ColorChoice, Style, Tone, decide_color};
 pub use summary::summary;
 pub use terminal::Terminal;
-pub use verification::{github_commands, github_summary, junit, verification};
+pub use verification::{github_commands, github_summary, junit, verification, verification_json, verification_schema};
 pub use words::{cost, duration, plural};

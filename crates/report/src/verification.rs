@@ -3,6 +3,9 @@
 mod github;
 mod junit;
 
+use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
+use serde_json::Value;
 use verdone_core::check::{CheckOutcome, CheckRun};
 use verdone_core::verify::{CommitRange, Tree, Verified};
 
@@ -34,7 +37,9 @@ pub fn verification(found: &Verified, style: &Style) -> String {
             continue;
         }
         let took = found.took_ms.get(&tree).map_or_else(|| "cached".to_owned(), |ms| duration(*ms));
-        lines.push(Line::top(Mark::Info, format!("{}{dot}{took}", tree_words(tree))));
+        let is_compared = report.trees.base.is_some();
+        let files = if is_compared { tree_words(tree) } else { "The files as they are" };
+        lines.push(Line::top(Mark::Info, format!("{files}{dot}{took}")));
         for run in runs {
             let mark = mark(tree, run);
             lines.push(checked_as(mark, run, dot));
@@ -47,6 +52,28 @@ pub fn verification(found: &Verified, style: &Style) -> String {
     lines.extend(found.notes.iter().map(|note| Line::top(Mark::Info, sentence(&clean(note)))));
     let rows = lines.iter().flat_map(|line| line.rows(style, Some(style.width)));
     rows.fold(String::new(), |out, row| out + row.trim_end() + "\n")
+}
+
+/// What `verdone verify --format json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    found: &'a Verified,
+    /// 0 done, 1 failed, 4 needs a review; another one where a signal ended it.
+    exit_code: u8,
+}
+
+pub fn verification_json(found: &Verified, exit_code: u8) -> Value {
+    serde_json::json!(Printed { found, exit_code })
+}
+
+/// The JSON Schema of it.
+pub fn verification_schema() -> Value {
+    let mut schema = schema_for!(Printed<'_>).to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("title".to_owned(), "Verdone verify".into());
+    }
+    schema
 }
 
 fn headline(found: &Verified) -> String {

@@ -6,7 +6,7 @@
 //! - the user's branch and index, in a session loop: [`Git::commit_unless`] and [`Git::take_back`]
 //! - branches that nobody is on: [`Git::set_branch`], [`Git::delete_branch`]
 //! - objects, and refs under `refs/verdone/` and `refs/notes/verdone`
-//! - our own folders: workspaces, clean trees, temporary indexes
+//! - our own folders: workspaces, temporary indexes
 //! - locks that a killed git process of ours left behind
 //!
 //! [`Git::create`] makes a repository. Everything else reads. Processes are what costs time here, so each question is put to as few

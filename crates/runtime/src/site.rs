@@ -158,7 +158,8 @@ impl Site {
         self.on_bench(|bench, results| {
             let ran = bench.run(tree, checks, reporter)?;
             let note = |(check, result): (&Check, CheckResult)| {
-                let question = ResultId { tree: tree.clone(), command: PlannedCheck::new(check, false).digest };
+                let question =
+                    ResultId { tree: tree.clone(), command: PlannedCheck::new(check, check.terms.hidden.is_some()).digest };
                 results.note(question, result).run
             };
             Ok(checks.iter().zip(ran).map(note).collect())

@@ -7,8 +7,10 @@ mod agent_space;
 mod cache;
 mod copying;
 mod credentials;
+mod disposable;
 mod doctor;
 mod error;
+mod hidden;
 pub mod launcher;
 mod layer;
 mod measure;
@@ -28,6 +30,7 @@ pub use cache::KeptCache;
 pub use credentials::{CopyBack, copy_back};
 pub use doctor::examine;
 pub use error::WorkspaceError;
+pub use hidden::HIDDEN_VARIABLE;
 pub use plan::{Inside, Mount, Network, ViewPlan};
 pub use probe::{Ability, Level, Part, Refusal, probe};
 pub(crate) use remove::open_folder;
@@ -36,8 +39,8 @@ pub use spaces::{CheckNeeds, CheckPlace, HookOutcome, Place, ReadAttempt, Script
 pub use state::{Deletion, Held, Owner, StateError, StateFolder, Stored, compose_project};
 pub use view::{View, ViewError};
 pub use visible::{
-    Abilities, AgentInUse, BuildFolders, Credentials, Preparation, PrepareError, System, Tree, ViewKind, ViewRequest, Visible,
-    build, written_at,
+    Abilities, AgentInUse, BuildFolders, Credentials, Hidden, Preparation, PrepareError, System, Tree, ViewKind, ViewRequest,
+    Visible, build, written_at,
 };
 
 /// Removes what dead owners left in the usual state folder. Best effort: the next one tries again.

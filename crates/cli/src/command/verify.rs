@@ -3,13 +3,12 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use serde_json::{Value, json};
 use verdone_core::check::Stage;
 use verdone_core::finish::StopSignal;
 use verdone_core::id::StoryId;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verify::Verified;
-use verdone_report::{github_commands, github_summary, junit, verification};
+use verdone_report::{github_commands, github_summary, junit, verification, verification_json};
 use verdone_runtime::signal::Signals;
 use verdone_runtime::verify_now::{self, Ask, RangeAsk};
 
@@ -28,7 +27,7 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> Outcome {
     let code = exit_code(&found, signals.requested());
     match args.wanted() {
         VerifyFormat::Human => print(&verification(&found, &context.terminal.report_style()))?,
-        VerifyFormat::Json => print_json(&in_json(&found, code))?,
+        VerifyFormat::Json => print_json(&verification_json(&found, code))?,
         VerifyFormat::Junit => print(&junit(&found))?,
         VerifyFormat::Github => {
             print(&github_commands(&found))?;
@@ -55,12 +54,6 @@ fn exit_code(found: &Verified, stopped: Option<StopSignal>) -> u8 {
         Some(signal) if found.report.was_interrupted() => signal.exit_code(),
         Some(_) | None => found.exit_code(),
     }
-}
-
-fn in_json(found: &Verified, code: u8) -> Value {
-    let mut value = json!(found);
-    value["exit_code"] = json!(code);
-    value
 }
 
 /// Best effort: the answer does not depend on it.

@@ -116,7 +116,7 @@ fn shell(args: &WorkspaceShellArgs, context: &Context) -> Outcome {
         args.command.clone()
     };
     let code = if args.checks {
-        let needs = CheckNeeds { start: if args.cold { Start::Cold } else { Start::Warm } };
+        let needs = CheckNeeds { start: if args.cold { Start::Cold } else { Start::Warm }, hidden: None };
         let place = spaces.checks_on(&git, &git.tree_of(&head)?, &head, needs)?;
         exit_code(run_attached(&command, &place.cwd, place.inside.as_ref(), &place.env))
     } else {

@@ -110,9 +110,11 @@ impl From<WorkspaceError> for CliError {
         let hints = error.hints();
         let made = match error {
             WorkspaceError::Git(error) => error.into(),
-            WorkspaceError::Required { .. } | WorkspaceError::Filter { .. } | WorkspaceError::Temp { .. } => {
-                Self::usage(error.to_string())
-            }
+            WorkspaceError::Required { .. }
+            | WorkspaceError::Filter { .. }
+            | WorkspaceError::Hidden { .. }
+            | WorkspaceError::HiddenNeedsView { .. }
+            | WorkspaceError::Temp { .. } => Self::usage(error.to_string()),
             other => Self::error(other.to_string()),
         };
         hints.into_iter().fold(made, Self::hint)

@@ -109,7 +109,7 @@ impl World {
             "[limits]\ngrace = \"100ms\"\nturns = 1\nturn_time = \"1s\"\ncrashes = 0\nconsecutive_failures = 0\nno_changes = 0\n";
         sandbox.write(
             ".verdone/config.toml",
-            format!("[run]\nland = \"auto\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"command\"\n[agent.command]\nrun = [{:?}]\n{limits}", agent.display().to_string()),
+            format!("[protect]\nwork = [\"*\"]\n[run]\nland = \"auto\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"command\"\n[agent.command]\nrun = [{:?}]\n{limits}", agent.display().to_string()),
         );
         sandbox.write(".gitignore", "*.secret\n");
         sandbox.repo();

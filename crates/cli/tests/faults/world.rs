@@ -144,7 +144,7 @@ impl World {
         sandbox.write(
             ".verdone/config.toml",
             format!(
-                "[run]\nland = \"{land}\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"scripted\"\n\
+                "[protect]\nwork = [\"?\", \"*.txt\"]\n[run]\nland = \"{land}\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"scripted\"\n\
                  [agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\nturns = 2\n"
             ),
         );

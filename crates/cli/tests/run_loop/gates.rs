@@ -123,12 +123,3 @@ fn a_green_of_the_same_run_tree_and_gate_is_not_asked_for_again() {
     assert!(seen[0]["cached"].is_null(), "the story's own check is always run");
     assert_eq!(seen[1]["cached"], true);
 }
-
-#[test]
-fn a_setup_that_no_run_carries_out_is_named_at_the_start() {
-    let gate = "[[gate]]\nname = \"build\"\ncommand = \"true\"\nwhere = \"clean\"\nsetup = [\"touch ../tmp/set-up\"]\n";
-    let world = world(ONE, "[[turn]]\nsteps = [{ create = \"a\" }]\n", gate);
-    let output = world.run(0);
-    assert!(output.stdout.contains("gate \"build\": `setup` does not run here"), "{}", output.transcript());
-    assert!(!world.has("../tmp/set-up"));
-}

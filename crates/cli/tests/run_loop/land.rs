@@ -118,6 +118,21 @@ fn a_dry_run_lists_what_would_land_and_changes_nothing() {
 }
 
 #[test]
+fn a_hidden_gate_counts_when_commits_are_verified_again() {
+    for (exam, code) in [("grep -q one a", 0), ("grep -q two a", 4)] {
+        let (world, _) = waiting(ONE);
+        commit(&world, "mine", "");
+        world.sandbox.write("../home/hidden/exam.sh", exam);
+        let config = world.sandbox.read(".verdone/config.toml");
+        let gate = "[[gate]]\nname = \"exam\"\ncommand = \"sh $VERDONE_HIDDEN/exam.sh\"\nhidden = \"~/hidden\"\n";
+        world.sandbox.write(".verdone/config.toml", format!("{config}\n{gate}"));
+        let output = world.verdone(&["land"]);
+        output.assert_code(code);
+        assert_eq!(output.stderr.contains("exam: failed with exit code 1"), code != 0, "{}", output.transcript());
+    }
+}
+
+#[test]
 fn files_that_are_not_in_the_way_survive() {
     let (world, _) = waiting(ONE);
     world.sandbox.write("README.md", "edited\n");

@@ -20,6 +20,7 @@ mod land;
 mod large_files;
 mod lies;
 mod limits;
+mod masked;
 mod own_tests;
 mod planning;
 mod processes;

@@ -248,7 +248,7 @@ fn traps_in_the_agents_repository_do_not_run_outside() {
 
     let attack = Attack::new(&script(".gitattributes"));
     assert_springs(&attack, ".");
-    attack.committed("M\tPLAN.md\nA\t.gitattributes\nA\ta\nA\tmore.txt");
+    attack.committed("A\t.gitattributes\nM\tPLAN.md\nA\ta\nA\tmore.txt");
 }
 
 #[test]

@@ -14,8 +14,8 @@ use verdone_runtime::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Works
 use crate::repository::{commit_all, open_with, run_git, said, write};
 use crate::world::{World, alone, as_everybody};
 
-const COLD: CheckNeeds = CheckNeeds { start: Start::Cold };
-const WARM: CheckNeeds = CheckNeeds { start: Start::Warm };
+const COLD: CheckNeeds<'_> = CheckNeeds { start: Start::Cold, hidden: None };
+const WARM: CheckNeeds<'_> = CheckNeeds { start: Start::Warm, hidden: None };
 
 /// A project, and the workspaces of checks on its trees.
 struct Project<'w> {
@@ -61,12 +61,12 @@ impl<'w> Project<'w> {
         Oid(run_git(&top, &[&identity[..], &make].concat()))
     }
 
-    fn place(&mut self, tree: &Oid, head: &Oid, needs: CheckNeeds) -> CheckPlace {
+    fn place(&mut self, tree: &Oid, head: &Oid, needs: CheckNeeds<'_>) -> CheckPlace {
         self.spaces.checks_on(&self.git, tree, head, needs).unwrap()
     }
 
     /// What a check says on a tree, and whether it passes.
-    fn check(&mut self, tree: &Oid, head: &Oid, needs: CheckNeeds, script: &str) -> (String, bool) {
+    fn check(&mut self, tree: &Oid, head: &Oid, needs: CheckNeeds<'_>, script: &str) -> (String, bool) {
         let place = self.place(tree, head, needs);
         run(&place, script)
     }
@@ -317,7 +317,7 @@ fn cargo_builds_what_changed_and_nothing_else() {
     let _alone = alone();
     let cargo = format!("'{}' test --offline --tests", env!("CARGO"));
     let build = |top: &Path| {
-        assert!(Command::new(env!("CARGO")).args(["test", "--offline"]).current_dir(top).output().unwrap().status.success())
+        assert!(Command::new(env!("CARGO")).args(["test", "--offline"]).current_dir(top).output().unwrap().status.success());
     };
     let value = |plus: u32| format!("pub fn value() -> u32 {{\n    stays::one() + {plus}\n}}\n");
     let asserting = |expected: u32| format!("#[test]\nfn value() {{\n    assert_eq!(value::value(), {expected});\n}}\n");

@@ -7,10 +7,12 @@
 
 mod caches;
 mod ending;
+mod hidden;
 mod landlock;
 mod probe;
 mod repository;
 mod reset;
 mod seal;
 mod seen;
+mod without_run;
 mod world;

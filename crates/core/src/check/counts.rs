@@ -73,7 +73,7 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
     }
     // A pipe or a later command may hide a failure that no summary counts.
     let may_hide = exit_code == 0 && seen.count.is_none_or(|count| count.failed == 0);
-    let outcome = may_hide.then(|| test_outcome::read(Some(&commands), Some(exit_code), output)).flatten();
+    let outcome = may_hide.then(|| test_outcome::read(&commands, Some(exit_code), output)).flatten();
     if let Some(hidden) = outcome.filter(|outcome| outcome.hidden) {
         let TestCount { passed, failed, skipped, .. } = counted_by(hidden.counts);
         seen = TestsSeen { count: Some(counted(passed, failed.max(1), skipped)), some_ran: true, ..TestsSeen::default() };

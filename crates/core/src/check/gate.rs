@@ -3,6 +3,7 @@
 mod when;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,10 @@ pub struct Gate {
     /// The test reports (`JUnit` XML) that it writes, a path or a pattern: tests are counted in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub junit: Option<String>,
+    /// A folder outside of the repository with tests that the agent must not see: an absolute path, or one below `~/`. The gate
+    /// finds it, read-only, at the path in `VERDONE_HIDDEN`. The agent learns the gate's name and whether it passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<PathBuf>,
 }
 
 impl Gate {
@@ -66,6 +71,7 @@ impl Gate {
             retries: terms.retries,
             zero_tests: terms.zero_tests,
             junit: terms.junit,
+            hidden: terms.hidden,
         }
     }
 
@@ -84,6 +90,7 @@ impl Gate {
                 retries: self.retries,
                 zero_tests: self.zero_tests,
                 junit: self.junit.clone(),
+                hidden: self.hidden.clone(),
             },
         }
     }
@@ -101,6 +108,8 @@ pub struct Terms {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zero_tests: Option<ZeroTests>,
     pub junit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<PathBuf>,
 }
 
 impl Terms {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::diagnose::{Finding, Step};
 use super::suggest::nearest;
+use super::workspace::{is_everything, not_a_place};
 use crate::check::{Gate, Stage};
 use crate::pattern;
 use crate::scope;
@@ -52,7 +53,14 @@ fn fault(gate: &Gate, twice: bool) -> Option<Fault> {
     if let Some(name) = gate.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
         return Some((vec![key("env")], format!("{name:?} is not a variable name"), None));
     }
-    path_fault(gate)
+    hidden_fault(gate).or_else(|| path_fault(gate))
+}
+
+/// That it lies outside of the repository is found out when it is used.
+fn hidden_fault(gate: &Gate) -> Option<Fault> {
+    let path = gate.hidden.as_ref()?.to_str().unwrap_or_default();
+    let why = not_a_place(path).or_else(|| is_everything(path).then_some("is too broad: name a folder in it"))?;
+    Some((vec![key("hidden")], format!("the hidden folder of gate {:?} {why}", gate.name), None))
 }
 
 /// A slip in the name of a built-in stage would be an own stage that runs at another time.
@@ -99,7 +107,10 @@ fn key(name: &str) -> Step {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use crate::config::alone;
+    use crate::span::Span;
 
     const HEAD: &str = "[[gate]]\nname = \"g\"\ncommand = \"make\"\n";
 
@@ -133,6 +144,10 @@ mod tests {
             ("where = \"clean\"", "c.toml:4:1: `gate[0].where` is not a setting any more"),
             ("setup = [\"npm ci\"]", "c.toml:4:1: `gate[0].setup` is not a setting any more"),
             ("share = [\"node_modules\"]", "c.toml:4:1: `gate[0].share` is not a setting any more"),
+            ("hidden = \"tests\"", "c.toml:4:10: the hidden folder of gate \"g\" must be absolute or start with `~/`"),
+            ("hidden = \"\"", "c.toml:4:10: the hidden folder of gate \"g\" must be absolute"),
+            ("hidden = \"~/a/../b\"", "c.toml:4:10: the hidden folder of gate \"g\" cannot have `..` in it"),
+            ("hidden = \"~/\"", "c.toml:4:10: the hidden folder of gate \"g\" is too broad"),
             ("retrys = 1", "c.toml:4:1: unknown key `retrys` in `gate[0]`"),
         ] {
             let problem = alone("c.toml", &format!("{HEAD}{line}\n")).expect_err(line).to_string();
@@ -145,7 +160,7 @@ mod tests {
         let text = format!(
             "{HEAD}stage = \"smoke\"\ntimeout = \"1m\"\nblocking = false\nwhen = {{ paths = [\"src/**\"], complexity_at_least = 7 }}\n\
              inputs = [\"/etc/hosts\", \".env\"]\n\
-             env = {{ CI = \"1\" }}\nretries = 2\nzero_tests = \"ok\"\njunit = \"target/**/*.xml\"\n\
+             env = {{ CI = \"1\" }}\nretries = 2\nzero_tests = \"ok\"\njunit = \"target/**/*.xml\"\nhidden = \"~/hidden\"\n\
              [[gate]]\nname = \"h\"\ncommand = \"x\"\nwhen = \"always\"\n\
              [gates]\nparallel = 1\nstop_at_failing_stage = false\ncache = false\n"
         );
@@ -154,6 +169,8 @@ mod tests {
         assert_eq!(config.gate[0].stage.name(), "smoke");
         assert!(config.gate[1].when.is_always());
         assert_eq!((config.gates.parallel, config.gates.cache), (1, false));
+        let check = config.gate[0].check(Span::from_secs(1));
+        assert_eq!(check.terms.hidden.as_deref(), Some(Path::new("~/hidden")));
     }
 
     #[test]

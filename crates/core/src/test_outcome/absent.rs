@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::command::{Kind, base_name, classify, names_tests, unwrap, wraps};
 use super::failures::cut;
-use super::{Framework, lines};
+use super::{Framework, borrowed, lines};
 
 /// Who says it, what, and of which thing. The first group of the words is the thing.
 type Saying = (&'static [&'static str], &'static str, Thing);
@@ -76,7 +76,7 @@ const SAYINGS: &[Saying] = &[
 pub fn absent<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str, has_missing: bool) -> Option<String> {
     static WORDS: LazyLock<Vec<Regex>> =
         LazyLock::new(|| SAYINGS.iter().map(|(_, words, _)| Regex::new(words).expect("a fixed pattern compiles")).collect());
-    let commands: Vec<Vec<&str>> = commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
+    let commands = borrowed(commands);
     let started: Vec<&str> = commands.iter().flat_map(|words| programs(words)).collect();
     let wraps = wraps(&commands);
     let may_say = |(programs, _, thing): &Saying| {
@@ -96,15 +96,14 @@ pub fn absent<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str, has_mi
 
 /// Whether an exit code alone says that no test was found: the one that pytest and unittest keep for it.
 pub fn is_code_of_no_tests<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], exit_code: i32) -> bool {
-    let kind = |command: &C| classify(&command.as_ref().iter().map(AsRef::as_ref).collect::<Vec<&str>>());
     let of_python = |kind: Kind| matches!(kind, Kind::Direct(Framework::Pytest | Framework::Unittest));
-    exit_code == 5 && commands.iter().filter_map(kind).any(of_python)
+    exit_code == 5 && borrowed(commands).iter().filter_map(|words| classify(words)).any(of_python)
 }
 
 /// Whether the exit code can be that of a test run: the last command is one, or may start one.
 pub fn may_be_code_of_tests<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C]) -> bool {
-    let last: Vec<&str> = commands.last().map(|words| words.as_ref().iter().map(AsRef::as_ref).collect()).unwrap_or_default();
-    classify(&last).is_some() || wraps(&[last])
+    let last = borrowed(&commands[commands.len().saturating_sub(1)..]);
+    last.iter().any(|words| classify(words).is_some()) || wraps(&last)
 }
 
 impl Thing {

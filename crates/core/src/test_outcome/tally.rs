@@ -5,11 +5,11 @@
 
 use std::collections::HashSet;
 
-use super::command::{self, Kind, Ran};
+use super::command::{self, Ran};
 use super::lines::{self, Lines};
 use super::plain;
 use super::reader::{self, Reading, Says};
-use super::{Framework, TestCounts, TestNames};
+use super::{Framework, TestCounts, TestNames, borrowed};
 
 /// What an output says of how many tests ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum SomeRan {
 
 /// Reads all summaries that can be of what these commands ran; `commands` as for [`super::read`].
 pub fn tally<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Tally {
-    let words: Vec<Vec<&str>> = commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
+    let words = borrowed(commands);
     let lines = lines::split(output);
     let of_frameworks = |frameworks: &[Framework]| {
         sum(both(&lines, |lines, text| frameworks.iter().flat_map(|one| of(*one, lines, text)).collect()))
@@ -96,17 +96,10 @@ fn source(commands: &[Vec<&str>]) -> Source {
     if command::wraps(commands) {
         return Source::Anything;
     }
-    let kinds = Ran::of(commands).map(|ran| ran.kinds).unwrap_or_default();
-    let direct = |kind: &Kind| match kind {
-        Kind::Direct(framework) => Some(*framework),
-        Kind::Runner | Kind::Loose => None,
-    };
-    let mut frameworks: Vec<Framework> = Vec::new();
-    for framework in kinds.iter().filter_map(direct) {
-        if !frameworks.contains(&framework) {
-            frameworks.push(framework);
-        }
-    }
+    let mut frameworks = Ran::of(commands).map(|ran| ran.frameworks()).unwrap_or_default();
+    // All runs of one are read at once.
+    let mut known = HashSet::new();
+    frameworks.retain(|framework| known.insert(*framework));
     match frameworks.as_slice() {
         [] if commands.iter().all(|words| command::only_shows_text(words)) => Source::Text,
         [] => Source::Unknown,

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::borrowed;
 use super::command::{Kind, Ran, classify, unwrap};
 use super::tally::is_silent;
 use crate::shell::{RedirectKind, Simple, Variables, parse};
@@ -24,7 +25,7 @@ pub enum Unsaid {
 
 /// What the output of these commands lacks; `commands` as for [`super::read`].
 pub fn unsaid<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Unsaid {
-    let words: Vec<Vec<&str>> = commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
+    let words = borrowed(commands);
     let Some(ran) = Ran::of(&words).filter(|ran| ran.exit_is_its_own) else { return Unsaid::Nothing };
     let (Some(last), [kind]) = (words.last(), ran.kinds.as_slice()) else { return Unsaid::Nothing };
     let last = unwrap(last);

@@ -1,6 +1,7 @@
 //! What is to be judged, as data: one job for every surface.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,6 +112,12 @@ pub struct JobGate {
     pub hidden: bool,
     #[serde(default)]
     pub baseline: Option<Baseline>,
+}
+
+impl From<Check> for JobGate {
+    fn from(check: Check) -> Self {
+        Self { hidden: check.terms.hidden.is_some(), check, baseline: None }
+    }
 }
 
 /// What a gate said on the base.
@@ -244,6 +251,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     struct Asked<'a> {
         command: &'a CommandSpec,
         hidden: bool,
+        folder: Option<&'a Path>,
         env: &'a BTreeMap<String, String>,
         inputs: &'a [String],
         zero_tests: Option<ZeroTests>,
@@ -253,6 +261,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     let asked = Asked {
         command: &check.command,
         hidden,
+        folder: terms.hidden.as_deref(),
         env: &terms.env,
         inputs: &terms.inputs,
         zero_tests: terms.zero_tests,
@@ -275,7 +284,7 @@ impl VerifyJob {
         Self {
             surface,
             story: None,
-            gates: gates.into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect(),
+            gates: gates.into_iter().map(JobGate::from).collect(),
             base: None,
             attempt,
             changed: None,

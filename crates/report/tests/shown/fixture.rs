@@ -96,6 +96,8 @@ impl Journal {
                 unchecked: false,
                 gates: Some(format!("sha256:{}", "9a".repeat(32))),
                 evidence: None,
+                reviews: std::collections::BTreeMap::new(),
+                session: None,
             },
         )
     }
@@ -106,7 +108,7 @@ impl Journal {
         let (iteration, place) = (self.iteration, self.place.clone());
         self.event(1, Event::StorySelected { iteration, place, title: title.to_owned(), number, of, open });
         let (place, base) = (self.place.clone(), Some(self.tip.clone()));
-        self.event(0, Event::AttemptStarted { place, base })
+        self.event(0, Event::AttemptStarted { place, base, tree: None })
     }
 
     fn red(&mut self, red: Red, outcome: CheckOutcome) -> &mut Self {

@@ -7,8 +7,8 @@ use verdone_core::check::{CheckOutcome, CheckRun, CommandSpec};
 use verdone_core::event::Event;
 use verdone_core::finish::Finish;
 use verdone_core::id::StoryId;
-use verdone_core::verify::{Doubt, Failure, Note, Outcome, Proof, Reason, Surface, Tree, TreeIds, VerifyReport};
-use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary, verify_report};
+use verdone_core::verify::{Outcome, Proof};
+use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary};
 
 use crate::fixture::{Journal, oid};
 
@@ -128,44 +128,6 @@ fn what_a_person_said_is_shown_with_their_name() {
     assert!(lines(&j).contains("\n✗ A was rejected by Jo\n") && log(&j).contains("✗ A was rejected by Jo\n"));
     let page = story(&j.view(), &StoryId::from("A"), &wide()).unwrap();
     assert!(page.contains("\n  failed · 1 attempt") && page.contains("\n  Failed: rejected by Jo\n"), "{page}");
-}
-
-fn ran(name: &str, outcome: CheckOutcome) -> CheckRun {
-    let check = verdone_core::check::Check::own(CommandSpec::Shell(name.to_owned()), verdone_core::span::Span::from_secs(1));
-    CheckRun { outcome, ..CheckRun::of(&check) }
-}
-
-#[test]
-fn a_verification_by_itself_has_its_result_its_reasons_and_each_tree() {
-    let trees = TreeIds { base: Some(oid('6')), pristine: Some(oid('8')), ..TreeIds::of_attempt(oid('7')) };
-    let empty = VerifyReport::empty(Surface::Verify, None, trees);
-    let runs = [
-        (Tree::Base, vec![ran("own", CheckOutcome::Failed { code: 1 })]),
-        (Tree::Attempt, vec![ran("own", CheckOutcome::Passed)]),
-    ];
-    let reasons = vec![Reason::Doubt(Doubt::AutorunChanged { files: vec![".envrc".to_owned()] }), Reason::Note(Note::NoTests)];
-    let needs =
-        VerifyReport { outcome: Outcome::NeedsReview, proof: Some(Proof::Verified), reasons, runs: runs.into(), ..empty.clone() };
-    let digest = "output sha256 ";
-    let text: Vec<String> =
-        verify_report(&needs, &wide()).lines().filter(|line| !line.contains(digest)).map(str::to_owned).collect();
-    assert_eq!(
-        text,
-        [
-            "! Needs review, verified",
-            "  ! .envrc will run outside of the workspace, and the story's scope does not name it",
-            "  · The attempt added or changed no test",
-            "    Before the work (tree 6666666666):",
-            "  · own: failed with exit code 1 · 0s",
-            "    With the work (tree 7777777777):",
-            "  ✓ own: passed · 0s",
-        ]
-    );
-    let failed = VerifyReport { reasons: vec![Reason::Failure(Failure::NothingChanged)], ..empty };
-    assert_eq!(
-        verify_report(&failed, &wide()),
-        "✗ Failed\n  ✗ No file was changed\n    With the work (tree 7777777777): no check ran\n"
-    );
 }
 
 proptest! {

@@ -441,7 +441,7 @@ impl Reapplying<'_> {
         Ok((made, all))
     }
 
-    /// What proved the story then, gates of the command line included, and the gates of now.
+    /// What proved the story then, gates of the command line included, and the gates of now. Also gives what they built.
     fn verify(
         &self,
         spaces: &mut Workspaces,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use verdone_core::agent::Usage;
 use verdone_core::done::{
-    CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Lessons, Memory, Outcome, Prover, complexity, judge,
+    CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Outcome, Prover, complexity, judge,
 };
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, State};
@@ -44,15 +44,18 @@ pub(super) fn asked(site: &Site, attempt: &Attempt, changed: &[ChangedPath]) -> 
     if !settings.asks_more_than_a_run() {
         return Ok(Asked { facts, ..Asked::default() });
     }
-    let listed = judge(settings, &facts).conditions;
-    let conditions = listed.into_iter().filter(|one| one.required && one.prover != Prover::Judge).map(|one| one.name).collect();
-    Ok(Asked { conditions, judge: settings.wants_judge(complexity(settings, &facts).value), facts })
+    let wanted = settings.wants_judge(complexity(settings, &facts).value);
+    // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open.
+    let is_asked_here = |one: &Judged| one.required && !(wanted && one.prover == Prover::Judge);
+    let conditions = judge(settings, &facts).conditions.into_iter().filter(is_asked_here).map(|one| one.name).collect();
+    Ok(Asked { conditions, judge: wanted, facts })
 }
 
 /// Whether the conditions hold, now that the checks passed.
 pub(super) fn look(site: &Site, attempt: &Attempt, asked: &Asked, report: &VerifyReport) -> Vec<SeenCondition> {
-    let facts = Facts { judge: JudgeFact::Holds, ..with_checks(site, attempt, asked, report) };
-    let seen = |one: verdone_core::done::Judged| match one.outcome {
+    let judge_fact = if asked.judge { JudgeFact::Holds } else { JudgeFact::Off };
+    let facts = Facts { judge: judge_fact, ..with_checks(site, attempt, asked, report) };
+    let seen = |one: Judged| match one.outcome {
         Outcome::Held { .. } | Outcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
         Outcome::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
         Outcome::Unknown { why } => SeenCondition::Unknown { name: one.name, why },

@@ -8,7 +8,7 @@ use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{self, Attempt, Input, State};
 use verdone_core::plan::{Status, Story};
 use verdone_core::policy::OnScope;
-use verdone_core::protect::check_scripts;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::update::Reporter;
 use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
@@ -90,6 +90,7 @@ fn begin(
         folder: &site.folder(),
         scope: &story.scope,
         check_scripts: &scripts(site),
+        subjects: &subjects(own.iter().map(|check| &check.command)),
         base: &base,
         attempt: tree,
         ours: site.plan.paths(),
@@ -105,7 +106,7 @@ fn begin(
     let job = VerifyJob {
         surface: Surface::Run,
         story: Some(job_story(site, story, own)),
-        gates: gates.into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect(),
+        gates: gates.into_iter().map(JobGate::from).collect(),
         base: Some(base),
         attempt: tree.clone(),
         changed: Some(site.in_project(changed)),

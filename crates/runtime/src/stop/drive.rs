@@ -410,7 +410,8 @@ impl Driver {
         self.on_bench(|bench, results| {
             let ran = bench.run(tree, checks, &mut Quiet)?;
             let note = |(check, result): (&Check, CheckResult)| {
-                let question = ResultId { tree: tree.clone(), command: PlannedCheck::new(check, false).digest };
+                let question =
+                    ResultId { tree: tree.clone(), command: PlannedCheck::new(check, check.terms.hidden.is_some()).digest };
                 results.note(question, result).run
             };
             Ok(checks.iter().zip(ran).map(note).collect())

@@ -6,7 +6,7 @@ use verdone_core::done::{Facts, GitFact, JudgeFact, Judged, Outcome as Condition
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{self, Input};
 use verdone_core::policy::OnScope;
-use verdone_core::protect::check_scripts;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::stop::{BlockCause, Open, Work};
 use verdone_core::verdict::{Red, RedPolicy};
 use verdone_core::verify::{
@@ -124,6 +124,7 @@ impl Driver {
             folder: &folder,
             scope: &frozen.scope,
             check_scripts: &check_scripts(commands),
+            subjects: &subjects(own.iter().map(|check| &check.command)),
             base,
             attempt: tree,
             ours: &self.ours(),
@@ -137,8 +138,14 @@ impl Driver {
         let others = other_checks(&protected, &folder, open.map(|other| (&other.id, self.own_checks(&other.id))));
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
-        // Tasks and files of other tools hold the session at every Stop, and no story.
-        let is_due = |one: &Judged| one.required && !matches!(one.prover, Prover::Judge | Prover::Record | Prover::State);
+        let wanted = facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value));
+        // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open. Tasks and files of
+        // other tools hold the session at every Stop, and no story.
+        let is_due = |one: &Judged| match one.prover {
+            Prover::Judge => one.required && !wanted,
+            Prover::Record | Prover::State => false,
+            _ => one.required,
+        };
         let conditions = listed.into_iter().filter(is_due).map(|one| one.name);
         // Without a plan there is no story, only the gates.
         let story = story.filter(|story| story.as_str() != TASK || self.held.plan.is_some());
@@ -152,7 +159,7 @@ impl Driver {
                 minimum: frozen.proof,
                 complexity: self.complexity(story, frozen.complexity).into(),
             }),
-            gates: gates.into_iter().map(|check| JobGate { check, hidden: false, baseline: None }).collect(),
+            gates: gates.into_iter().map(JobGate::from).collect(),
             base: Some(base.clone()),
             attempt: tree.clone(),
             changed: Some(in_project(&folder, &self.changed(base, tree)?)),
@@ -167,7 +174,7 @@ impl Driver {
             allow_unchanged,
             stop_at_failing_stage: self.config.gates.stop_at_failing_stage,
             feedback,
-            judge: facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value)),
+            judge: wanted,
             conditions: conditions.collect(),
         };
         Ok(Verification::new(job, Some(trees), &self.memory.results))
@@ -191,7 +198,9 @@ impl Driver {
     /// Whether the conditions hold, now that the checks passed.
     fn conditions(&self, attempt: &Attempt<'_>, report: &VerifyReport) -> Result<Vec<SeenCondition>, StopError> {
         let checked = Checked { runs: report.runs_on(Tree::Attempt), passed: true, gates_only: false };
-        let facts = Facts { judge: JudgeFact::Holds, ..self.facts(attempt, checked)? };
+        let facts = self.facts(attempt, checked)?;
+        let wanted = self.config.done.wants_judge(complexity(&self.config.done, &facts).value);
+        let facts = Facts { judge: if wanted { JudgeFact::Holds } else { JudgeFact::Off }, ..facts };
         let seen = |one: Judged| match one.outcome {
             Condition::Held { .. } | Condition::NotNeeded { .. } => SeenCondition::Met { name: one.name },
             Condition::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },

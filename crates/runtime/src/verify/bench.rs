@@ -41,7 +41,7 @@ pub struct Bench<'a> {
 /// The workspace that is open on a bench. Checks of one tree share it, so that a later stage finds what an earlier one built.
 #[derive(Debug, Default)]
 pub struct BenchPlace {
-    needs: CheckNeeds,
+    start: Start,
     open: Option<(Oid, CheckPlace)>,
     /// The tree whose build output is wanted later.
     wanted: Option<Oid>,
@@ -51,7 +51,7 @@ pub struct BenchPlace {
 impl BenchPlace {
     /// One without anything that was built before: a poisoned cache proves nothing.
     pub fn cold() -> Self {
-        Self { needs: CheckNeeds { start: Start::Cold }, ..Self::default() }
+        Self { start: Start::Cold, ..Self::default() }
     }
 
     /// Keeps what the checks of this tree build.
@@ -66,35 +66,33 @@ impl BenchPlace {
 }
 
 impl Bench<'_> {
-    /// Runs checks on a tree, in a workspace that no agent wrote to.
+    /// Runs checks on a tree, in a workspace that no agent wrote to. Hidden ones get a workspace each, which nobody else sees.
     pub fn run(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckResult>, VerifyError> {
-        if checks.is_empty() {
-            return Ok(Vec::new());
+        let (hidden, plain): (Vec<usize>, Vec<usize>) = (0..checks.len()).partition(|at| checks[*at].terms.hidden.is_some());
+        let together: Vec<Check> = plain.iter().map(|at| checks[*at].clone()).collect();
+        let mut results: Vec<(usize, CheckResult)> = Vec::new();
+        if !together.is_empty() {
+            if self.place.open.as_ref().is_none_or(|(open, _)| open != tree) {
+                self.close();
+                let needs = CheckNeeds { start: self.place.start, hidden: None };
+                let place = self.spaces.checks_on(self.git, tree, self.head, needs)?;
+                self.place.open = Some((tree.clone(), place));
+            }
+            let Some((_, place)) = &self.place.open else { return Ok(Vec::new()) };
+            let shared = Shared::of(self.config, self.run_dir, self.mark, self.redactor, self.signals, self.clock);
+            let ran = run_in(place, &together, &shared, self.number, reporter)?;
+            results.extend(plain.into_iter().zip(ran));
         }
-        if self.place.open.as_ref().is_none_or(|(open, _)| open != tree) {
-            self.close();
-            let place = self.spaces.checks_on(self.git, tree, self.head, self.place.needs)?;
-            self.place.open = Some((tree.clone(), place));
+        for at in hidden {
+            let check = &checks[at];
+            let needs = CheckNeeds { start: self.place.start, hidden: check.terms.hidden.as_deref() };
+            let place = self.spaces.checks_on(self.git, tree, self.head, needs)?;
+            let shared = Shared::of(self.config, self.run_dir, self.mark, self.redactor, self.signals, self.clock);
+            let ran = run_in(&place, std::slice::from_ref(check), &shared, self.number, reporter)?;
+            results.extend(ran.into_iter().map(|result| (at, result)));
         }
-        let Some((_, place)) = &self.place.open else { return Ok(Vec::new()) };
-        let env: EnvPlan = place.env.clone().with(self.mark.0, self.mark.1);
-        let context = CheckContext {
-            cwd: &place.cwd,
-            written: Some(&place.written),
-            inside: place.inside.as_ref(),
-            run_dir: self.run_dir,
-            number: *self.number + 1,
-            env,
-            cap: self.config.limits.output_bytes,
-            grace: self.config.limits.grace.duration(),
-            redactor: self.redactor,
-            ways: Ways { keep_going: true, ..ways(&self.config.gates) },
-        };
-        let clock = self.clock;
-        let results = run_checks(checks, &context, self.signals, &mut |moment| show(reporter, clock, &moment));
-        let results = results.map_err(VerifyError::Output)?;
-        *self.number += results.len() as u32;
-        Ok(results)
+        results.sort_by_key(|(at, _)| *at);
+        Ok(results.into_iter().map(|(_, result)| result).collect())
     }
 
     /// Ends the open workspace.
@@ -106,6 +104,56 @@ impl Bench<'_> {
             self.place.built = Some((tree, built));
         }
     }
+}
+
+/// What does not change from one workspace to the next.
+struct Shared<'a> {
+    config: &'a Config,
+    run_dir: &'a Path,
+    mark: (&'a str, &'a str),
+    redactor: &'a Redactor,
+    signals: &'a Signals,
+    clock: Stopwatch,
+}
+
+impl<'a> Shared<'a> {
+    fn of(
+        config: &'a Config,
+        run_dir: &'a Path,
+        mark: (&'a str, &'a str),
+        redactor: &'a Redactor,
+        signals: &'a Signals,
+        clock: Stopwatch,
+    ) -> Self {
+        Self { config, run_dir, mark, redactor, signals, clock }
+    }
+}
+
+fn run_in(
+    place: &CheckPlace,
+    checks: &[Check],
+    shared: &Shared<'_>,
+    number: &mut u32,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<CheckResult>, VerifyError> {
+    let env: EnvPlan = place.env.clone().with(shared.mark.0, shared.mark.1);
+    let context = CheckContext {
+        cwd: &place.cwd,
+        written: Some(&place.written),
+        inside: place.inside.as_ref(),
+        run_dir: shared.run_dir,
+        number: *number + 1,
+        env,
+        cap: shared.config.limits.output_bytes,
+        grace: shared.config.limits.grace.duration(),
+        redactor: shared.redactor,
+        ways: Ways { keep_going: true, ..ways(&shared.config.gates) },
+    };
+    let clock = shared.clock;
+    let results = run_checks(checks, &context, shared.signals, &mut |moment| show(reporter, clock, &moment));
+    let results = results.map_err(VerifyError::Output)?;
+    *number += results.len() as u32;
+    Ok(results)
 }
 
 fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &CheckMoment<'_>) {

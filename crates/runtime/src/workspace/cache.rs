@@ -16,9 +16,9 @@ use std::time::SystemTime;
 
 use verdone_core::id::Oid;
 
+use super::disposable::Disposable;
 use super::layer::Layer;
 use super::remove::remove_tree;
-use super::spaces::Disposable;
 use crate::git::{DatedBy, EarlierBuild};
 
 pub(super) use collect::Written;

@@ -9,8 +9,9 @@ use std::time::SystemTime;
 use verdone_core::id::Oid;
 
 use super::copying::copy_files;
+use super::disposable::Disposable;
 use super::error::WorkspaceError;
-use super::spaces::{Disposable, OWN_BRANCH};
+use super::spaces::OWN_BRANCH;
 use crate::git::{Alternates, BuiltFrom, DatedBy, Filters, Git, PrivateRepository, attribute_files, file_clock};
 
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 mod checks;
 mod commit_hooks;
 mod git_room;
+mod opening;
 mod read_attempt;
 mod script;
 
@@ -11,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use verdone_core::check::Gate;
 use verdone_core::config::{Config, SealSettings, WorkspacePath, WorkspaceSettings};
-use verdone_core::event::{Seal, SealLevel};
 use verdone_core::id::{Oid, digest};
 
 use super::Inside;
@@ -20,15 +21,16 @@ use super::agent_space::{self, AgentSpace};
 use super::cache::Cache;
 use super::copying::{copy_files, files_to_copy};
 use super::credentials::Login;
+use super::disposable::Disposable;
 use super::error::WorkspaceError;
+use super::hidden::HiddenFolders;
 use super::layer::Layer;
-use super::probe::{Ability, Level, probe};
-use super::remove::remove_tree;
+use super::probe::{Ability, Level};
 use super::reset;
-use super::seal::{missing, missing_seal, possible, refusal};
-use super::state::{Held, Owner, StateFolder};
+use super::seal::possible;
+use super::state::Held;
 use super::view::View;
-use super::visible::{Abilities, AgentInUse, BuildFolders, System, Tree, ViewKind, ViewRequest, Visible, build};
+use super::visible::{Abilities, AgentInUse, BuildFolders, Hidden, System, Tree, ViewKind, ViewRequest, Visible, build};
 use crate::git::{
     Alternates, Git, IgnoredEntry, Module, PrivateRepository, RepoPath, copy_index_file, file_clock, file_clock_after,
 };
@@ -69,10 +71,12 @@ pub struct Workspaces {
     /// The agent's own program, where it is named by a path: it may lie in the project and in no commit.
     agent_program: Option<PathBuf>,
     name: String,
-    run_dir: PathBuf,
+    /// Nothing without a run.
+    run_dir: Option<PathBuf>,
     objects: Vec<PathBuf>,
     /// Whether trees keep the `.verdone/` that they have, whatever the checkout has.
     settings_of_trees: bool,
+    gates: Vec<Gate>,
     open: Option<Open>,
     notes: Vec<String>,
     /// Notes that were taken.
@@ -95,6 +99,7 @@ struct Open {
     modules: Vec<Module>,
     /// Filters of the user's git settings.
     filters: Vec<String>,
+    hidden: HiddenFolders,
     system: System,
     number: u32,
     held: Held,
@@ -111,29 +116,6 @@ pub struct Place {
     pub env: EnvPlan,
     /// Folders of the project that can be emptied there, but not removed or renamed.
     pub mount_points: Vec<PathBuf>,
-}
-
-/// A folder that is deleted in the background when this is dropped.
-#[derive(Debug)]
-pub(super) struct Disposable(PathBuf);
-
-impl Disposable {
-    pub(super) fn make(path: PathBuf) -> Result<Self, WorkspaceError> {
-        fs::create_dir_all(&path).map_err(WorkspaceError::io(&path))?;
-        Ok(Self(path))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Disposable {
-    fn drop(&mut self) {
-        let path = std::mem::take(&mut self.0);
-        // What is not deleted in time goes with the whole workspace, or is swept by the next run.
-        let _ = std::thread::Builder::new().name("delete".to_owned()).spawn(move || remove_tree(&path));
-    }
 }
 
 impl Workspaces {
@@ -156,7 +138,8 @@ impl Workspaces {
             agent,
             agent_program,
             name: request.run.to_owned(),
-            run_dir: request.run_dir.to_owned(),
+            run_dir: Some(request.run_dir.to_owned()),
+            gates: request.config.gate.clone(),
             objects: request.objects.clone(),
             settings_of_trees: false,
             open: None,
@@ -170,84 +153,11 @@ impl Workspaces {
         self.settings_of_trees = true;
     }
 
-    /// Makes the folder of the workspaces, and finds out how they can be sealed.
-    pub fn open(&mut self, git: &Git) -> Result<PathBuf, WorkspaceError> {
-        // Everything that is started reports there; without it, the probe would find no view.
-        let temp = std::env::temp_dir();
-        tempfile::tempfile_in(&temp).map_err(|source| WorkspaceError::Temp { path: temp, source })?;
-        let state = StateFolder::from_environment(self.workspace.state.as_deref(), &self.project.git_top)?;
-        let _ = state.sweep();
-        let run = Some(self.name.clone());
-        let owner = Owner { pid: std::process::id(), project: self.project.root.clone(), run };
-        let held = state.create(&self.name, &owner)?;
-        let ability = probe(held.path());
-        if self.seal.required && !missing_seal(&ability, &self.seal).is_empty() {
-            let (reason, remedy) = refusal(&ability);
-            return Err(WorkspaceError::Required { reason, remedy });
-        }
-        let filters = git.filters()?;
-        if !ability.view.works() {
-            for name in &filters {
-                if git.uses_filter(name)? {
-                    let (reason, remedy) = refusal(&ability);
-                    return Err(WorkspaceError::Filter { name: name.clone(), reason, remedy });
-                }
-            }
-        }
-        let mut ignored = git.ignored_entries()?;
-        let submodules = self.submodules(git)?;
-        if !submodules.is_empty() {
-            let names: Vec<String> = submodules.iter().map(|entry| entry.path.display().to_string()).collect();
-            let text = "submodules appear as they are in your checkout; changes in them are not committed";
-            self.notes.push(format!("{text}: {}", names.join(", ")));
-        }
-        ignored.extend(submodules);
-        let folder = held.path().to_owned();
-        self.open = Some(Open {
-            agent: None,
-            spare: None,
-            layer: None,
-            cache: None,
-            script_layer: None,
-            ability,
-            ignored,
-            modules: git.modules(),
-            filters,
-            system: System::read(),
-            number: 0,
-            held,
-        });
-        Ok(folder)
-    }
-
-    /// Submodules that the user's checkout has files of.
-    fn submodules(&self, git: &Git) -> Result<Vec<IgnoredEntry>, WorkspaceError> {
-        let top = &self.project.git_top;
-        if !top.join(".gitmodules").exists() {
-            return Ok(Vec::new());
-        }
-        let Some(head) = git.status()?.head else { return Ok(Vec::new()) };
-        let has_files = |path: &PathBuf| fs::read_dir(top.join(path)).is_ok_and(|mut entries| entries.next().is_some());
-        let found = git.submodules_of(&head)?.into_iter().filter(has_files);
-        Ok(found.map(|path| IgnoredEntry { path, is_folder: true }).collect())
-    }
-
     /// What the user should know about the workspaces, once.
     pub fn take_notes(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.retain(|note| self.told.insert(note.clone()));
         notes
-    }
-
-    /// How agents and checks are confined.
-    pub fn seal(&self) -> Seal {
-        let Some(open) = &self.open else { return Seal { level: SealLevel::Unsealed, missing: Vec::new(), container: false } };
-        let level = match open.ability.level() {
-            Level::View | Level::ViewWithoutOwnProc => SealLevel::View,
-            Level::CloneWithLandlock => SealLevel::Landlock,
-            Level::UnsealedClone => SealLevel::Unsealed,
-        };
-        Seal { level, missing: missing(&open.ability, &self.seal), container: open.ability.container.is_some() }
     }
 
     /// Whether the agent's next attempt from this commit needs a new folder.
@@ -450,10 +360,11 @@ impl Workspaces {
             modules: if kind == ViewKind::Read { &[] } else { &open.modules },
             ignored: &open.ignored,
             build_folders: shown.build_folders,
+            hidden: Hidden { all: open.hidden.all(), shown: shown.hidden },
             scratch: &scratch,
             state: open.held.state().path(),
             agent: Some(&self.agent).filter(|_| kind == ViewKind::Agent),
-            run_dir: Some(&self.run_dir),
+            run_dir: self.run_dir.as_deref(),
             workspace: &self.workspace,
             seal: &self.seal,
             abilities: Abilities { mounts: open.ability.view.works(), overlay: open.ability.overlay.works() },
@@ -489,4 +400,6 @@ struct Made {
 #[derive(Debug, Clone, Copy, Default)]
 struct Shown<'a> {
     build_folders: BuildFolders<'a>,
+    /// The folder of a hidden check.
+    hidden: Option<&'a Path>,
 }

@@ -10,6 +10,7 @@ mod copy;
 mod draft;
 mod environment;
 mod folders;
+mod hidden;
 mod home;
 mod masks;
 mod prepare;
@@ -32,6 +33,7 @@ use prepare::Step;
 const SCRIPT_HOMES: [&str; 2] = [crate::project::HOME, ".fresher"];
 
 pub(super) use draft::key;
+pub(super) use folders::run_folders;
 pub use prepare::{Preparation, PrepareError};
 pub use system::System;
 
@@ -81,6 +83,14 @@ pub enum BuildFolders<'a> {
     Absent,
 }
 
+/// Folders that no setting shows, by their real paths: of hidden checks, and of runs in other checkouts of the repository.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hidden<'a> {
+    pub all: &'a [PathBuf],
+    /// The one that this view is for.
+    pub shown: Option<&'a Path>,
+}
+
 /// What this system can do, as probed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
@@ -124,6 +134,7 @@ pub struct ViewRequest<'a> {
     /// What git ignores in the checkout ([`crate::git::Git::ignored_entries`]).
     pub ignored: &'a [IgnoredEntry],
     pub build_folders: BuildFolders<'a>,
+    pub hidden: Hidden<'a>,
     /// A folder of the workspace for upper layers, copies and temporary files. A view that continues an earlier one gives the same.
     pub scratch: &'a Path,
     /// Verdone's state folder.
@@ -226,6 +237,7 @@ fn sealed(draft: &mut Draft<'_>) {
     if !in_state {
         draft.mounts.push(Mount::Mask { at: request.state.to_owned() });
     }
+    hidden::hide(draft);
 }
 
 /// A lifecycle script: everything as the user has it, but for the project's files.
@@ -306,10 +318,10 @@ fn tree(draft: &mut Draft<'_>) {
     submodules::show_objects(draft);
 }
 
-/// Parts of the run's folder that an agent's view has, and whether they can be written there.
+/// Parts of the run's folder that an agent's view has, and whether they can be written there: what hooks inside write about their
+/// sessions; prompts, and the story of the turn for those hooks. Nothing else of `.verdone/runs` is in the tree, no journal and no output.
 const RUN_PARTS: [(&str, bool); 2] = [("sessions", true), ("turns", false)];
 
-/// Hooks inside write about their sessions, and agents read long prompts. The rest of the run's folder is not in the tree.
 fn run_parts(draft: &mut Draft<'_>) {
     let Some(run) = draft.request.run_dir else { return };
     if draft.request.kind != ViewKind::Agent {

@@ -44,8 +44,8 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
     let mut logs: HashMap<&str, (&str, u32, &str)> = HashMap::new();
     let mut running = "";
     let (mut open, mut panicked, mut package) = (false, None, None);
-    // Go names the place in a file where an import fails; of a package that is not there it has none.
-    let mut has_place = false;
+    // Go names the place in a file where an import fails; of a package that is not there it has none. Both streams take part.
+    let (mut unset, mut placed): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
     // What a test prints while it runs may look like verdicts; if it passes, they were its own words.
     let mut start: Option<Start<'_>> = None;
     for (at, line) in lines.iter().enumerate() {
@@ -101,7 +101,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             verdicts.end_package(name, true, &mut reading.names);
             if rest.contains("[build failed]") || rest.contains("[setup failed]") {
                 packages.built_badly += 1;
-                reading.missing += u64::from(rest.contains("[setup failed]") && !has_place);
+                unset.extend(rest.contains("[setup failed]").then_some(name));
                 if !reading.failures.iter().any(|failure| failure.name == name) {
                     reading.failures.add(name, None, None, "");
                 }
@@ -128,9 +128,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             totals.push((at, counts));
         } else if let Some(name) = line.strip_prefix("# ") {
             package = Some(name.split(' ').next().unwrap_or(name).trim_matches(['[', ']']));
-            has_place = false;
         } else if let Some((file, number, message)) = located(text) {
-            has_place = true;
             if line.starts_with([' ', '\t']) {
                 if open && let Some(failure) = reading.failures.last_mut() {
                     tell(failure, Some((file, number)), Some(message));
@@ -141,6 +139,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
                     log = log.or(Some((file, number, message)));
                 }
             } else if let Some(package) = package {
+                placed.insert(package);
                 reading.failures.add(package, Some(file), Some(number), message);
             }
         } else if let Some(message) = text.strip_prefix("panic: ") {
@@ -152,6 +151,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             stack(line, lines.get(at + 1), &mut reading);
         }
     }
+    reading.missing = unset.iter().filter(|package| !placed.contains(*package)).count() as u64;
     // A test binary that runs by itself names no package.
     verdicts.end_package("", false, &mut reading.names);
     conclude(reading, &packages, &verdicts, verbose, last, &totals)

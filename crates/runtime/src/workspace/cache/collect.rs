@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use verdone_core::config::{FolderMode, WorkspaceSettings};
 
+use super::super::disposable::Disposable;
 use super::super::layer::Layer;
-use super::super::spaces::Disposable;
 use super::super::visible::key;
 use super::{Build, Cache, KeptCache, Parts};
 use crate::git::{Git, copy_index_file};

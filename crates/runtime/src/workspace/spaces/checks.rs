@@ -1,7 +1,7 @@
 //! Fresh workspaces, for checks and for questions about a tree.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use verdone_core::id::Oid;
@@ -14,14 +14,18 @@ use crate::workspace::cache::{Cache, KeptCache, Written};
 use crate::workspace::copying::{copy_files, files_to_copy};
 use crate::workspace::credentials::Login;
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::hidden::HIDDEN_VARIABLE;
 use crate::workspace::layer::{Layer, Wanted};
 use crate::workspace::view::View;
 use crate::workspace::visible::{BuildFolders, Tree, ViewKind};
 
 /// What a set of checks needs beside its tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CheckNeeds {
+pub struct CheckNeeds<'a> {
     pub start: Start,
+    /// The folder of a hidden check, as its gate names it. The check finds it, read-only, at the path in `VERDONE_HIDDEN`. Whatever runs
+    /// beside the check sees it as well, so nothing of such a workspace is kept.
+    pub hidden: Option<&'a Path>,
 }
 
 /// What is in build folders when checks begin.
@@ -54,7 +58,7 @@ pub struct CheckPlace {
 
 impl CheckPlace {
     /// Ends everything that runs there and keeps what was built. Nothing where nothing was built, or it cannot be kept: without
-    /// copy-on-write, and after a cold start.
+    /// copy-on-write, after a cold start, and if a hidden check ran there.
     pub fn keep(mut self, git: &Git) -> Option<KeptCache> {
         drop(self.view.take());
         let own = self.folder.path();
@@ -67,7 +71,7 @@ impl CheckPlace {
 impl Workspaces {
     /// A workspace with exactly the files of a tree, which nobody has written to. `head` is what git calls HEAD there: the commit that
     /// the tree is based on.
-    pub fn checks_on(&mut self, git: &Git, tree: &Oid, head: &Oid, needs: CheckNeeds) -> Result<CheckPlace, WorkspaceError> {
+    pub fn checks_on(&mut self, git: &Git, tree: &Oid, head: &Oid, needs: CheckNeeds<'_>) -> Result<CheckPlace, WorkspaceError> {
         self.fresh_place(git, tree, head, ViewKind::Check, needs)
     }
 
@@ -96,15 +100,22 @@ impl Workspaces {
         tree: &Oid,
         head: &Oid,
         kind: ViewKind,
-        needs: CheckNeeds,
+        needs: CheckNeeds<'_>,
     ) -> Result<CheckPlace, WorkspaceError> {
+        self.open_if_needed(git)?;
         let folder = self.new_folder("check")?;
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
-        if open.ability.view.works() && open.ability.overlay.works() {
-            self.overlaid_place(git, tree, head, kind, needs, folder)
+        let hidden = needs.hidden.map(|folder| open.hidden.real(folder).map(Path::to_owned)).transpose()?;
+        let needs = CheckNeeds { hidden: hidden.as_deref(), ..needs };
+        let place = if open.ability.view.works() && open.ability.overlay.works() {
+            self.overlaid_place(git, tree, head, kind, needs, folder)?
         } else {
-            self.laid_out_place(git, tree, head, kind, needs, folder)
-        }
+            self.laid_out_place(git, tree, head, kind, needs, folder)?
+        };
+        Ok(match hidden {
+            Some(hidden) => CheckPlace { env: place.env.with(HIDDEN_VARIABLE, hidden), build_output: None, ..place },
+            None => place,
+        })
     }
 
     /// Copy-on-write over a layer that is used again and again.
@@ -114,7 +125,7 @@ impl Workspaces {
         tree: &Oid,
         head: &Oid,
         kind: ViewKind,
-        needs: CheckNeeds,
+        needs: CheckNeeds<'_>,
         folder: Disposable,
     ) -> Result<CheckPlace, WorkspaceError> {
         let begun = file_clock();
@@ -137,7 +148,7 @@ impl Workspaces {
             (None, Start::Cold) => BuildFolders::Absent,
         };
         let shown = Tree::Overlay { lower: files, built, upper: upper.clone(), work };
-        let made = self.view(kind, shown, folder.path(), Shown { build_folders })?;
+        let made = self.view(kind, shown, folder.path(), Shown { build_folders, hidden: needs.hidden })?;
         let project = self.below_top();
         let written = upper.join(&project);
         let build_output = warm.then(|| Written {
@@ -188,14 +199,14 @@ impl Workspaces {
         Ok(layer)
     }
 
-    /// A folder of its own, where nothing can be copy-on-write.
+    /// A new folder for each workspace, where nothing can be copy-on-write.
     fn laid_out_place(
         &mut self,
         git: &Git,
         tree: &Oid,
         head: &Oid,
         kind: ViewKind,
-        needs: CheckNeeds,
+        needs: CheckNeeds<'_>,
         folder: Disposable,
     ) -> Result<CheckPlace, WorkspaceError> {
         let objects = self.alternates()?;
@@ -215,7 +226,8 @@ impl Workspaces {
             Start::Warm => BuildFolders::Checkout,
             Start::Cold => BuildFolders::Absent,
         };
-        let made = self.view(kind, Tree::Writable(files.clone()), folder.path(), Shown { build_folders })?;
+        let made =
+            self.view(kind, Tree::Writable(files.clone()), folder.path(), Shown { build_folders, hidden: needs.hidden })?;
         Ok(CheckPlace {
             cwd: made.cwd,
             written: files.join(self.below_top()),

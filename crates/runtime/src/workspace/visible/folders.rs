@@ -1,6 +1,6 @@
 //! Ignored folders and files of the checkout: builds need them, and nothing that is written to them reaches the user.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -168,7 +168,7 @@ fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
         let named = path.strip_prefix(above).map(|below| request.workspace.mode_of(below));
         named.unwrap_or_else(|_| FolderMode::suggested_by(path))
     };
-    let ignored = request.ignored.iter().filter(|entry| entry.is_folder && !is_ours(&entry.path, above));
+    let ignored = request.ignored.iter().filter(|entry| entry.is_folder && !is_ours(&entry.path));
     let mut all: BTreeMap<PathBuf, FolderMode> = ignored.map(|entry| (entry.path.clone(), mode(&entry.path))).collect();
     for (name, mode) in &request.workspace.folders {
         let path: PathBuf = above.join(name).components().filter(|part| *part != std::path::Component::CurDir).collect();
@@ -181,9 +181,9 @@ fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
     all
 }
 
-/// Verdone's own folder, and git's.
-fn is_ours(path: &Path, above: &Path) -> bool {
-    path.starts_with(above.join(HOME)) || path.starts_with(".git")
+/// Verdone's own folders, of this project or another one in the repository, and git's.
+fn is_ours(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == HOME) || path.starts_with(".git")
 }
 
 fn can_be_shown(draft: &mut Draft<'_>, path: &Path) -> bool {
@@ -221,9 +221,8 @@ fn is_filled(folder: &Path) -> bool {
 fn copy_files(draft: &mut Draft<'_>) {
     let request = draft.request;
     let Some(to) = written(&request.tree) else { return };
-    let above = request.root.strip_prefix(request.checkout).unwrap_or(Path::new(""));
     let (mut left, mut skipped) = (request.workspace.copy_total_bytes, Vec::new());
-    for entry in request.ignored.iter().filter(|entry| !entry.is_folder && !is_ours(&entry.path, above)) {
+    for entry in request.ignored.iter().filter(|entry| !entry.is_folder && !is_ours(&entry.path)) {
         let source = request.checkout.join(&entry.path);
         let Ok(meta) = fs::symlink_metadata(&source) else { continue };
         // Committed in this run, or copied for an earlier session.
@@ -258,10 +257,12 @@ fn copy_files(draft: &mut Draft<'_>) {
 pub(super) fn keep_checkout_out_of_reach(draft: &mut Draft<'_>) {
     let request = draft.request;
     draft.bind(request.checkout, request.checkout, false);
-    for name in ["runs", "cache"] {
-        let path = request.root.join(HOME).join(name);
-        if is_real_folder(&path) {
-            draft.mounts.push(Mount::Mask { at: path });
-        }
-    }
+    let of_others = request.ignored.iter().filter(|entry| is_ours(&entry.path)).map(|entry| request.checkout.join(&entry.path));
+    let hidden: BTreeSet<PathBuf> = run_folders(request.root).into_iter().chain(of_others).collect();
+    draft.mounts.extend(hidden.into_iter().filter(|path| is_real_folder(path)).map(|at| Mount::Mask { at }));
+}
+
+/// What runs and sessions left in a project, outputs of checks among them.
+pub(in crate::workspace) fn run_folders(root: &Path) -> [PathBuf; 3] {
+    ["runs", "cache", "sessions"].map(|name| root.join(HOME).join(name))
 }

@@ -21,6 +21,8 @@ struct World {
     /// Layers of build folders that earlier checks wrote.
     kept: BTreeMap<PathBuf, PathBuf>,
     cold: bool,
+    hidden: Vec<PathBuf>,
+    shown: Option<PathBuf>,
 }
 
 impl World {
@@ -43,6 +45,8 @@ impl World {
             agent: AgentInUse { name: "claude".to_owned(), ..AgentInUse::default() },
             kept: BTreeMap::new(),
             cold: false,
+            hidden: Vec::new(),
+            shown: None,
         }
     }
 
@@ -101,6 +105,7 @@ impl World {
             modules: &self.modules,
             ignored: &self.ignored,
             build_folders: if self.cold { BuildFolders::Absent } else { BuildFolders::Kept(&self.kept) },
+            hidden: Hidden { all: &self.hidden, shown: self.shown.as_deref() },
             scratch: &self.at("home/.local/state/verdone/w"),
             state: &self.at("home/.local/state/verdone"),
             agent: Some(&self.agent),
@@ -151,6 +156,7 @@ fn an_agent_sees_everything_in_the_order_that_works() {
     world.ignored_folder("node_modules");
     world.ignored_folder("web/node_modules");
     world.ignored_folder(".verdone/runs");
+    world.ignored_folder("sub/.verdone/runs");
     world.ignored_file(".env", 10);
     world.write("home/.ssh/id", b"key");
     world.write("home/.npmrc", b"token");
@@ -423,6 +429,28 @@ fn build_folders_are_over_what_was_kept_or_left_out() {
 }
 
 #[test]
+fn hidden_checks_are_seen_by_nobody_but_the_check_that_they_are_for() {
+    let mut world = World::new();
+    for folder in ["home/hidden/deep/deeper", "srv/hidden"] {
+        fs::create_dir_all(world.at(folder)).unwrap();
+    }
+    world.hidden = ["home/hidden", "home/hidden/deep", "home/hidden/deep/deeper", "srv/hidden"].map(|name| world.at(name)).into();
+    world.seal.show = vec!["~/hidden".to_owned()];
+    world.workspace.writable = vec!["~/hidden/deep".to_owned()];
+    let last = |world: &World, kind: ViewKind, count: usize| {
+        let lines = world.lines(&world.build(kind));
+        lines[lines.len() - count..].to_vec()
+    };
+    let all = ["mask home/hidden", "mask home/hidden/deep", "mask home/hidden/deep/deeper", "mask srv/hidden"];
+    for kind in [ViewKind::Agent, ViewKind::Check, ViewKind::Read] {
+        assert_eq!(last(&world, kind, 4), all, "{kind:?}");
+    }
+    world.shown = Some(world.at("home/hidden/deep"));
+    let expected = ["scratch home/hidden", "-> home/hidden/deep", "mask home/hidden/deep/deeper", "mask srv/hidden"];
+    assert_eq!(last(&world, ViewKind::Check, 4), expected);
+}
+
+#[test]
 fn without_mounts_everything_is_at_its_own_place() {
     let mut world = World::new();
     world.abilities = Abilities { mounts: false, overlay: false };
@@ -633,8 +661,8 @@ fn a_path_of_its_own_keeps_the_checkout_readable_and_the_state_folder_empty() {
         "=> home/cache",
         "scratch home/.local/state/verdone",
         "-> home/project",
-        "mask home/project/.verdone/runs",
         "mask home/project/.verdone/cache",
+        "mask home/project/.verdone/runs",
         "=> home/.local/state/verdone/w/tree",
         "objects -> home/.local/state/verdone/w/tree/.git/base-objects",
         "home -> home/.local/state/verdone/w/tree/.git/base-objects-2",
