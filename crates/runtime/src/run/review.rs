@@ -221,8 +221,8 @@ impl Pending {
 }
 
 /// The review of a story; of several with the same id the newest.
-fn find(store: &Store, story: &StoryId) -> Result<Review, ReviewError> {
-    let all = pending(store)?;
+fn find(runs: &Store, story: &StoryId) -> Result<Review, ReviewError> {
+    let all = pending(runs)?;
     if all.is_empty() {
         return Err(ReviewError::Nothing);
     }

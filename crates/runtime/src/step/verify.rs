@@ -65,8 +65,8 @@ pub(super) fn verify_again(
     tree: &Oid,
     reporter: &mut dyn Reporter,
 ) -> Result<VerifyReport, StepError> {
-    let changes = site.git.changed_paths(Some(&site.tip), tree)?;
-    let changed: Vec<ChangedPath> = changes.into_iter().filter(|change| !site.plan.paths().contains(&change.path)).collect();
+    let all = site.git.changed_paths(Some(&site.tip), tree)?;
+    let changed: Vec<ChangedPath> = all.into_iter().filter(|change| !site.plan.paths().contains(&change.path)).collect();
     let mut verification = begin(site, state, attempt, tree, &changed, &Asked::default())?;
     verification.job.feedback = FeedbackTurn::NoneLeft;
     site.on_bench(|bench, results| verification.go_on(bench, results, reporter))?;

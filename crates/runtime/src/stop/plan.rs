@@ -3,6 +3,7 @@
 //! one story.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use verdone_core::done::Approval;
@@ -106,12 +107,12 @@ impl LoopPlan {
         for (id, frozen) in frozen(file, &new, root) {
             if accepted {
                 later.insert(id, frozen);
-            } else if !later.contains_key(&id) {
+            } else if let Entry::Vacant(place) = later.entry(id) {
                 if !frozen.checks.is_empty() {
-                    unaccepted.push(id.clone());
+                    unaccepted.push(place.key().clone());
                 }
                 let Frozen { title, marks, .. } = frozen;
-                later.insert(id, Frozen { title, marks, unaccepted: true, ..Frozen::default() });
+                place.insert(Frozen { title, marks, unaccepted: true, ..Frozen::default() });
             }
         }
         unaccepted

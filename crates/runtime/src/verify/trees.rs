@@ -130,9 +130,9 @@ fn with_content(git: &Git, protection: &Protection, changes: &[TreeChange]) -> R
         let paths = [Some(&change.path), change.renamed_from.as_ref()];
         paths.into_iter().flatten().any(|path| protection.needs_content(&path.to_string()))
     };
-    let sides = changes.iter().filter(|change| needs(change)).flat_map(|change| [&change.old, &change.new]).flatten();
+    let versions = changes.iter().filter(|change| needs(change)).flat_map(|change| [&change.old, &change.new]).flatten();
     let wanted: BTreeSet<String> =
-        sides.filter(|side| side.mode & 0o170_000 == 0o100_000).map(|side| side.id.to_string()).collect();
+        versions.filter(|side| side.mode & 0o170_000 == 0o100_000).map(|side| side.id.to_string()).collect();
     let wanted: Vec<String> = wanted.into_iter().collect();
     let sizes = git.sizes(&wanted.iter().map(String::as_str).collect::<Vec<_>>())?;
     let small: Vec<String> = wanted.into_iter().zip(sizes).filter(|(_, size)| *size <= LARGEST_READ).map(|(id, _)| id).collect();

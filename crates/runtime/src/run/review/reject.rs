@@ -9,7 +9,7 @@ use verdone_core::update::Reporter;
 use super::{Review, ReviewError, ReviewRequest, find, refuse_agents};
 use crate::git::Git;
 use crate::recover::recover;
-use crate::run::land::{LandError, LandRequest, Reapplying};
+use crate::run::land::{LandError, LandRequest, Moved, Reapplying};
 use crate::signal::Signals;
 use crate::store::{Journal, RunLock, Store};
 
@@ -66,7 +66,7 @@ fn take_out(
         }
         error => error.into(),
     })?;
-    let mut events: Vec<Event> = moved.iter().map(|moved| moved.there()).collect();
+    let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
     events.push(refused);
     git.set_branch(branch, made.last().unwrap_or(base), Some(&tip))?;
     journal.append(events, Timestamp::now())?;
