@@ -483,6 +483,10 @@ impl Reapplying<'_> {
 
 /// A check of the evidence, to be run once more.
 fn again(proof: &NotedCheck, config: &Config) -> Check {
+    // A gate that is still there has terms that the evidence does not name.
+    if let Some(gate) = gates(config).into_iter().find(|gate| gate.name == proof.name && gate.command == proof.command) {
+        return gate;
+    }
     let terms = Terms { advisory: proof.advisory, ..Terms::default() };
     let (name, origin) = (proof.name.clone(), proof.origin.clone());
     Check { name, origin, command: proof.command.clone(), timeout: config.limits.check_time, terms }
