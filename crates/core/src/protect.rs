@@ -12,10 +12,12 @@ mod ecosystem;
 pub mod inline_tests;
 mod manifest;
 mod patterns;
+mod subjects;
 mod trees;
 
 pub use check_scripts::check_scripts;
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
 pub use patterns::{Class, Group, Protection, Release, Role, Why};
+pub use subjects::subjects;
 pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};

@@ -363,20 +363,18 @@ mod tests {
     #[test]
     fn a_stage_is_green_only_when_everything_that_had_to_run_did() {
         let gates = [check("a", Stage::Quality), check("b", Stage::Quality), check("s", Stage::Security)];
-        let of = |outcomes: &[(usize, CheckOutcome)], verdict: VerifyOutcome| {
+        let of = |outcomes: &[(usize, CheckOutcome)], passed: bool| {
             let runs: Vec<CheckRun> = outcomes.iter().map(|(n, outcome)| ran(&gates[*n], outcome.clone())).collect();
-            gate_facts(&gates, Some(Checked { runs: &runs, verdict: &verdict, gates_only: false }))["quality"].clone()
+            gate_facts(&gates, Some(Checked { runs: &runs, passed, gates_only: false }))["quality"].clone()
         };
         let (passed, failed) = (CheckOutcome::Passed, CheckOutcome::Failed { code: 1 });
         let missing = CheckOutcome::Unknown { reason: "not found".to_owned() };
-        assert!(
-            matches!(of(&[(0, passed.clone()), (1, passed.clone())], VerifyOutcome::Passed), GateFact::Green { checks } if checks.len() == 2)
-        );
-        assert!(matches!(of(&[(0, passed.clone()), (1, failed)], VerifyOutcome::Failed), GateFact::Red { .. }));
-        assert!(matches!(of(&[(0, passed.clone()), (1, missing)], VerifyOutcome::Failed), GateFact::Unknown { .. }));
-        assert!(matches!(of(&[(0, passed)], VerifyOutcome::Failed), GateFact::Unknown { .. }), "the second did not run");
-        assert!(matches!(of(&[], VerifyOutcome::Interrupted), GateFact::Unknown { .. }));
-        assert_eq!(of(&[], VerifyOutcome::Passed), GateFact::NotDue);
+        assert!(matches!(of(&[(0, passed.clone()), (1, passed.clone())], true), GateFact::Green { checks } if checks.len() == 2));
+        assert!(matches!(of(&[(0, passed.clone()), (1, failed)], false), GateFact::Red { .. }));
+        assert!(matches!(of(&[(0, passed.clone()), (1, missing)], false), GateFact::Unknown { .. }));
+        assert!(matches!(of(&[(0, passed)], false), GateFact::Unknown { .. }), "the second did not run");
+        assert!(matches!(of(&[], false), GateFact::Unknown { .. }));
+        assert_eq!(of(&[], true), GateFact::NotDue);
         assert!(matches!(&gate_facts(&gates, None)["security"], GateFact::Unknown { .. }));
         assert_eq!(checks_fact(&[], None), GateFact::NotConfigured);
     }
@@ -390,7 +388,7 @@ mod tests {
         let (lint, style) = (check("lint", Stage::Quality), advisory("style"));
         let failed = |check: &Check| CheckRun { advisory: true, ..ran(check, CheckOutcome::Failed { code: 1 }) };
         let of = |gates: &[Check], runs: &[CheckRun]| {
-            let checked = Checked { runs, verdict: &VerifyOutcome::Passed, gates_only: false };
+            let checked = Checked { runs, passed: true, gates_only: false };
             gate_facts(gates, Some(checked)).get("quality").cloned().unwrap_or_default()
         };
         let runs = [ran(&lint, CheckOutcome::Passed), failed(&style)];

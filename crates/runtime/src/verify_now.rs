@@ -15,7 +15,7 @@ use verdone_core::check::{Check, CheckRun, CommandSpec, Stage};
 use verdone_core::event::Seal;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::policy::OnScope;
-use verdone_core::protect::check_scripts;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::update::Reporter;
 use verdone_core::verify::{
     CommitRange, PlannedCheck, Proof, ResultId, Surface, Tree, Verified, VerifyJob, VerifyReport, changes_of,
@@ -266,12 +266,14 @@ impl Scene {
         let own = story.iter().flat_map(|story| &story.checks);
         let commands: Vec<&CommandSpec> = own.chain(&asked.gates).map(|check| &check.command).collect();
         let scripts: BTreeSet<String> = check_scripts(commands);
+        let looked_at = subjects(story.iter().flat_map(|story| &story.checks).map(|check| &check.command));
         let trees = Trees::look(&TreesRequest {
             git,
             settings: &config.protect,
             folder: &folder,
             scope: story.as_ref().map_or(&[], |story| &story.scope),
             check_scripts: &scripts,
+            subjects: &looked_at,
             base,
             attempt: &subject.attempt,
             ours: &subject.ours,

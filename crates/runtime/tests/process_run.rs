@@ -279,8 +279,8 @@ fn ticks_come_while_nothing_is_said() {
 fn secrets_reach_neither_the_file_nor_the_caller() {
     let (_one, dir) = (alone(), tempfile::tempdir().unwrap());
     let redactor = Redactor::new([("DEPLOY_TOKEN".to_owned(), "hunter2-hunter2".to_owned())]);
-    let kept = dir.path().join("turns/1-output.txt");
-    std::fs::create_dir(dir.path().join("turns")).unwrap();
+    let kept = dir.path().join("outputs/1.txt");
+    std::fs::create_dir(dir.path().join("outputs")).unwrap();
     let outside = dir.path().join("outside.txt");
     std::fs::write(&outside, "untouched").unwrap();
     std::os::unix::fs::symlink(&outside, &kept).unwrap();

@@ -40,7 +40,8 @@ fn loops(features: &str) -> World {
 pub(crate) fn verdone(world: &World, arguments: &[&str]) -> Output {
     let at = world.work.display().to_string();
     let output = world.command(&[&["-C", &at], arguments].concat()).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let said = [output.stdout.as_slice(), &output.stderr].concat();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said));
     output
 }
 

@@ -8,9 +8,9 @@ use crate::world::{Settings, TWO, World};
 const GATE: &str = "[[gate]]\nname = \"chatty\"\ncommand = \"printf 'SECRET-%s\\\\n' OUTPUT\"\n";
 const FIRST: &str =
     "[[turn]]\nstory = \"US-001\"\nsteps = [{ run = \"printf 'SAID-%s' THIS\" }, { create = \"a\", text = \"one\\n\" }]\n";
-/// Looks for both in everything that the agent can reach. Where it works may be another path than that of the checkout.
-const SECOND: &str =
-    "[[turn]]\nstory = \"US-002\"\nsteps = [{ run = \"sh @ROOT@/tmp/look.sh\" }, { create = \"b\", text = \"two\\n\" }]\n";
+/// Says it again in a turn that is not enough; in the next one, looks for both in everything that the agent can reach. Where it works may be another path than that of the checkout.
+const SECOND: &str = "[[turn]]\nstory = \"US-002\"\nturn = 1\nsteps = [{ run = \"printf 'SAID-%s' THIS\" }, { create = \"c\", text = \"\" }]\n\
+     [[turn]]\nstory = \"US-002\"\nsteps = [{ run = \"sh @ROOT@/tmp/look.sh\" }, { create = \"b\", text = \"two\\n\" }]\n";
 const LOOK: &str = "grep -rlE 'SECRET-OUTPU[T]|SAID-THI[S]' . ~ @ROOT@/work @ROOT@/beside 2>/dev/null > @ROOT@/tmp/leaked\n\
                     find .verdone sub/.verdone @ROOT@/*/.verdone 2>/dev/null | sort > @ROOT@/tmp/seen\n: > @ROOT@/tmp/looked\n";
 

@@ -1,6 +1,6 @@
 //! Agents, and code of theirs that checks and git hooks run, that work on git or on the judge's files instead of on the story.
 
-use crate::world::{ONE, Settings, TWO, World, always, reason, text};
+use crate::world::{ONE, Settings, TWO, World, always, reason};
 
 const SHORT: Settings<'static> = Settings { top: "", limits: "attempts = 1\nturns = 1", tables: "" };
 

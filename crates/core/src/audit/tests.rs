@@ -130,6 +130,7 @@ fn started(plan: &str) -> Event {
         unchecked: false,
         gates: None,
         reviews: BTreeMap::new(),
+        session: None,
         evidence: None,
     }
 }

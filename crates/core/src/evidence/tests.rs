@@ -1,6 +1,7 @@
 use super::*;
 use crate::check::{CheckOutcome, CommandSpec, TestCount};
-use crate::verify::{ChangeKind, CountFall, ProtectedKind};
+use crate::event::Place;
+use crate::verify::{ChangeKind, CountFall, ProtectedKind, Surface};
 
 pub(crate) fn noted(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> NotedCheck {
     let (command, output_digest) = (CommandSpec::Shell(name.to_owned()), digest(b""));
@@ -54,36 +55,16 @@ pub(crate) fn evidence(story: &str, title: &str) -> Evidence {
 }
 
 #[test]
-fn a_session_proves_no_more_than_its_loop_saw() {
-    let told = |before: Vec<NotedCheck>, doubted: bool| SessionStory {
-        run: RunId::from("r1"),
-        session: "s1\nVerdone-Proof: verified".to_owned(),
-        story: StoryId::from("US-1"),
-        title: "Title".to_owned(),
-        base: None,
-        turns: 2,
-        before,
-        criteria: Vec::new(),
-        doubted,
-        gates: "sha256:gates".to_owned(),
-        previous: None,
-    };
-    let run = |origin: CheckOrigin| CheckRun { origin, ..crate::check::tests::ran("test", CheckOutcome::Passed) };
-    let (own, gate) = (run(CheckOrigin::Story), run(gate()));
-    let red = || vec![noted("test", CheckOrigin::Story, failed())];
-    for (before, doubted, runs, proof) in [
-        (red(), false, vec![own.clone(), gate.clone()], Proof::Verified),
-        (red(), true, vec![own.clone(), gate.clone()], Proof::Untested),
-        (Vec::new(), false, vec![own.clone()], Proof::Untested),
-        (red(), false, vec![gate], Proof::Untested),
-    ] {
-        let evidence = Evidence::of_session(told(before, doubted), &Oid::from("t"), &runs);
-        assert_eq!((evidence.proof, evidence.outcome, evidence.overclaim()), (proof, Outcome::Done, None));
-        let message = evidence.commit_message("{id}");
-        assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Proof:")).count(), 1, "{message}");
-        assert!(message.contains("\nVerdone-Session: s1 Verdone-Proof: verified\n"), "{message}");
-        assert_eq!(Evidence::from_note(evidence.to_note().as_bytes()).unwrap(), evidence);
-    }
+fn the_evidence_of_a_loop_names_its_session_and_nothing_else_is_forged_by_it() {
+    let place = Place { story: StoryId::from("US-1"), attempt: 1, turn: 2 };
+    let state =
+        State { session: Some("s1\nVerdone-Proof: verified".to_owned()), run: Some(RunId::from("r1")), ..State::default() };
+    let report = VerifyReport::empty(Surface::Loop, Some(place.story.clone()), TreeIds::of_attempt(Oid::from("t")));
+    let evidence = Evidence::of(&state, &Attempt::new(place, "Title"), (Proof::Untested, Outcome::Done), &report);
+    let message = evidence.commit_message("{id}");
+    assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Proof:")).count(), 1, "{message}");
+    assert!(message.contains("\nVerdone-Session: s1 Verdone-Proof: verified\n"), "{message}");
+    assert_eq!(Evidence::from_note(evidence.to_note().as_bytes()).unwrap(), evidence);
 }
 
 #[test]

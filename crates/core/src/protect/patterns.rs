@@ -57,6 +57,8 @@ pub enum Why {
     Manifest,
     /// A new file that takes the place of a module that Python or its test tools import.
     Shadows { module: String },
+    /// The story's own check looks at it.
+    Subject,
     /// A new file of unknown purpose at the root of the project.
     NewAtRoot,
     /// A new file of unknown purpose in a folder that a pattern calls a test folder.
@@ -90,6 +92,7 @@ impl fmt::Display for Why {
             Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside of the workspace later)"),
             Self::Manifest => f.write_str("a manifest: some of its keys are protected"),
             Self::Shadows { module } => write!(f, "a new file that replaces Python's module `{module}`"),
+            Self::Subject => f.write_str("the story's check looks at it"),
             Self::NewAtRoot => f.write_str("a new file at the project's root that no pattern calls work"),
             Self::NewInTestFolder { pattern } => write!(f, "a new file in a test folder (`{pattern}`)"),
             Self::Keys { keys } => {
@@ -131,6 +134,8 @@ pub struct Protection {
     scope: Vec<(String, Arc<Covered>)>,
     /// Scripts that checks run.
     check_scripts: BTreeSet<String>,
+    /// Files that the story's own checks look at.
+    subjects: BTreeSet<String>,
 }
 
 /// A pattern as it is written. One of the settings has no ecosystem.
@@ -198,6 +203,7 @@ impl Protection {
             test_folders: test_folders.collect(),
             scope: Vec::new(),
             check_scripts: BTreeSet::new(),
+            subjects: BTreeSet::new(),
             project,
         })
     }
@@ -217,6 +223,13 @@ impl Protection {
         Self { check_scripts, ..self.clone() }
     }
 
+    /// The same for a story whose own checks look at these files, which are relative to the project.
+    #[must_use]
+    pub fn with_subjects(&self, subjects: &BTreeSet<String>) -> Self {
+        let subjects = subjects.iter().map(|subject| format!("{}{subject}", self.project)).collect();
+        Self { subjects, ..self.clone() }
+    }
+
     /// What a file is. `is_new`: the base does not have it.
     pub fn classify(&self, path: &str, is_new: bool) -> Class {
         let autorun = self.autorun.pattern(path);
@@ -234,6 +247,9 @@ impl Protection {
         if let Some((pattern, of)) = self.work_conventions.find(path) {
             let ecosystem = of.map_or("", |(one, _)| one.name()).to_owned();
             return (Role::Work, Why::WorkConvention { ecosystem, pattern: pattern.clone() });
+        }
+        if is_new && self.subjects.contains(path) {
+            return (Role::Work, Why::Subject);
         }
         let (folder, _) = path.rsplit_once('/').unwrap_or(("", path));
         if is_new && (folder.is_empty() || folder == self.project.trim_end_matches('/')) {

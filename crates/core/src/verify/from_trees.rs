@@ -46,6 +46,6 @@ fn kind(why: &Why) -> Option<ProtectedKind> {
         | Why::NewAtRoot
         | Why::Unreadable { .. }
         | Why::InTheWay { .. } => Some(ProtectedKind::Config),
-        Why::Setting { .. } | Why::WorkConvention { .. } | Why::Unlisted => None,
+        Why::Setting { .. } | Why::WorkConvention { .. } | Why::Subject | Why::Unlisted => None,
     }
 }

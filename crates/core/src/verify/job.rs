@@ -1,6 +1,7 @@
 //! What is to be judged, as data: one job for every surface.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -250,6 +251,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     struct Asked<'a> {
         command: &'a CommandSpec,
         hidden: bool,
+        folder: Option<&'a Path>,
         env: &'a BTreeMap<String, String>,
         inputs: &'a [String],
         zero_tests: Option<ZeroTests>,
@@ -259,6 +261,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     let asked = Asked {
         command: &check.command,
         hidden,
+        folder: terms.hidden.as_deref(),
         env: &terms.env,
         inputs: &terms.inputs,
         zero_tests: terms.zero_tests,

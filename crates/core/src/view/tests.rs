@@ -209,7 +209,7 @@ fn an_undo_of_a_story_that_is_open_changes_no_count() {
 
 #[test]
 fn landing_says_where_the_commits_are_and_is_no_phase_of_an_ended_run() {
-    let started = || Event::LandingStarted { to: oid("c1"), left: 0 };
+    let started = || Event::LandingStarted { to: oid("c1") };
     let landed = || Event::Landed { branch: "main".to_owned(), from: oid("c0"), to: oid("c1"), left: 0 };
     let refused = || Event::LandingRefused { reason: "main has moved on".to_owned() };
     let commit = || [selected("A", 1, 3), committed("A", "c1", "c0", Proof::Verified)];
@@ -341,7 +341,7 @@ fn any_attempt() -> impl Strategy<Value = Vec<Event>> {
     (story, 1_u32..3, inner).prop_map(|(story, attempt, inner)| {
         let here = || place(story, attempt, 1);
         let event = |(kind, good): (u8, bool)| match kind {
-            0 => Event::AttemptStarted { place: here(), base: Some(oid("c0")) },
+            0 => Event::AttemptStarted { place: here(), base: Some(oid("c0")), tree: None },
             1 => Event::TurnStarted { place: here() },
             2 => ended(story, attempt, if good { TurnOutcome::Ended } else { TurnOutcome::Interrupted }),
             3 => verified(story, attempt, if good { passed() } else { check_failed() }),

@@ -14,7 +14,7 @@ use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpe
 use verdone_core::config::Config;
 use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::id::Oid;
-use verdone_core::protect::check_scripts;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, changes_of};
@@ -214,6 +214,7 @@ impl Again<'_> {
         }
         let commands: Vec<&CommandSpec> = own.iter().chain(&gates).map(|check| &check.command).collect();
         let scripts: BTreeSet<String> = check_scripts(commands);
+        let looked_at = subjects(own.iter().map(|check| &check.command));
         let mut job = VerifyJob::of_gates(Surface::AuditRerun, gates, story.tree.clone());
         job.minimum = Proof::Unchecked;
         let id = story.story.clone().unwrap_or_else(|| story.subject.as_str().into());
@@ -230,6 +231,7 @@ impl Again<'_> {
             folder: &self.folder,
             scope: &scope,
             check_scripts: &scripts,
+            subjects: &looked_at,
             base: &base,
             attempt: &story.tree,
             ours: &self.allowed.plan_files,

@@ -8,7 +8,7 @@ use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{self, Attempt, Input, State};
 use verdone_core::plan::{Status, Story};
 use verdone_core::policy::OnScope;
-use verdone_core::protect::check_scripts;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::update::Reporter;
 use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
@@ -90,6 +90,7 @@ fn begin(
         folder: &site.folder(),
         scope: &story.scope,
         check_scripts: &scripts(site),
+        subjects: &subjects(own.iter().map(|check| &check.command)),
         base: &base,
         attempt: tree,
         ours: site.plan.paths(),

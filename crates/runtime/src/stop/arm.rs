@@ -200,7 +200,7 @@ impl Start<'_> {
         };
         self.custody.put(self.folder, FINDING, &finding, Durable::Yes)?;
         self.custody.put(self.folder, LOOP, held, Durable::Yes)?;
-        let red = attempt.red.unwrap_or(Red::Absent);
+        let red = attempt.red.unwrap_or(Red::Unknown);
         Ok(held.plan.is_some().then_some((attempt.place.story, red)))
     }
 

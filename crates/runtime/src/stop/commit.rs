@@ -146,8 +146,21 @@ impl Driver {
             return Ok(None);
         };
         let evidence = Evidence::of(self.state(), begun, (*proof, *outcome), report);
-        let made = self.git.head_that_names(&evidence.digest())?;
-        made.map(|commit| self.committed(commit, &evidence)).transpose()
+        if let Some(commit) = self.git.head_that_names(&evidence.digest())? {
+            return self.committed(commit, &evidence).map(Some);
+        }
+        // What was verified apart from the user's own changes leaves no evidence behind, only its commit.
+        let Some((commit, tree)) = self.git.head_commit()?.filter(|(head, _)| Some(head) != begun.base.as_ref()) else {
+            return Ok(None);
+        };
+        let message = self.git.message(&commit)?;
+        let is_ours = |line: &str| line == format!("Verdone-Story: {}", begun.place.story);
+        let of_loop = |line: &str| line == format!("Verdone-Run: {}", self.held.run);
+        if !message.lines().any(is_ours) || !message.lines().any(of_loop) {
+            return Ok(None);
+        }
+        let files = self.git.changed_paths(begun.base.as_ref(), &commit)?.len() as u32;
+        Ok(Some(Input::Committed { commit, tree, files, evidence: None, noted: false }))
     }
 
     fn committed(&self, commit: Oid, evidence: &Evidence) -> Result<Input, StopError> {

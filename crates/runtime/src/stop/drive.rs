@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
-use verdone_core::check::{Check, CheckRun};
+use verdone_core::check::{Check, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::event::{Event, TurnTests};
 use verdone_core::id::{Oid, StoryId};
@@ -73,6 +73,8 @@ pub(super) struct Driver {
     pub(super) tree: Option<Oid>,
     /// The last verification.
     pub(super) report: Option<VerifyReport>,
+    /// The agent had a turn that the journal does not know yet.
+    had_turn: bool,
     guarded: Guarded,
     /// Opened when the first check runs.
     spaces: Option<Workspaces>,
@@ -131,6 +133,7 @@ impl Driver {
             notes,
             tree,
             report,
+            had_turn: false,
             guarded,
             spaces,
             clock,
@@ -149,6 +152,8 @@ impl Driver {
 
     /// A turn has ended, or an earlier worker was killed: goes on from where the journal ends.
     pub(super) fn resume(&mut self, held_open: bool) -> Result<Option<Step>, StopError> {
+        // The start gave the first red check up: a turn has ended since.
+        self.had_turn = self.state().phase == Phase::RedChecking && self.state().iteration == 1;
         let effect = match &self.state().phase {
             Phase::Turn => {
                 let ended = self.turn_ended();
@@ -174,13 +179,14 @@ impl Driver {
     fn go_on(&mut self, mut next: Option<Effect>, until: Until) -> Result<Option<Step>, StopError> {
         while let Some(effect) = next {
             let step = match effect {
+                Effect::Turn if std::mem::take(&mut self.had_turn) => self.turn_ended().into(),
                 Effect::Turn => return Ok(None),
                 Effect::Verify if until == Until::Verification => return Ok(None),
                 Effect::Script(_) | Effect::Land | Effect::Wait => Input::ScriptRan(None).into(),
                 Effect::Prepare => Input::Prepared { baseline: Vec::new() }.into(),
                 Effect::Select => self.select(until)?,
                 Effect::Reset => self.begin()?.into(),
-                Effect::RedCheck => self.red_check(until)?.into(),
+                Effect::RedCheck => self.red_check(until)?,
                 Effect::Verify => self.verify()?,
                 Effect::Commit => self.commit()?.into(),
                 Effect::Keep => self.keep()?.into(),
@@ -298,12 +304,14 @@ impl Driver {
             Some(tree) => tree.clone(),
             None => self.snapshot()?,
         };
+        // What was seen of other trees says nothing about this story.
+        self.memory.results.keep_only(&tree);
         Ok(Input::Ready { base, tree: Some(tree) })
     }
 
-    /// A person waits for the start of a loop, so a check that takes long is given up there. It is asked again with the first
-    /// verification.
-    fn red_check(&mut self, until: Until) -> Result<Input, StopError> {
+    /// A person waits for the start of a loop, so a check that takes long is given up there. It is asked again when the first turn has
+    /// ended.
+    fn red_check(&mut self, until: Until) -> Result<Step, StopError> {
         let Some((story, tree)) = self.at_work() else { return Err(StopError::NoVerdict) };
         let mut checks = self.own_checks(&story);
         let patience = self.config.stop.wait;
@@ -311,10 +319,12 @@ impl Driver {
             check.timeout = if check.timeout.limit().is_some() { check.timeout.min(patience) } else { patience };
         }
         let runs = self.run_checks(&tree, &checks)?;
-        if until == Until::Verification {
+        let timed_out = |run: &CheckRun| matches!(run.outcome, CheckOutcome::TimedOut { .. });
+        if until == Until::Verification && runs.iter().any(timed_out) {
             self.memory.results.forget_timeouts();
+            return Ok(Step::Hold { work: Work::Unknown, stands: false });
         }
-        Ok(Input::RedChecked { red: red_of(&runs), runs })
+        Ok(Input::RedChecked { red: red_of(&runs), runs }.into())
     }
 
     /// The story at work, and the files that it began with.

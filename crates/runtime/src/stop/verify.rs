@@ -6,7 +6,7 @@ use verdone_core::done::{Facts, GitFact, JudgeFact, Judged, Outcome as Condition
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{self, Input};
 use verdone_core::policy::OnScope;
-use verdone_core::protect::check_scripts;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::stop::{BlockCause, Open, Work};
 use verdone_core::verdict::{Red, RedPolicy};
 use verdone_core::verify::{
@@ -124,6 +124,7 @@ impl Driver {
             folder: &folder,
             scope: &frozen.scope,
             check_scripts: &check_scripts(commands),
+            subjects: &subjects(own.iter().map(|check| &check.command)),
             base,
             attempt: tree,
             ours: &self.ours(),

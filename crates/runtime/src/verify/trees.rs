@@ -24,6 +24,8 @@ pub struct TreesRequest<'a> {
     pub scope: &'a [String],
     /// Scripts that checks run, relative to the project.
     pub check_scripts: &'a BTreeSet<String>,
+    /// Files that the story's own checks look at, relative to the project.
+    pub subjects: &'a BTreeSet<String>,
     /// Trees, or commits with them.
     pub base: &'a Oid,
     pub attempt: &'a Oid,
@@ -119,7 +121,7 @@ fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Prot
     let scripts: BTreeSet<String> = request.check_scripts.iter().filter(exists).cloned().collect();
     let protection = Protection::new(request.settings, &ecosystems, request.folder)
         .map_err(|error| GitError::Unexpected { what: "[protect]", detail: error.to_string() })?;
-    Ok(protection.with_scope(request.scope).with_check_scripts(&scripts))
+    Ok(protection.with_scope(request.scope).with_check_scripts(&scripts).with_subjects(request.subjects))
 }
 
 /// The changes, with the contents of files that are split into parts.

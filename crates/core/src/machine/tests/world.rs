@@ -208,7 +208,7 @@ pub(super) fn turn_report(outcome: TurnOutcome) -> TurnReport {
 
 /// The workspace is ready.
 pub(super) fn ready() -> Input {
-    Input::Ready { base: Oid::from("base") }
+    Input::Ready { base: Some(Oid::from("base")), tree: None }
 }
 
 pub(super) fn landed() -> Event {
@@ -238,6 +238,7 @@ pub(super) fn start() -> Input {
         unchecked: false,
         gates: None,
         reviews: BTreeMap::new(),
+        session: None,
         evidence: None,
     }))
 }

@@ -1,5 +1,6 @@
 //! `verdone accept`: a person takes the work. Its checks run once more on the run's tip, and it is committed there.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use verdone_core::evidence::{Acceptance, Evidence, with_own_trailers};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Attempt, State};
 use verdone_core::plan::{Status, Waiting};
+use verdone_core::protect::subjects;
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verify::{JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
@@ -245,7 +247,8 @@ impl Accepting<'_> {
             settings: &config.protect,
             folder: &folder,
             scope: story.map_or(&[], |story| &story.scope),
-            check_scripts: &Default::default(),
+            check_scripts: &BTreeSet::new(),
+            subjects: &subjects(own.iter().map(|check| &check.command)),
             base: &base,
             attempt: tree,
             ours: self.plan.paths(),

@@ -199,7 +199,7 @@ impl Workspaces {
         Ok(layer)
     }
 
-    /// A folder of its own, where nothing can be copy-on-write.
+    /// A new folder for each workspace, where nothing can be copy-on-write.
     fn laid_out_place(
         &mut self,
         git: &Git,
