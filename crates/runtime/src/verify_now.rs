@@ -101,7 +101,7 @@ pub fn gates(root: &Path) -> Result<Listed, VerifyError> {
     let results = Results::with_kept(scene.kept(true));
     let tree = scene.subject.attempt.clone();
     let known = |gate: &Check| {
-        let question = ResultId { tree: tree.clone(), command: PlannedCheck::new(gate, false).digest };
+        let question = ResultId { tree: tree.clone(), command: PlannedCheck::new(gate, gate.terms.hidden.is_some()).digest };
         results.kept(&question, gate).map(|result| result.run)
     };
     let gates = scene.asked.gates.iter().map(|gate| (gate.clone(), known(gate))).collect();

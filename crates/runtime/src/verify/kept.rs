@@ -110,6 +110,10 @@ impl KeptResults {
     }
 
     fn key(&self, question: &ResultId, check: &Check) -> Option<String> {
+        // What a hidden check says is not for the eyes of an agent, and its files are no part of the tree.
+        if check.terms.hidden.is_some() {
+            return None;
+        }
         let inputs = inputs(&check.terms.inputs, &self.root)?;
         let key = ResultKey {
             version: env!("CARGO_PKG_VERSION"),
@@ -241,6 +245,10 @@ mod tests {
     #[test]
     fn only_what_would_be_the_same_again_is_kept() {
         let world = World::new();
+        let mut hidden = check();
+        hidden.terms.hidden = Some("/hidden".into());
+        world.kept().settle(&on("a"), &hidden, result(CheckOutcome::Passed));
+        assert!(world.kept().answer(&on("a"), &hidden).is_none() && !world.entry("a").exists());
         let mut flaky = result(CheckOutcome::Passed);
         flaky.run.flaky = true;
         let unknown = result(CheckOutcome::Unknown { reason: "no tests were run".to_owned() });
