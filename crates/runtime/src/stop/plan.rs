@@ -3,6 +3,7 @@
 //! one story.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use verdone_core::done::Approval;
@@ -104,14 +105,17 @@ impl LoopPlan {
         let accepted = is_accepted(file, root);
         let mut unaccepted = Vec::new();
         for (id, frozen) in frozen(file, &new, root) {
-            if accepted {
-                later.insert(id, frozen);
-            } else if !later.contains_key(&id) {
-                if !frozen.checks.is_empty() {
-                    unaccepted.push(id.clone());
+            match later.entry(id) {
+                Entry::Vacant(new) if accepted => drop(new.insert(frozen)),
+                Entry::Occupied(mut known) if accepted => drop(known.insert(frozen)),
+                Entry::Occupied(_) => {}
+                Entry::Vacant(new) => {
+                    if !frozen.checks.is_empty() {
+                        unaccepted.push(new.key().clone());
+                    }
+                    let Frozen { title, marks, .. } = frozen;
+                    new.insert(Frozen { title, marks, unaccepted: true, ..Frozen::default() });
                 }
-                let Frozen { title, marks, .. } = frozen;
-                later.insert(id, Frozen { title, marks, unaccepted: true, ..Frozen::default() });
             }
         }
         unaccepted

@@ -57,7 +57,7 @@ impl Driver {
         let tree = self.snapshot()?;
         let told = self.state().attempt.as_ref().is_some_and(|attempt| attempt.doubt_told);
         let feedback = if told { FeedbackTurn::Given } else { FeedbackTurn::Left };
-        let allow_unchanged = self.allows_unchanged(story, base)?;
+        let allow_unchanged = self.allows_unchanged(story, base);
         let attempt = Attempt { story: Some(story), base, tree: &tree, feedback, allow_unchanged, whole: true };
         let report = self.judge(&attempt)?;
         self.tree = Some(tree.clone());
@@ -83,15 +83,12 @@ impl Driver {
     }
 
     /// Work for a story with checks may have been done together with an earlier one.
-    fn allows_unchanged(&self, story: &StoryId, base: &Oid) -> Result<bool, StopError> {
+    fn allows_unchanged(&self, story: &StoryId, base: &Oid) -> bool {
         let attempt = self.state().attempt.as_ref();
         let was_green = attempt.is_some_and(|attempt| attempt.red == Some(Red::Green));
-        if !was_green {
-            return Ok(false);
-        }
         let is_later = self.journal.first_tree().is_some_and(|start| start != base);
         let together = is_later && !self.own_checks(story).is_empty();
-        Ok(self.config.red_check == RedPolicy::Accept || together)
+        was_green && (self.config.red_check == RedPolicy::Accept || together)
     }
 
     /// Judges one tree.

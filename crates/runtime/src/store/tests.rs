@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
-use verdone_core::event::{Event, Place, TurnTests, VerifyOutcome};
+use verdone_core::event::{Event, Place, TurnTests, Verified};
 use verdone_core::evidence::Evidence;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Phase, State, apply};
 use verdone_core::verdict::Red;
-use verdone_core::verify::Proof;
+use verdone_core::verify::{Outcome, Proof, StoryResult, Surface, Tree, TreeIds, VerifyReport};
 
 use super::*;
 
@@ -34,9 +34,11 @@ fn started(plan: &str) -> Event {
         seal: None,
         frozen: text(""),
         max_iterations: 0,
-        unverified: false,
+        unchecked: false,
         gates: Some("sha256:gates".to_owned()),
         evidence: Some("sha256:before".to_owned()),
+        reviews: BTreeMap::new(),
+        session: None,
     }
 }
 
@@ -59,38 +61,51 @@ fn turn_ended(place: &Place) -> Event {
     }
 }
 
-fn attempt(story: &str, verdict: Proof) -> Vec<Event> {
+fn report(story: &str, proof: Proof, tree: &Oid) -> VerifyReport {
+    let empty = VerifyReport::empty(Surface::Run, Some(StoryId::from(story)), TreeIds::of_attempt(tree.clone()));
+    let own = |digest: &str| vec![check(digest)];
+    let runs = BTreeMap::from([(Tree::Base, own(&format!("red {story}"))), (Tree::Attempt, own(story))]);
+    VerifyReport { outcome: Outcome::Done, proof: Some(proof), runs, ..empty }
+}
+
+fn attempt(story: &str, proof: Proof) -> Vec<Event> {
     let (place, tree) = (place(story), Oid::from("tree"));
     let title = "Title".to_owned();
     let (commit, base) = (Oid::from("commit"), None);
     vec![
         Event::StorySelected { iteration: 1, place: place.clone(), title, number: 1, of: 9, open: 9 },
-        Event::AttemptStarted { place: place.clone(), base: Some(Oid::from(story)) },
+        Event::AttemptStarted { place: place.clone(), base: Some(Oid::from(story)), tree: None },
         Event::RedChecked { place: place.clone(), red: Red::Red, runs: vec![check(&format!("red {story}"))] },
         Event::TurnStarted { place: place.clone() },
         turn_ended(&place),
-        Event::Verified {
+        Event::Verified(Box::new(Verified {
             place: place.clone(),
-            outcome: VerifyOutcome::Passed,
-            tree: Some(tree.clone()),
             changed: 1,
-            runs: vec![check(story)],
-            reason: None,
             restored: Vec::new(),
-            alarms: Vec::new(),
-            agent_test: None,
-            as_before: None,
+            report: report(story, proof, &tree),
             judge: None,
-        },
+        })),
         Event::CommitStarted {
             place: place.clone(),
             tree: tree.clone(),
-            verdict,
+            proof,
+            outcome: Outcome::Done,
             gates: Some("sha256:gates".to_owned()),
             previous: Some(format!("sha256:before {story}")),
             criteria: Vec::new(),
         },
-        Event::Committed { place, commit, tree, verdict, base, files: 1, evidence: None, criteria: Vec::new(), noted: true },
+        Event::Committed {
+            place,
+            commit,
+            tree,
+            proof,
+            outcome: Outcome::Done,
+            base,
+            files: 1,
+            evidence: None,
+            criteria: Vec::new(),
+            noted: true,
+        },
     ]
 }
 
@@ -113,8 +128,8 @@ fn check(digest: &str) -> CheckRun {
 
 /// The evidence of the commit that is being made.
 fn evidence(state: &State) -> Option<Evidence> {
-    let (Phase::Committing { tree, verdict }, Some(attempt)) = (&state.phase, &state.attempt) else { return None };
-    Some(Evidence::of(state, attempt, *verdict, tree, &attempt.proof))
+    let (Phase::Committing { proof, outcome, .. }, Some(attempt)) = (&state.phase, &state.attempt) else { return None };
+    Some(Evidence::of(state, attempt, (*proof, *outcome), attempt.report.as_deref()?))
 }
 
 fn run_of(store: &Store, events: Vec<Event>) -> StoredRun {
@@ -167,7 +182,7 @@ fn what_is_proven_is_the_best_that_a_run_of_the_plan_committed() {
     let spaced = fs::read_to_string(&odd).unwrap().replace("{\"v\":1,", "{ \"v\" : 1, ");
     fs::write(&odd, spaced).unwrap();
     let expected = [("A", Proof::Verified), ("B", Proof::Verified), ("D", Proof::Untested)]
-        .map(|(id, verdict)| (StoryId::from(id), verdict));
+        .map(|(id, proof)| (StoryId::from(id), StoryResult::done(proof)));
     assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from(expected));
     assert!(proven(&store, "none.md").unwrap().is_empty());
 }
@@ -183,6 +198,24 @@ fn a_new_run_is_always_the_latest() {
         Journal::create(&run_dir).unwrap();
         assert_eq!(store.latest().unwrap().unwrap().id, id);
     }
+}
+
+#[test]
+fn a_loop_of_a_session_is_the_latest_and_no_run_that_could_have_died() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::of(dir.path());
+    let run = run_of(&store, vec![started("plan.md")]);
+    let mut begun = started("plan.md");
+    if let Event::RunStarted { session, .. } = &mut begun {
+        *session = Some("s1".to_owned());
+    }
+    let (place, tree) = (place("A"), Oid::from("tree"));
+    let marked = Event::Marked { place, tree, proof: Proof::Untested, files: 1, criteria: Vec::new(), reason: None };
+    let held = run_of(&store, vec![begun, marked]);
+    assert_eq!((store.latest().unwrap().unwrap().id, store.latest_run().unwrap().unwrap().id), (held.id.clone(), run.id.clone()));
+    assert!(held.is_loop() && !run.is_loop());
+    assert_eq!(crate::recover::unfinished(dir.path()).unwrap(), Some(run.id));
+    assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from([(StoryId::from("A"), StoryResult::done(Proof::Untested))]));
 }
 
 #[test]
