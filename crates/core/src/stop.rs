@@ -97,7 +97,7 @@ pub struct Held {
 /// What is left to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "one value a Stop")]
+#[expect(clippy::large_enum_variant, reason = "one is made for a Stop, and none is kept in a list")]
 pub enum Work {
     /// Not looked at yet.
     Unknown,

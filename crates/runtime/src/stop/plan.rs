@@ -105,14 +105,17 @@ impl LoopPlan {
         let accepted = is_accepted(file, root);
         let mut unaccepted = Vec::new();
         for (id, frozen) in frozen(file, &new, root) {
-            if accepted {
-                later.insert(id, frozen);
-            } else if let Entry::Vacant(place) = later.entry(id) {
-                if !frozen.checks.is_empty() {
-                    unaccepted.push(place.key().clone());
+            match later.entry(id) {
+                Entry::Vacant(new) if accepted => drop(new.insert(frozen)),
+                Entry::Occupied(mut known) if accepted => drop(known.insert(frozen)),
+                Entry::Occupied(_) => {}
+                Entry::Vacant(new) => {
+                    if !frozen.checks.is_empty() {
+                        unaccepted.push(new.key().clone());
+                    }
+                    let Frozen { title, marks, .. } = frozen;
+                    new.insert(Frozen { title, marks, unaccepted: true, ..Frozen::default() });
                 }
-                let Frozen { title, marks, .. } = frozen;
-                place.insert(Frozen { title, marks, unaccepted: true, ..Frozen::default() });
             }
         }
         unaccepted

@@ -35,10 +35,10 @@ fn started(plan: &str) -> Event {
         frozen: text(""),
         max_iterations: 0,
         unchecked: false,
-        reviews: BTreeMap::new(),
-        session: None,
         gates: Some("sha256:gates".to_owned()),
         evidence: Some("sha256:before".to_owned()),
+        reviews: BTreeMap::new(),
+        session: None,
     }
 }
 
@@ -61,28 +61,35 @@ fn turn_ended(place: &Place) -> Event {
     }
 }
 
+fn report(story: &str, proof: Proof, tree: &Oid) -> VerifyReport {
+    let empty = VerifyReport::empty(Surface::Run, Some(StoryId::from(story)), TreeIds::of_attempt(tree.clone()));
+    let own = |digest: &str| vec![check(digest)];
+    let runs = BTreeMap::from([(Tree::Base, own(&format!("red {story}"))), (Tree::Attempt, own(story))]);
+    VerifyReport { outcome: Outcome::Done, proof: Some(proof), runs, ..empty }
+}
+
 fn attempt(story: &str, proof: Proof) -> Vec<Event> {
     let (place, tree) = (place(story), Oid::from("tree"));
     let title = "Title".to_owned();
-    let (commit, base, outcome) = (Oid::from("commit"), None, Outcome::Done);
-    let report = VerifyReport {
-        outcome,
-        proof: Some(proof),
-        runs: [(Tree::Base, vec![check(&format!("red {story}"))]), (Tree::Attempt, vec![check(story)])].into(),
-        ..VerifyReport::empty(Surface::Run, Some(place.story.clone()), TreeIds::of_attempt(tree.clone()))
-    };
+    let (commit, base) = (Oid::from("commit"), None);
     vec![
         Event::StorySelected { iteration: 1, place: place.clone(), title, number: 1, of: 9, open: 9 },
         Event::AttemptStarted { place: place.clone(), base: Some(Oid::from(story)), tree: None },
         Event::RedChecked { place: place.clone(), red: Red::Red, runs: vec![check(&format!("red {story}"))] },
         Event::TurnStarted { place: place.clone() },
         turn_ended(&place),
-        Event::Verified(Box::new(Verified { place: place.clone(), changed: 1, restored: Vec::new(), report, judge: None })),
+        Event::Verified(Box::new(Verified {
+            place: place.clone(),
+            changed: 1,
+            restored: Vec::new(),
+            report: report(story, proof, &tree),
+            judge: None,
+        })),
         Event::CommitStarted {
             place: place.clone(),
             tree: tree.clone(),
             proof,
-            outcome,
+            outcome: Outcome::Done,
             gates: Some("sha256:gates".to_owned()),
             previous: Some(format!("sha256:before {story}")),
             criteria: Vec::new(),
@@ -92,7 +99,7 @@ fn attempt(story: &str, proof: Proof) -> Vec<Event> {
             commit,
             tree,
             proof,
-            outcome,
+            outcome: Outcome::Done,
             base,
             files: 1,
             evidence: None,
@@ -191,6 +198,24 @@ fn a_new_run_is_always_the_latest() {
         Journal::create(&run_dir).unwrap();
         assert_eq!(store.latest().unwrap().unwrap().id, id);
     }
+}
+
+#[test]
+fn a_loop_of_a_session_is_the_latest_and_no_run_that_could_have_died() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::of(dir.path());
+    let run = run_of(&store, vec![started("plan.md")]);
+    let mut begun = started("plan.md");
+    if let Event::RunStarted { session, .. } = &mut begun {
+        *session = Some("s1".to_owned());
+    }
+    let (place, tree) = (place("A"), Oid::from("tree"));
+    let marked = Event::Marked { place, tree, proof: Proof::Untested, files: 1, criteria: Vec::new(), reason: None };
+    let held = run_of(&store, vec![begun, marked]);
+    assert_eq!((store.latest().unwrap().unwrap().id, store.latest_run().unwrap().unwrap().id), (held.id.clone(), run.id.clone()));
+    assert!(held.is_loop() && !run.is_loop());
+    assert_eq!(crate::recover::unfinished(dir.path()).unwrap(), Some(run.id));
+    assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from([(StoryId::from("A"), StoryResult::done(Proof::Untested))]));
 }
 
 #[test]
