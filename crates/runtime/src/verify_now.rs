@@ -105,7 +105,7 @@ pub fn gates(root: &Path) -> Result<Listed, VerifyError> {
         results.kept(&question, gate).map(|result| result.run)
     };
     let gates = scene.asked.gates.iter().map(|gate| (gate.clone(), known(gate))).collect();
-    Ok(Listed { gates, tree })
+    Ok(Listed { tree, gates })
 }
 
 /// What is judged.

@@ -1,6 +1,8 @@
 //! A run as it really goes: one story verified, one repaired, one false claim whose attempt is kept, one untested, one that needs a
 //! review, one agent-tested.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage, TestCount};
@@ -95,8 +97,8 @@ impl Journal {
                 max_iterations: 50,
                 unchecked: false,
                 gates: Some(format!("sha256:{}", "9a".repeat(32))),
+                reviews: BTreeMap::new(),
                 evidence: None,
-                reviews: std::collections::BTreeMap::new(),
                 session: None,
             },
         )

@@ -81,7 +81,7 @@ fn decisions_of_the_stop_gate_are_valid_under_their_schema() {
     let schema = stops_schema();
     let record = StopRecord {
         decision: "block".to_owned(),
-        cause: "tamper".to_owned(),
+        cause: "doubt".to_owned(),
         notes: vec!["the settings were changed".to_owned()],
         ..StopRecord::default()
     };

@@ -1,5 +1,7 @@
 //! Work that needs a person: what to look at, why, and what to type.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -7,8 +9,8 @@ use verdone_core::check::{CheckOutcome, CheckRun, CommandSpec};
 use verdone_core::event::Event;
 use verdone_core::finish::Finish;
 use verdone_core::id::StoryId;
-use verdone_core::verify::{Outcome, Proof};
-use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary};
+use verdone_core::verify::{Doubt, Failure, Note, Outcome, Proof, Reason, Surface, Tree, TreeIds, Verified, VerifyReport};
+use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary, verification};
 
 use crate::fixture::{Journal, oid};
 
@@ -128,6 +130,46 @@ fn what_a_person_said_is_shown_with_their_name() {
     assert!(lines(&j).contains("\n✗ A was rejected by Jo\n") && log(&j).contains("✗ A was rejected by Jo\n"));
     let page = story(&j.view(), &StoryId::from("A"), &wide()).unwrap();
     assert!(page.contains("\n  failed · 1 attempt") && page.contains("\n  Failed: rejected by Jo\n"), "{page}");
+}
+
+fn ran(name: &str, outcome: CheckOutcome) -> CheckRun {
+    let check = verdone_core::check::Check::own(CommandSpec::Shell(name.to_owned()), verdone_core::span::Span::from_secs(1));
+    CheckRun { outcome, ..CheckRun::of(&check) }
+}
+
+#[test]
+fn a_verification_by_itself_has_its_result_its_reasons_and_each_tree() {
+    let trees = TreeIds { base: Some(oid('6')), pristine: Some(oid('8')), ..TreeIds::of_attempt(oid('7')) };
+    let empty = VerifyReport::empty(Surface::Verify, None, trees);
+    let runs = [
+        (Tree::Base, vec![ran("own", CheckOutcome::Failed { code: 1 })]),
+        (Tree::Attempt, vec![ran("own", CheckOutcome::Passed)]),
+    ];
+    let reasons = vec![Reason::Doubt(Doubt::AutorunChanged { files: vec![".envrc".to_owned()] }), Reason::Note(Note::NoTests)];
+    let needs =
+        VerifyReport { outcome: Outcome::NeedsReview, proof: Some(Proof::Verified), reasons, runs: runs.into(), ..empty.clone() };
+    let page = |report: VerifyReport, not_run: &[&str]| {
+        let not_run = not_run.iter().map(ToString::to_string).collect();
+        let (notes, took_ms) = (Vec::new(), BTreeMap::from([(Tree::Base, 1_300)]));
+        verification(&Verified { report, range: None, seal: None, notes, took_ms, not_run }, &wide())
+    };
+    assert_eq!(
+        page(needs, &[]).lines().collect::<Vec<_>>(),
+        [
+            "! Needs review, verified",
+            "  ! .envrc will run outside of the workspace, and the story's scope does not name it",
+            "  · The attempt added or changed no test",
+            "· Before the work · 1.3s",
+            "  · own failed with exit code 1 · 0s",
+            "· With the work · cached",
+            "  ✓ own passed · 0s",
+        ]
+    );
+    let failed = VerifyReport { reasons: vec![Reason::Failure(Failure::NothingChanged)], ..empty };
+    assert_eq!(
+        page(failed, &["lint", "e2e"]),
+        "✗ Failed\n  ✗ No file was changed\n  · Not run, because an earlier stage failed: lint, e2e\n"
+    );
 }
 
 proptest! {

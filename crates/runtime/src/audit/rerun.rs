@@ -209,7 +209,9 @@ impl Again<'_> {
     fn job(&self, story: &Audited, checks: Vec<Check>) -> Result<(VerifyJob, Option<Trees>), RerunError> {
         let is_own = |check: &Check| matches!(check.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
         let (mut own, gates): (Vec<Check>, Vec<Check>) = checks.into_iter().partition(is_own);
-        own.iter_mut().for_each(|check| check.origin = CheckOrigin::Story);
+        for check in &mut own {
+            check.origin = CheckOrigin::Story;
+        }
         let commands: Vec<&CommandSpec> = own.iter().chain(&gates).map(|check| &check.command).collect();
         let scripts: BTreeSet<String> = check_scripts(commands);
         let looked_at = subjects(own.iter().map(|check| &check.command));

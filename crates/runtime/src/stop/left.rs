@@ -89,16 +89,16 @@ mod tests {
     fn copies_of_gone_projects_go_after_a_day_and_those_of_this_one_after_two_weeks_of_silence() {
         let temp = tempfile::tempdir().unwrap();
         let (loops, now) = (temp.path().join("loops"), SystemTime::now());
-        let date = |path: &Path, days: u32| fs::File::open(path).unwrap().set_modified(now - DAY * days).unwrap();
+        let age = |path: &Path, days: u32| fs::File::open(path).unwrap().set_modified(now - DAY * days).unwrap();
         let file = |folder: &str, name: &str, days: u32| {
             let path = loops.join(folder).join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, temp.path().join(folder).as_os_str().as_encoded_bytes()).unwrap();
-            date(&path, days);
+            age(&path, days);
         };
-        let copy = |folder: &str, name: &str, days: u32| {
-            file(folder, &format!("{name}/{LOOP}"), days);
-            date(&loops.join(folder).join(name), days);
+        let copy = |folder: &str, session: &str, days: u32| {
+            file(folder, &format!("{session}/{LOOP}"), days);
+            age(&loops.join(folder).join(session), days);
         };
         for there in ["own", "other"] {
             fs::create_dir(temp.path().join(there)).unwrap();
@@ -114,14 +114,17 @@ mod tests {
         let left = || {
             let all = paths_in(&loops).into_iter().flat_map(|folder| paths_in(&folder));
             let mut names: Vec<String> = all.map(|path| path.strip_prefix(&loops).unwrap().display().to_string()).collect();
-            names.retain(|name| loops.join(name).is_dir());
+            names.retain(|name| !name.ends_with(PROJECT));
             names.sort();
             names
         };
         let found = LeftLoops::find(&loops.join("own"), now);
         assert_eq!(found.count(), 2);
         found.remove().unwrap();
-        assert_eq!(left(), ["away/s1", "other/s1", "own/s2", "unknown/s1"]);
+        assert_eq!(
+            left(),
+            ["away/s1", "away/s1.faults", "other/s1", "other/s1.faults", "own/s2", "unknown/s1", "unknown/s1.faults"]
+        );
         assert!(!loops.join("gone").exists() && LeftLoops::find(&loops.join("own"), now).count() == 0);
     }
 }

@@ -112,7 +112,7 @@ impl LaidOut {
     }
 }
 
-fn is_about_settings(file: &&TreeFile) -> bool {
+fn is_about_settings(file: &TreeFile) -> bool {
     let path = file.path.as_path();
     let is_folder = |part: Component<'_>| FOLDERS.iter().any(|name| part.as_os_str() == *name);
     path.components().any(is_folder) || is_usual_plan(path)
