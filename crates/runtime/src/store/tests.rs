@@ -35,10 +35,10 @@ fn started(plan: &str) -> Event {
         frozen: text(""),
         max_iterations: 0,
         unchecked: false,
-        gates: Some("sha256:gates".to_owned()),
-        evidence: Some("sha256:before".to_owned()),
         reviews: BTreeMap::new(),
         session: None,
+        gates: Some("sha256:gates".to_owned()),
+        evidence: Some("sha256:before".to_owned()),
     }
 }
 
@@ -61,35 +61,28 @@ fn turn_ended(place: &Place) -> Event {
     }
 }
 
-fn report(story: &str, proof: Proof, tree: &Oid) -> VerifyReport {
-    let empty = VerifyReport::empty(Surface::Run, Some(StoryId::from(story)), TreeIds::of_attempt(tree.clone()));
-    let own = |digest: &str| vec![check(digest)];
-    let runs = BTreeMap::from([(Tree::Base, own(&format!("red {story}"))), (Tree::Attempt, own(story))]);
-    VerifyReport { outcome: Outcome::Done, proof: Some(proof), runs, ..empty }
-}
-
 fn attempt(story: &str, proof: Proof) -> Vec<Event> {
     let (place, tree) = (place(story), Oid::from("tree"));
     let title = "Title".to_owned();
-    let (commit, base) = (Oid::from("commit"), None);
+    let (commit, base, outcome) = (Oid::from("commit"), None, Outcome::Done);
+    let report = VerifyReport {
+        outcome,
+        proof: Some(proof),
+        runs: [(Tree::Base, vec![check(&format!("red {story}"))]), (Tree::Attempt, vec![check(story)])].into(),
+        ..VerifyReport::empty(Surface::Run, Some(place.story.clone()), TreeIds::of_attempt(tree.clone()))
+    };
     vec![
         Event::StorySelected { iteration: 1, place: place.clone(), title, number: 1, of: 9, open: 9 },
         Event::AttemptStarted { place: place.clone(), base: Some(Oid::from(story)), tree: None },
         Event::RedChecked { place: place.clone(), red: Red::Red, runs: vec![check(&format!("red {story}"))] },
         Event::TurnStarted { place: place.clone() },
         turn_ended(&place),
-        Event::Verified(Box::new(Verified {
-            place: place.clone(),
-            changed: 1,
-            restored: Vec::new(),
-            report: report(story, proof, &tree),
-            judge: None,
-        })),
+        Event::Verified(Box::new(Verified { place: place.clone(), changed: 1, restored: Vec::new(), report, judge: None })),
         Event::CommitStarted {
             place: place.clone(),
             tree: tree.clone(),
             proof,
-            outcome: Outcome::Done,
+            outcome,
             gates: Some("sha256:gates".to_owned()),
             previous: Some(format!("sha256:before {story}")),
             criteria: Vec::new(),
@@ -99,7 +92,7 @@ fn attempt(story: &str, proof: Proof) -> Vec<Event> {
             commit,
             tree,
             proof,
-            outcome: Outcome::Done,
+            outcome,
             base,
             files: 1,
             evidence: None,
