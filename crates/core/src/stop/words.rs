@@ -65,7 +65,7 @@ fn settled(story: &StoryId, result: StoryResult) -> String {
         }
         (Outcome::Failed, _) => format!("Story {story} failed. Leave it as it is, and continue with the next story."),
         (Outcome::Done | Outcome::Accepted, proof) => {
-            format!("Verified: story {story} is done ({}) and marked.", proof.unwrap_or(Proof::Unchecked))
+            format!("Checked: story {story} is done ({}) and marked.", proof.unwrap_or(Proof::Unchecked))
         }
     }
 }
