@@ -11,6 +11,7 @@ use super::observed::{BuiltTree, CheckResult, Observed, ResultId};
 use super::proof::Proof;
 use crate::check::{CommandSpec, TestCount};
 use crate::id::Oid;
+use crate::protect::check_scripts;
 use crate::test_outcome::simple_commands;
 
 #[derive(Debug)]
@@ -117,11 +118,14 @@ impl<'a> Seen<'a> {
     }
 
     fn added_test_named_by(&self, command: &CommandSpec) -> Option<String> {
-        let is_new_test = |change: &&ProtectedChange| {
-            change.change == ChangeKind::Added && matches!(change.kind, ProtectedKind::Test | ProtectedKind::CheckScript)
+        let scripts = check_scripts([command]);
+        let is_named = |change: &&ProtectedChange| match change.kind {
+            ProtectedKind::Test => endings(&change.path).any(|path| command_names(command, path)),
+            ProtectedKind::CheckScript => endings(&change.path).any(|path| scripts.contains(path)),
+            ProtectedKind::InlineTest | ProtectedKind::TestData | ProtectedKind::Config | ProtectedKind::Ci => false,
         };
-        let mut added = self.job.protected.iter().filter(is_new_test);
-        added.find(|change| command_names(command, &change.path)).map(|change| change.path.clone())
+        let mut added = self.job.protected.iter().filter(|change| change.change == ChangeKind::Added);
+        added.find(is_named).map(|change| change.path.clone())
     }
 
     pub(super) fn needs_pristine(&self) -> bool {
@@ -193,6 +197,11 @@ fn built(tree: Option<&BuiltTree>) -> Option<&Oid> {
         Some(BuiltTree::Built(id)) => Some(id),
         Some(BuiltTree::Failed { .. }) | None => None,
     }
+}
+
+/// A path as it may be seen from any of the folders above it: a project need not be the top of its repository.
+fn endings(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::once(path).chain(path.match_indices('/').map(|(at, _)| &path[at + 1..]))
 }
 
 /// Whether a command names a file: as a script that it runs, or as one of its words.

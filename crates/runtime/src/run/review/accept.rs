@@ -1,6 +1,5 @@
 //! `verdone accept`: a person takes the work. Its checks run once more on the run's tip, and it is committed there.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -11,7 +10,7 @@ use verdone_core::evidence::{Acceptance, Evidence, with_own_trailers};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Attempt, State};
 use verdone_core::plan::{Status, Waiting};
-use verdone_core::protect::subjects;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verify::{JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
@@ -242,19 +241,20 @@ impl Accepting<'_> {
         let own = story.map(|story| checks_of(story, config, &project.root)).unwrap_or_default();
         let base = self.git.tree_of(&self.tip)?;
         let folder = self.git.repo_path(&project.root).map(|folder| folder.to_string()).unwrap_or_default();
+        let gates = gates(config);
         let trees = Trees::look(&TreesRequest {
             git: self.git,
             settings: &config.protect,
             folder: &folder,
             scope: story.map_or(&[], |story| &story.scope),
-            check_scripts: &BTreeSet::new(),
+            check_scripts: &check_scripts(own.iter().chain(&gates).map(|check| &check.command)),
             subjects: &subjects(own.iter().map(|check| &check.command)),
             base: &base,
             attempt: tree,
             ours: self.plan.paths(),
         })?;
         let (protected, autorun) = changes_of(trees.plan());
-        let gates = gates(config).into_iter().map(JobGate::from).collect();
+        let gates = gates.into_iter().map(JobGate::from).collect();
         let criteria = story.map(|story| story.criteria.iter().map(|criterion| criterion.text.clone()).collect());
         let job = VerifyJob {
             story: Some(JobStory {
