@@ -128,7 +128,7 @@ fn a_hidden_gate_counts_when_commits_are_verified_again() {
         world.sandbox.write(".verdone/config.toml", format!("{config}\n{gate}"));
         let output = world.verdone(&["land"]);
         output.assert_code(code);
-        assert_eq!(output.stderr.contains("exam: failed with exit code 1"), code != 0, "{}", output.transcript());
+        assert_eq!(output.stderr.contains("`exam` failed with exit code 1"), code != 0, "{}", output.transcript());
     }
 }
 
