@@ -93,7 +93,7 @@ pub(crate) fn tree_words(tree: Tree) -> &'static str {
         Tree::Base => "Before the work",
         Tree::Attempt => "With the work",
         Tree::Pristine => "The work with the tests and configuration from before it",
-        Tree::Proof => "The tests of the attempt without its work",
+        Tree::Proof => "The attempt's tests without its work",
     }
 }
 

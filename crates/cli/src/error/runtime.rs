@@ -85,7 +85,7 @@ impl From<VerifyError> for CliError {
             VerifyError::Approval(error) => error.into(),
             VerifyError::Git(GitError::Io { source, .. }) if is_read_only(&source) => {
                 Self::error(format!("the repository cannot be written: {words}"))
-                    .hint("verdone verify writes the files as they are into .git, as a tree: make it writable for the user who runs verdone")
+                    .hint("verdone verify stores a snapshot of the files in .git: make it writable for the user who runs verdone")
             }
             VerifyError::Git(error) => error.into(),
             VerifyError::Workspace(error) => error.into(),

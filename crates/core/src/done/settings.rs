@@ -14,7 +14,7 @@ use crate::verify::Proof;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DoneSettings {
-    /// The weakest proof that is done: `untested`, `agent-tested` or `verified`. A story may ask for more or less with `Proof:`.
+    /// The weakest proof that counts as done: `untested`, `agent-tested` or `verified`. `Proof:` in a story overrides it.
     pub minimum: Proof,
     /// Which conditions count.
     pub profile: Profile,

@@ -99,9 +99,9 @@ impl fmt::Display for Why {
                 let keys: Vec<String> = keys.iter().map(KeyPath::to_string).collect();
                 write!(f, "protected keys: {}", keys.join(", "))
             }
-            Self::InlineTests => f.write_str("tests in the file"),
+            Self::InlineTests => f.write_str("contains tests"),
             Self::Unreadable { reason } => write!(f, "protected as a whole: {reason}"),
-            Self::InTheWay { path } => write!(f, "in the way of the protected {path}"),
+            Self::InTheWay { path } => write!(f, "takes the place of {path}, which is protected"),
             Self::Unlisted => f.write_str("no pattern matches"),
         }
     }

@@ -42,9 +42,9 @@ impl fmt::Display for OwnBefore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Red => f.write_str("failed before the work and passes now"),
-            Self::Green => f.write_str("passed before the work already, so it proves nothing"),
+            Self::Green => f.write_str("already passed before the work, so it proves nothing"),
             Self::Unknown { why } => write!(f, "gave no answer before the work: {why}"),
-            Self::Missing { file } => write!(f, "needs {file}, which the attempt added"),
+            Self::Missing { file } => write!(f, "needs {file}, which the attempt added, so it counts as the agent's test"),
             Self::NotRun => f.write_str("was not run before the work"),
         }
     }

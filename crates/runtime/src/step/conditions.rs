@@ -146,7 +146,7 @@ pub(super) fn refute(
         site.candidate = Some(candidate);
         return Ok(record);
     }
-    reporter.report(Update::Notice { text: &format!("a second agent ({judge}) is asked to refute the work") });
+    reporter.report(Update::Notice { text: &format!("the judge ({judge}) is asked to refute the work") });
     let prompt = prompt_of(site, attempt, &story, report, &candidate, &files)?;
     let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
     let mut record = asking.ask(site, None, reporter)?;
