@@ -101,14 +101,15 @@ fn a_loop_is_not_done_before_ci_has_answered_about_a_commit_of_the_work() {
     let world = begin(false);
     world.write("one", "1\n");
     world.git(&["add", "one"]);
-    world.git(&["commit", "--quiet", "-m", "one"]);
+    world.git(&["-c", "user.name=dev", "-c", "user.email=dev@example.org", "commit", "--quiet", "-m", "one"]);
     ask(&world);
     stop(&world).let_go("COMPLETE: the one story of the loop is done (verified)");
 }
 
 #[test]
 fn a_loop_whose_conditions_nobody_can_evaluate_does_not_start() {
-    let own = |prover: &str| format!("[done]\nrequire = [\"mine\"]\n[[done.condition]]\nname = \"mine\"\nprover = \"{prover}\"\n");
+    let own =
+        |prover: &str| format!("[done]\nrequire = [\"mine\"]\n[[done.condition]]\nname = \"mine\"\nprover = \"{prover}\"\n");
     let nobody = "[agent]\nname = \"command\"\n[done.judge]\nenabled = true\n";
     let gate = "[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
     let no_command = "no loop can meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]";

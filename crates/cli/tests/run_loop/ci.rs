@@ -171,7 +171,8 @@ fn an_agent_cannot_have_its_own_script_asked_for_ci() {
 
 #[test]
 fn a_condition_that_nobody_can_evaluate_refuses_the_run_at_its_start() {
-    let own = |prover: &str| format!("[done]\nrequire = [\"mine\"]\n[[done.condition]]\nname = \"mine\"\nprover = \"{prover}\"\n");
+    let own =
+        |prover: &str| format!("[done]\nrequire = [\"mine\"]\n[[done.condition]]\nname = \"mine\"\nprover = \"{prover}\"\n");
     let judged = |settings: &str| format!("{}[done.judge]\n{settings}\ncommand = \"true\"\n", own("judge"));
     let simple = ONE.replace("  - Verification", "  - Complexity: 3\n  - Verification");
     let two = format!("{ONE}\n### US-002: Write b\n\n- [ ] Write the file b\n");
@@ -180,7 +181,11 @@ fn a_condition_that_nobody_can_evaluate_refuses_the_run_at_its_start() {
         (ONE, own("ci"), "no run can meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]"),
         (ONE, own("ci") + "[done.ci]\ncommand = \"../tmp/not-there\"\n", "../tmp/not-there: no such program"),
         (ONE, judged("enabled = false"), "mine: the judge cannot be asked: set `enabled = true` in [done.judge] (story US-001)"),
-        (&simple, judged("enabled = true"), "the judge is asked from complexity 7 on, and this counts as 3: lower `min_complexity`"),
+        (
+            &simple,
+            judged("enabled = true"),
+            "the judge is asked from complexity 7 on, and this counts as 3: lower `min_complexity`",
+        ),
         (ONE, own("gate:e2e"), "mine: no gate of the stage \"e2e\" is configured: add a [[gate]] to .verdone/config.toml"),
         (
             &two,

@@ -313,9 +313,7 @@ fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (Outco
 fn judged(settings: &DoneSettings, judge: &JudgeFact, complexity: u8) -> Outcome {
     let JudgeSettings { enabled, min_complexity, .. } = &settings.judge;
     match judge {
-        JudgeFact::Off if !enabled => {
-            unknown("the judge cannot be asked: set `enabled = true` in [done.judge]")
-        }
+        JudgeFact::Off if !enabled => unknown("the judge cannot be asked: set `enabled = true` in [done.judge]"),
         JudgeFact::Off if u32::from(complexity) < *min_complexity => unknown(format!(
             "the judge is asked from complexity {min_complexity} on, and this counts as {complexity}: lower `min_complexity` in [done.judge]"
         )),

@@ -84,7 +84,10 @@ impl Git {
     /// Forgets the kept attempts and commits of a run; git collects them later.
     pub fn forget_attempts(&self, run: &RunId) -> Result<(), GitError> {
         let (below, commit) = (below(Some(run)), format!("{COMMITS}/{}", encode_component(run.as_str())));
-        let listed = self.plumbing("for-each-ref").args(["--format=delete %(refname) %(objectname)", &below, &commit, &ci_ref(run)]).line()?;
+        let listed = self
+            .plumbing("for-each-ref")
+            .args(["--format=delete %(refname) %(objectname)", &below, &commit, &ci_ref(run)])
+            .line()?;
         if !listed.is_empty() {
             self.durable("update-ref").args(["--stdin"]).stdin(format!("{listed}\n").into_bytes()).run()?;
         }

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use verdone_core::agent::Usage;
 use verdone_core::done::{
-    CiFact, DoneReport, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Outcome, Prover, complexity, judge,
+    CiFact, DoneReport, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Outcome, Prover, complexity,
+    judge,
 };
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, State};

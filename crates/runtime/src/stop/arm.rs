@@ -162,12 +162,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
 }
 
 /// Why the loop could never end well: a required condition that nobody could evaluate.
-fn never_done(
-    config: &Config,
-    root: &Path,
-    stories: &BTreeMap<StoryId, Frozen>,
-    has_plan: bool,
-) -> Option<preflight::Finding> {
+fn never_done(config: &Config, root: &Path, stories: &BTreeMap<StoryId, Frozen>, has_plan: bool) -> Option<preflight::Finding> {
     if !config.done.asks_more_than_a_run() {
         return None;
     }
