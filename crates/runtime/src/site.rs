@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use verdone_core::check::{Check, CheckRun, CommandSpec, GateSettings, stages};
 use verdone_core::config::Config;
-use verdone_core::done::JudgeRecord;
+use verdone_core::done::{CiFact, JudgeRecord};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::redact::Redactor;
 use verdone_core::update::Reporter;
@@ -67,6 +67,8 @@ pub struct Site {
     pub candidate: Option<Candidate>,
     /// Clear answers of a judge about trees of stories: who is asked again until the answer suits has proven nothing.
     pub judged: Vec<(StoryId, Oid, JudgeRecord)>,
+    /// Clear answers of CI: the tip, the tree on it, and what CI said.
+    pub ci_answers: Vec<(Oid, Oid, CiFact)>,
     /// The tree of the last story commit, and the commands that were green on it without a cache of this run.
     pub green: Option<(Oid, Vec<CommandSpec>)>,
     /// How long the file of claims was when the attempt began: what stands before was said about another one.

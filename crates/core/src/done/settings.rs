@@ -142,7 +142,8 @@ pub enum JudgeAgent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CiSettings {
-    /// What is started: a string for `sh -c`, or a list of words.
+    /// What is started, with your rights and in the project's folder: a string for `sh -c`, or a list of words. A question that takes
+    /// longer than a minute is asked again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
     /// How long it is asked again and again.
