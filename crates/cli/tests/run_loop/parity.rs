@@ -42,8 +42,9 @@ fn fault(rule: &Rule, surface: Surface, cell: &Cell) -> Option<String> {
 fn every_rule_gives_the_same_answer_on_every_surface() {
     let (started, wanted) = (Instant::now(), std::env::var("VERDONE_PARITY").unwrap_or_default());
     let due = RULES.iter().filter(|rule| rule.name.contains(&wanted));
-    let cells: Vec<(&Rule, Surface, &Cell)> =
-        due.flat_map(|rule| Surface::ALL.into_iter().zip(&rule.cells).map(move |(surface, cell)| (rule, surface, cell))).collect();
+    let cells: Vec<(&Rule, Surface, &Cell)> = due
+        .flat_map(|rule| Surface::ALL.into_iter().zip(&rule.cells).map(move |(surface, cell)| (rule, surface, cell)))
+        .collect();
     let (tried, not): (Vec<_>, Vec<_>) = cells.into_iter().partition(|(.., cell)| cell.fate().is_some());
     // Those that take longest are begun first: they start with a run.
     let mut order = tried.clone();

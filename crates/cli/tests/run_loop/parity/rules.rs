@@ -37,7 +37,8 @@ impl Cell {
     }
 }
 
-const NEVER_DONE: &str = "Such work is committed only after a person accepted it, and what a person accepted is not judged again.";
+const NEVER_DONE: &str =
+    "Such work is committed only after a person accepted it, and what a person accepted is not judged again.";
 const NEVER_KEPT: &str = "Such work fails, so it never waits for a person.";
 const OF_THEN: &str = "Scope and minimum are those of then. The evidence does not name them.";
 const OF_SESSIONS: &str = "Conditions and the judge belong to an agent's session; `verdone done` asks them.";
@@ -58,14 +59,7 @@ const fn everywhere(fate: Fate, accept: Fate) -> [Cell; 6] {
 
 /// A doubt: where there is an agent, it is told first.
 const fn doubted(audit: Cell, accept: Fate) -> [Cell; 6] {
-    [
-        Is(NeedsReviewAfterFeedback),
-        Is(NeedsReviewAfterFeedback),
-        Is(NeedsReview),
-        Is(NeedsReview),
-        audit,
-        Is(accept),
-    ]
+    [Is(NeedsReviewAfterFeedback), Is(NeedsReviewAfterFeedback), Is(NeedsReview), Is(NeedsReview), audit, Is(accept)]
 }
 
 /// What is asked of an agent's session alone.
@@ -169,7 +163,9 @@ pub(crate) static RULES: &[Rule] = &[
         reason: "out-of-scope",
         says: "",
         case: || {
-            Case::new(&["Scope: `src/`", OWN], "good").writes("docs/stray.md", "stray\n").config("[policy]\nscope = \"enforced\"\n")
+            Case::new(&["Scope: `src/`", OWN], "good")
+                .writes("docs/stray.md", "stray\n")
+                .config("[policy]\nscope = \"enforced\"\n")
         },
         cells: [Is(Failed), Is(Failed), Is(Failed), Is(Failed), Not(OF_THEN), Not(NEVER_KEPT)],
     },
@@ -177,9 +173,7 @@ pub(crate) static RULES: &[Rule] = &[
         name: "a required condition is not met",
         reason: "condition-missing",
         says: "",
-        case: || {
-            own_check().config("[done]\nrequire = [\"seen\"]\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n")
-        },
+        case: || own_check().config("[done]\nrequire = [\"seen\"]\n[[done.condition]]\nname = \"seen\"\nprover = \"claim\"\n"),
         cells: in_sessions(Failed, Not(NEVER_KEPT)),
     },
     Rule {
@@ -265,7 +259,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule {
         name: "nothing checks the story",
         reason: "no-check",
-        says: "noth",
+        says: "nothing",
         case: || Case::new(&[], "good").ends(Ends::Unchecked),
         cells: [Is(Refused), Is(Refused), Is(Refused), Is(Refused), Is(Done(Unchecked)), Is(Accepted(Unchecked))],
     },
@@ -319,9 +313,7 @@ pub(crate) static RULES: &[Rule] = &[
         name: "the proof is below `[done] minimum`",
         reason: "below-minimum",
         says: "",
-        case: || {
-            Case::new(&[], "good").config("[done]\nminimum = \"verified\"\n").gate("check.sh", "true").ends(Ends::Review)
-        },
+        case: || Case::new(&[], "good").config("[done]\nminimum = \"verified\"\n").gate("check.sh", "true").ends(Ends::Review),
         cells: doubted(Not(OF_THEN), Accepted(Untested)),
     },
     Rule {
@@ -358,14 +350,7 @@ pub(crate) static RULES: &[Rule] = &[
             let case = own_check().config("[stop]\ncommit = true\n");
             Case { hook: Some("echo bad > src/value.txt; git add src/value.txt"), ..case }
         },
-        cells: [
-            Is(NoCommit),
-            Is(NoCommit),
-            Not(COMMITS_NOTHING),
-            Not(COMMITS_NOTHING),
-            Not(COMMITS_NOTHING),
-            Is(Refused),
-        ],
+        cells: [Is(NoCommit), Is(NoCommit), Not(COMMITS_NOTHING), Not(COMMITS_NOTHING), Not(COMMITS_NOTHING), Is(Refused)],
     },
 ];
 
@@ -394,8 +379,6 @@ fn for_others(when: &str) -> String {
 }
 
 fn judged_by(command: &str) -> Case {
-    let judge = format!(
-        "[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\ncommand = '''{command}'''\n"
-    );
+    let judge = format!("[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\ncommand = '''{command}'''\n");
     own_check().config(&judge).ends(Ends::Review)
 }

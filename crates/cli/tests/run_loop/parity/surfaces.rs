@@ -27,7 +27,7 @@ pub(crate) fn judge_on(surface: Surface, case: &Case) -> Seen {
 fn by_run(case: &Case) -> Seen {
     let project = Project::new(case, "");
     let output = project.judge(&["run", "--story", STORY]);
-    assert_keeps_secrets(&project.feedback());
+    assert_keeps_secrets(case, &project.feedback());
     Seen::in_journal(&project).unwrap_or_else(|| Seen::refused(&output))
 }
 
@@ -35,9 +35,12 @@ fn by_run(case: &Case) -> Seen {
 fn by_loop(case: &Case) -> Seen {
     let project = Project::new(case, "");
     let started = project.verdone(&["loop", "start", "--session", SESSION, "--plan", "PLAN.md"]);
+    if started.code != 0 {
+        return Seen::refused(&started);
+    }
     case.do_work(&project.sandbox, SESSION);
     for _ in 0..2 {
-        assert_keeps_secrets(&project.stop());
+        assert_keeps_secrets(case, &project.stop());
         // A doubt is told once; then a person is asked.
         if Seen::in_journal(&project).is_none_or(|seen| seen.fate != Fate::Failed) {
             break;
@@ -113,8 +116,9 @@ fn of_json(output: &Output) -> Seen {
     }
 }
 
-/// Whatever an agent is told, what a hidden check printed is no part of it.
+/// An agent is told the name of a hidden check that failed, and not what it printed.
 #[track_caller]
-fn assert_keeps_secrets(told: &str) {
+fn assert_keeps_secrets(case: &Case, told: &str) {
+    assert!(!case.config.contains("hidden =") || told.contains("exam"), "the agent was not told which check failed: {told}");
     assert!(!told.contains(SECRET), "the agent was told what a hidden check says: {told}");
 }
