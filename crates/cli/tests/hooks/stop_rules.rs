@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stop_gate::{Said, arm, stop, verdone, world};
+use crate::stop_gate::{Said, arm, kept, stop, verdone, world};
 use crate::world::World;
 
 const ONE: &str = "- [ ] US-001: One\n  - Verification: `test -f one`\n";
@@ -58,6 +58,26 @@ fn the_least_proof_is_asked_for_once_and_then_a_person_is() {
     world.write("two", "2\n");
     stop(&world).let_go("1 for you to review: US-001 (`verdone review`)");
     assert_eq!((proof(&world, "US-002"), status(&world)["status"].clone()), (json!("untested"), json!("blocked")));
+}
+
+#[test]
+fn a_worker_that_has_answered_and_still_cleans_up_is_not_waited_for_in_vain() {
+    let gate = "[done]\nminimum = \"verified\"\n[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
+    let world = world(gate, &[("PLAN.md", "- [ ] US-001: One\n")]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    stop(&world).blocked("The story is untested, but at least verified is required");
+    let busy = std::fs::File::open(kept(&world, "working.lock")).unwrap();
+    busy.lock().unwrap();
+    let said = std::thread::scope(|scope| {
+        let again = scope.spawn(|| stop(&world));
+        // Should the hook look only after this, it starts a worker at once, and the answer is the same.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        busy.unlock().unwrap();
+        again.join().unwrap()
+    });
+    let Said::Told(told) = said else { panic!("held: {said:?}") };
+    assert!(told.contains("for you to review: US-001"), "{told}");
 }
 
 #[test]
