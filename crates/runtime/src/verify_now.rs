@@ -30,7 +30,7 @@ use crate::project::{Project, find_git_top};
 use crate::seal::state_home;
 use crate::signal::Signals;
 use crate::site;
-use crate::verify::{Bench, BenchPlace, KeptResults, Results, Trees, TreesRequest, Verification};
+use crate::verify::{Bench, BenchPlace, KeptResults, Results, Trees, TreesRequest, Verification, other_checks};
 use crate::workspace::{WorkspaceRequest, Workspaces};
 
 pub use error::VerifyError;
@@ -259,13 +259,18 @@ impl Scene {
     fn begin(&self, results: &Results) -> Result<Verification, VerifyError> {
         let Self { git, asked, subject, .. } = self;
         let (config, story) = (&asked.config, &asked.story);
-        let mut job = VerifyJob::of_gates(subject.surface, asked.gates.clone(), subject.attempt.clone());
+        let mut gates = asked.gates.clone();
+        // Somebody who asks about the checkout asks about all gates, whatever is committed already.
+        for gate in gates.iter_mut().filter(|_| subject.range.is_none()) {
+            gate.terms.when.paths.clear();
+        }
+        let mut job = VerifyJob::of_gates(subject.surface, gates, subject.attempt.clone());
         job.stop_at_failing_stage = config.gates.stop_at_failing_stage;
         job.at_most = asked.at_most;
         job.story.clone_from(story);
         let Some(base) = &subject.base else { return Ok(Verification::new(job, None, results)) };
         let folder = self.folder();
-        let own = story.iter().flat_map(|story| &story.checks);
+        let own = story.iter().flat_map(|story| &story.checks).chain(asked.others.iter().flat_map(|other| &other.checks));
         let commands: Vec<&CommandSpec> = own.chain(&asked.gates).map(|check| &check.command).collect();
         let scripts: BTreeSet<String> = check_scripts(commands);
         let looked_at = subjects(story.iter().flat_map(|story| &story.checks).map(|check| &check.command));
@@ -281,15 +286,14 @@ impl Scene {
             ours: &subject.ours,
         })?;
         (job.protected, job.autorun) = changes_of(trees.plan());
+        let open = asked.others.iter().filter(|other| other.is_open);
+        job.others = other_checks(&job.protected, &folder, open.map(|other| (&other.id, other.checks.clone())));
         job.base = Some(base.clone());
         job.minimum = config.done.minimum;
         job.enforce_scope = config.policy.on_scope() == OnScope::Enforced;
-        // Somebody who asks about the checkout asks about all gates, whatever is committed already.
-        if subject.range.is_some() {
-            let changed = git.changed_paths(Some(base), &subject.attempt)?;
-            let changed: Vec<ChangedPath> = changed.into_iter().filter(|change| !subject.ours.contains(&change.path)).collect();
-            job.changed = Some(site::in_project(&folder, &changed));
-        }
+        let changed = git.changed_paths(Some(base), &subject.attempt)?;
+        let changed: Vec<ChangedPath> = changed.into_iter().filter(|change| !subject.ours.contains(&change.path)).collect();
+        job.changed = Some(site::in_project(&folder, &changed));
         Ok(Verification::new(job, Some(trees), results))
     }
 

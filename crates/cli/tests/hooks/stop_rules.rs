@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::stop_gate::{Said, arm, name_the_author, stop, verdone, world};
+use crate::stop_gate::{Said, arm, kept, name_the_author, stop, verdone, world};
 use crate::world::World;
 
 const ONE: &str = "- [ ] US-001: One\n  - Verification: `test -f one`\n";
@@ -69,7 +69,7 @@ fn a_judges_refutation_is_one_turn_of_feedback_and_then_a_person_is_asked() {
     let world = world(&config, &[("PLAN.md", ONE)]);
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one", "");
-    stop(&world).blocked("A second agent refuted the work: one is empty");
+    stop(&world).blocked("The judge refuted the work: one is empty");
     assert_eq!(world.records("stop")[0]["cause"], "doubt");
     world.write("one", "1\n");
     stop(&world).let_go("1 for you to review: US-001 (`verdone review`)");
@@ -135,6 +135,26 @@ fn a_loop_whose_conditions_nobody_can_evaluate_does_not_start() {
 fn run(world: &World, arguments: &[&str]) -> Output {
     let at = world.work.display().to_string();
     world.command(&[&["-C", &at], arguments].concat()).output().unwrap()
+}
+
+#[test]
+fn a_worker_that_has_answered_and_still_cleans_up_is_not_waited_for_in_vain() {
+    let gate = "[done]\nminimum = \"verified\"\n[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
+    let world = world(gate, &[("PLAN.md", "- [ ] US-001: One\n")]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    stop(&world).blocked("The story is untested, but at least verified is required");
+    let busy = std::fs::File::open(kept(&world, "working.lock")).unwrap();
+    busy.lock().unwrap();
+    let said = std::thread::scope(|scope| {
+        let again = scope.spawn(|| stop(&world));
+        // Should the hook look only after this, it starts a worker at once, and the answer is the same.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        busy.unlock().unwrap();
+        again.join().unwrap()
+    });
+    let Said::Told(told) = said else { panic!("held: {said:?}") };
+    assert!(told.contains("for you to review: US-001"), "{told}");
 }
 
 #[test]

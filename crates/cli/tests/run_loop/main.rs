@@ -23,6 +23,7 @@ mod lies;
 mod limits;
 mod masked;
 mod own_tests;
+mod parity;
 mod planning;
 mod processes;
 mod prune;

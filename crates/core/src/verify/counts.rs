@@ -41,6 +41,14 @@ impl CheckState {
         }
     }
 
+    /// How a check ended, in words that agree with its state.
+    pub fn words(run: &CheckRun) -> String {
+        match counted_failures(run) {
+            failed if failed > 0 && run.outcome.passed() => format!("ended with exit code 0, but counts {failed} failed"),
+            _ => run.outcome.words(),
+        }
+    }
+
     /// The same for the red check, where a pass without any test is unknown too.
     pub fn before_the_work(run: &CheckRun) -> Self {
         match Self::of(run) {
@@ -50,7 +58,7 @@ impl CheckState {
     }
 }
 
-pub(super) fn counted_failures(run: &CheckRun) -> u64 {
+fn counted_failures(run: &CheckRun) -> u64 {
     run.tests.map_or(0, |tests| tests.failed)
 }
 

@@ -10,14 +10,14 @@ use std::io;
 use std::path::Path;
 
 use verdone_core::audit::{Audit, Audited, Rejudged, Rerun, RerunOutcome};
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Terms};
+use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec, Terms};
 use verdone_core::config::Config;
 use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::id::Oid;
 use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Update};
-use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, changes_of};
+use verdone_core::verify::{CheckState, JobStory, Outcome, Proof, Surface, Tree, VerifyJob, changes_of};
 
 use crate::approval::Approvals;
 use crate::check_runner::{Guarded, redacted};
@@ -265,16 +265,13 @@ fn answer(noted: &NotedCheck, check: Option<&Check>, runs: &[CheckRun]) -> Rerun
         return Rerun { outcome: RerunOutcome::NotAllowed, ..not_reached(noted) };
     }
     let Some(run) = runs.iter().find(|run| run.name == noted.name) else { return not_reached(noted) };
-    let outcome = match run.outcome {
-        CheckOutcome::Passed if run.flaky => RerunOutcome::Flaky,
-        CheckOutcome::Passed => RerunOutcome::Passed,
-        CheckOutcome::Interrupted => RerunOutcome::Interrupted,
-        CheckOutcome::Failed { .. }
-        | CheckOutcome::Signalled { .. }
-        | CheckOutcome::TimedOut { .. }
-        | CheckOutcome::Unknown { .. } => RerunOutcome::Failed,
+    let outcome = match CheckState::of(run) {
+        CheckState::Green if run.flaky => RerunOutcome::Flaky,
+        CheckState::Green => RerunOutcome::Passed,
+        CheckState::Interrupted | CheckState::NotRun => RerunOutcome::Interrupted,
+        CheckState::Red | CheckState::Unknown => RerunOutcome::Failed,
     };
-    Rerun { outcome, text: run.outcome.words(), duration_ms: run.duration_ms, ..not_reached(noted) }
+    Rerun { outcome, text: CheckState::words(run), duration_ms: run.duration_ms, ..not_reached(noted) }
 }
 
 /// Passes on which check begins.

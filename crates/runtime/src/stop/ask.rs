@@ -104,7 +104,11 @@ impl Worker<'_> {
                 return Ok(Answered::Found { finding: Box::new(finding), cached: false });
             }
             if over {
-                return Err(StopError::NoVerdict);
+                // One that was joined had answered somebody else already, and was only cleaning up.
+                child = match child {
+                    Some(_) => return Err(StopError::NoVerdict),
+                    None => self.join_or_start(request)?,
+                };
             }
             if began.elapsed() >= wait || signals.requested().is_some() {
                 return Ok(Answered::Running { seconds: age(&dir) });

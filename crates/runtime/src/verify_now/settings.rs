@@ -6,7 +6,7 @@ use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::config::Config;
 use verdone_core::done::stated_complexity;
 use verdone_core::id::StoryId;
-use verdone_core::plan::Story;
+use verdone_core::plan::{Status, Story};
 use verdone_core::verify::{JobStory, Proof};
 
 use super::VerifyError;
@@ -33,11 +33,21 @@ pub(super) struct Asked {
     pub(super) config: Config,
     pub(super) gates: Vec<Check>,
     pub(super) story: Option<JobStory>,
+    /// The other stories of the plan; none where no story is asked about.
+    pub(super) others: Vec<OtherStory>,
     /// The plan and what belongs to it, where there is one.
     pub(super) plan_files: Vec<PathBuf>,
     pub(super) at_most: Option<Proof>,
     pub(super) exports: Vec<(String, String)>,
     pub(super) warnings: Vec<String>,
+}
+
+/// What judges it is not the asked story's to change.
+#[derive(Debug)]
+pub(super) struct OtherStory {
+    pub(super) id: StoryId,
+    pub(super) is_open: bool,
+    pub(super) checks: Vec<Check>,
 }
 
 /// A story that is not there may be somewhere else.
@@ -88,20 +98,20 @@ impl Settings {
         }
         let location = plan_file::find(&self.plan);
         let plan_files = location.as_ref().map(PlanLocation::files).unwrap_or_default();
-        let story = match story {
+        let (story, others) = match story {
             Some(id) => match location.map_err(VerifyError::from).and_then(|location| self.story(id, location, &config)) {
-                Ok(story) => Some(story),
+                Ok((story, others)) => (Some(story), others),
                 Err(error @ (VerifyError::Find(_) | VerifyError::NoStory { .. })) => return Ok(Read::NoStory(error)),
                 Err(error) => return Err(error),
             },
-            None => None,
+            None => (None, Vec::new()),
         };
         let (exports, warnings) = (self.loaded.exports.clone(), self.loaded.warnings.clone());
-        Ok(Read::Found(Box::new(Asked { config, gates, story, plan_files, at_most: None, exports, warnings })))
+        Ok(Read::Found(Box::new(Asked { config, gates, story, others, plan_files, at_most: None, exports, warnings })))
     }
 
-    /// A story as the plan has it. Commands of an agent's plan count only when they are accepted.
-    fn story(&self, id: &StoryId, location: PlanLocation, config: &Config) -> Result<JobStory, VerifyError> {
+    /// A story as the plan has it, and the others. Commands of an agent's plan count only when they are accepted.
+    fn story(&self, id: &StoryId, location: PlanLocation, config: &Config) -> Result<(JobStory, Vec<OtherStory>), VerifyError> {
         let plan = PlanFile::open(location)?;
         let name = site::shown(plan.path(), &self.plan.root);
         let Some(found) = plan.plan().story(id) else { return Err(VerifyError::no_story(id, &name, plan.plan())) };
@@ -111,8 +121,13 @@ impl Settings {
         }
         let path = std::env::var_os("PATH");
         let exists = |program: &str| process::program_exists(program, path.as_deref(), &self.checkout);
-        let checks = site::own_checks(plan_file::resolve_checks(found, exists), config);
-        Ok(job_story(found, checks, config))
+        let checks = |story: &Story| site::own_checks(plan_file::resolve_checks(story, exists), config);
+        let others = plan.plan().stories.iter().filter(|story| story.id != *id);
+        let other = |story: &Story| {
+            let (id, is_open) = (story.id.clone(), story.status != Status::Done);
+            OtherStory { id, is_open, checks: checks(story) }
+        };
+        Ok((job_story(found, checks(found), config), others.map(other).collect()))
     }
 }
 

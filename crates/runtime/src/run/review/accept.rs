@@ -1,10 +1,9 @@
 //! `verdone accept`: a person takes the work. Its checks run once more on the run's tip, and it is committed there.
 
-use std::path::Path;
-
 use jiff::Timestamp;
 use tempfile::TempDir;
-use verdone_core::check::Check;
+use verdone_core::check::CommandSpec;
+use verdone_core::done::stated_complexity;
 use verdone_core::event::Event;
 use verdone_core::evidence::{Acceptance, Evidence, with_own_trailers};
 use verdone_core::id::{Oid, StoryId};
@@ -17,14 +16,14 @@ use verdone_core::verify::{JobGate, JobStory, Outcome, Proof, Surface, VerifyJob
 
 use super::{Review, ReviewError, ReviewRequest, find, refuse_agents};
 use crate::clock::Stopwatch;
-use crate::git::{CommitError, Git, Merged};
-use crate::plan_file::{PlanFile, PlanLocation, resolve_checks};
-use crate::process::{self, VERIFY_VARIABLE, program_exists};
+use crate::git::{ChangedPath, CommitError, Git, Merged};
+use crate::plan_file::{PlanFile, PlanLocation};
+use crate::process::{self, VERIFY_VARIABLE};
 use crate::recover::recover;
 use crate::run::land::Target;
-use crate::run::{RunPlan, gates_digest};
+use crate::run::{RunPlan, freeze, gates_digest};
 use crate::signal::Signals;
-use crate::site::{gates, own_checks};
+use crate::site::{gates, in_project};
 use crate::step;
 use crate::store::{Journal, RunLock, Store, StoredRun};
 use crate::verify::{Bench, BenchPlace, Results, Trees, TreesRequest, Verification};
@@ -238,30 +237,34 @@ impl Accepting<'_> {
     fn job(&self, tree: &Oid) -> Result<(Trees, VerifyJob), ReviewError> {
         let ReviewRequest { project, config, .. } = *self.request;
         let story = self.plan.plan().story(&self.review.place.story);
-        let own = story.map(|story| checks_of(story, config, &project.root)).unwrap_or_default();
+        let frozen = freeze(self.plan.plan(), config, &project.root);
+        let own = frozen.get(&self.review.place.story).cloned().unwrap_or_default();
+        let gates = gates(config);
+        let commands: Vec<&CommandSpec> = frozen.values().flatten().chain(&gates).map(|check| &check.command).collect();
         let base = self.git.tree_of(&self.tip)?;
         let folder = self.git.repo_path(&project.root).map(|folder| folder.to_string()).unwrap_or_default();
-        let gates = gates(config);
         let trees = Trees::look(&TreesRequest {
             git: self.git,
             settings: &config.protect,
             folder: &folder,
             scope: story.map_or(&[], |story| &story.scope),
-            check_scripts: &check_scripts(own.iter().chain(&gates).map(|check| &check.command)),
+            check_scripts: &check_scripts(commands),
             subjects: &subjects(own.iter().map(|check| &check.command)),
             base: &base,
             attempt: tree,
             ours: self.plan.paths(),
         })?;
         let (protected, autorun) = changes_of(trees.plan());
-        let gates = gates.into_iter().map(JobGate::from).collect();
         let criteria = story.map(|story| story.criteria.iter().map(|criterion| criterion.text.clone()).collect());
+        let complexity = stated_complexity(&config.done, story.and_then(|story| story.complexity)).value;
         let job = VerifyJob {
             story: Some(JobStory {
                 criteria: criteria.unwrap_or_default(),
+                complexity: complexity.into(),
                 ..JobStory::of_checks(self.review.place.story.clone(), own)
             }),
-            gates,
+            gates: gates.into_iter().map(JobGate::from).collect(),
+            changed: Some(in_project(&folder, &self.changed(&base, tree)?)),
             base: Some(base),
             protected,
             autorun,
@@ -269,6 +272,16 @@ impl Accepting<'_> {
             ..VerifyJob::of_gates(Surface::Accept, Vec::new(), tree.clone())
         };
         Ok((trees, job))
+    }
+
+    /// What the story changed, for gates that are not for every file. On the tip, stacked work is one change among others.
+    fn changed(&self, base: &Oid, tree: &Oid) -> Result<Vec<ChangedPath>, ReviewError> {
+        let mut changed = match self.review.waiting {
+            Waiting::Aside => self.git.changed_paths(Some(base), tree)?,
+            Waiting::Stacked => self.git.changed_paths(self.review.base.as_ref(), &self.review.work)?,
+        };
+        changed.retain(|change| !self.plan.paths().contains(&change.path));
+        Ok(changed)
     }
 
     /// The user's plan and progress file, where the commit does not have them.
@@ -283,9 +296,4 @@ impl Accepting<'_> {
             reporter.report(Update::Notice { text: &format!("{} could not be ticked: {error}", evidence.story) });
         }
     }
-}
-
-fn checks_of(story: &verdone_core::plan::Story, config: &verdone_core::config::Config, root: &Path) -> Vec<Check> {
-    let path = std::env::var_os("PATH");
-    own_checks(resolve_checks(story, |program| program_exists(program, path.as_deref(), root)), config)
 }
