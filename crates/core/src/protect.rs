@@ -15,7 +15,7 @@ mod patterns;
 mod subjects;
 mod trees;
 
-pub use check_scripts::check_scripts;
+pub use check_scripts::{check_scripts, deciding_programs};
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
 pub use patterns::{Class, Group, Protection, Release, Role, Why};

@@ -285,7 +285,9 @@ impl Ready {
             }
             _ => Claude::default(),
         };
+        let start = git.merge_base(&branch.head, &branch.tip)?.unwrap_or_else(|| branch.tip.clone());
         let site = Site {
+            start,
             branch: branch.name_for(&run),
             tip: branch.tip.clone(),
             target: branch.target.clone(),

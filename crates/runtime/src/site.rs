@@ -35,6 +35,8 @@ pub struct Site {
     /// The branch that gets the story commits, and where it stands.
     pub branch: String,
     pub tip: Oid,
+    /// The last commit that is not of a run: later ones are the work of agents.
+    pub start: Oid,
     /// The branch that the user was on when the run began; nothing where HEAD was detached.
     pub target: Option<String>,
     pub plan: RunPlan,

@@ -281,6 +281,7 @@ impl Scene {
             scope: story.as_ref().map_or(&[], |story| &story.scope),
             check_scripts: &scripts,
             subjects: &looked_at,
+            start: None,
             base,
             attempt: &subject.attempt,
             ours: &subject.ours,

@@ -140,6 +140,8 @@ pub(super) const CI: &[&str] = &[
 /// program itself from the user's own configuration, and refuses commands in `.gitmodules`. They are protected, like all files
 /// that change what git and other tools see.
 pub const AUTORUN: &[&str] = &[
+    "/.verdone/**",
+    "/.fresher/**",
     ".claude/**",
     ".mcp.json",
     ".cursor/**",
@@ -236,6 +238,9 @@ const PYTHON: Defaults = Defaults {
         ".{pyre_configuration,pytype.cfg,importlinter}",
         "{sitecustomize,usercustomize}.py",
         "*.{pth,egg-link}",
+        // Compiled code is believed without a look at its source.
+        "__pycache__/**",
+        "*.{pyc,pyo}",
         "hatch.toml",
     ],
     work: &[
@@ -310,6 +315,7 @@ const GO: Defaults = Defaults {
         ".golangci*",
         "{staticcheck.conf,.golangci-lint-version,.testcoverage.yml,magefile.go,.air.toml,.mockery.yaml}",
         "magefiles/**",
+        "vendor/{github.com/stretchr/testify,github.com/onsi/ginkgo,github.com/onsi/gomega,github.com/google/go-cmp,gotest.tools}/**",
     ],
     work: &["go.{mod,sum,work,work.sum}", "*.go", "vendor/**"],
 };
@@ -394,7 +400,7 @@ const PHP: Defaults = Defaults {
 
 const DOTNET: Defaults = Defaults {
     markers: &["*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.cs", "*.fs"],
-    tests: &["*{Test,Tests,Specs}.{cs,fs,vb}", "*.{Tests,Test,UnitTests,IntegrationTests,Specs}/**"],
+    tests: &["{Test,Tests}/**", "*{Test,Tests,Specs}.{cs,fs,vb}", "*.{Tests,Test,UnitTests,IntegrationTests,Specs}/**"],
     configuration: &[
         "*.{Tests,Test,UnitTests,IntegrationTests,Specs}.{csproj,fsproj,vbproj}",
         "*.{runsettings,testsettings,playlist,ruleset,globalconfig,editorconfig}",
@@ -441,6 +447,13 @@ impl Modules {
         self.names.split(',').find(|module| *module == name || module.ends_with('/') && name.starts_with(module))
     }
 }
+
+/// Programs that checks start by name. A new file with such a name that comes first on the path takes the program's place.
+pub(super) const PROGRAMS: &str = "\
+python,python2,python3,py,pip,pytest,tox,nox,uv,poetry,ruff,mypy,coverage,node,npm,npx,pnpm,yarn,bun,deno,tsc,jest,vitest,mocha,eslint,\
+cargo,rustc,rustdoc,go,gofmt,java,javac,mvn,gradle,ruby,bundle,rake,rspec,perl,prove,php,composer,phpunit,dotnet,mix,elixir,\
+make,gmake,ninja,cmake,ctest,cc,gcc,clang,g++,clang++,ld,sh,bash,dash,zsh,env,git,xargs,find,grep,sed,awk,diff,cmp,true,false,test,[,timeout,\
+sudo,nice,time,which,bats,shellcheck,just";
 
 impl Ecosystem {
     pub(super) fn modules(self) -> Option<Modules> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, Modules};
+use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, Modules, PROGRAMS};
 use super::manifest::{KeyPath, Manifest};
 use crate::config::ProtectSettings;
 use crate::pattern::{PathPatterns, PatternError, is_plain};
@@ -55,7 +55,7 @@ pub enum Why {
     Autorun { pattern: String },
     /// A manifest: split by key.
     Manifest,
-    /// A new file that takes the place of a module of the language or of its test tools.
+    /// A new file that takes the place of a program, or of a module of the language or of its test tools.
     Shadows { module: String },
     /// The story's own check looks at it.
     Subject,
@@ -91,7 +91,7 @@ impl fmt::Display for Why {
             Self::WorkConvention { ecosystem, pattern } => write!(f, "`{pattern}` (work, {ecosystem})"),
             Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside of the workspace later)"),
             Self::Manifest => f.write_str("a manifest: some of its keys are protected"),
-            Self::Shadows { module } => write!(f, "a new file that takes the place of the module `{module}`"),
+            Self::Shadows { module } => write!(f, "a new file that takes the place of `{module}`"),
             Self::Subject => f.write_str("the story's check looks at it"),
             Self::NewAtRoot => f.write_str("a new file at the project's root that no pattern calls work"),
             Self::NewInTestFolder { pattern } => write!(f, "a new file in a test folder (`{pattern}`)"),
@@ -136,6 +136,8 @@ pub struct Protection {
     check_scripts: BTreeSet<String>,
     /// Files that the story's own checks look at.
     subjects: BTreeSet<String>,
+    /// Files that earlier stories of the same run added.
+    added: BTreeSet<String>,
 }
 
 /// A pattern as it is written. One of the settings has no ecosystem.
@@ -204,6 +206,7 @@ impl Protection {
             scope: Vec::new(),
             check_scripts: BTreeSet::new(),
             subjects: BTreeSet::new(),
+            added: BTreeSet::new(),
             project,
         })
     }
@@ -230,6 +233,12 @@ impl Protection {
         Self { subjects, ..self.clone() }
     }
 
+    /// The same for a run whose earlier stories added these files.
+    #[must_use]
+    pub fn with_added(&self, added: &BTreeSet<String>) -> Self {
+        Self { added: added.clone(), ..self.clone() }
+    }
+
     /// What a file is. `is_new`: the base does not have it.
     pub fn classify(&self, path: &str, is_new: bool) -> Class {
         let autorun = self.autorun.pattern(path);
@@ -241,7 +250,7 @@ impl Protection {
         if let Some(decided) = self.by_pattern(path, autorun) {
             return decided;
         }
-        if let Some(module) = self.replaced_module(path).filter(|_| is_new) {
+        if let Some(module) = self.replaced_by(path).filter(|_| is_new || self.added.contains(path)) {
             return (Role::Protected, Why::Shadows { module });
         }
         if let Some((pattern, of)) = self.work_conventions.find(path) {
@@ -282,8 +291,12 @@ impl Protection {
         autorun.map(|pattern| (Role::Protected, Why::Autorun { pattern: pattern.clone() }))
     }
 
-    /// The module whose place a file with this path takes.
-    fn replaced_module(&self, path: &str) -> Option<String> {
+    /// The program or module whose place a file with this path takes.
+    fn replaced_by(&self, path: &str) -> Option<String> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if PROGRAMS.split(',').any(|program| program == name) {
+            return Some(name.to_owned());
+        }
         let inside = path.strip_prefix(self.project.as_str())?;
         self.modules.iter().find_map(|modules| modules.replaced_by(inside)).map(str::to_owned)
     }

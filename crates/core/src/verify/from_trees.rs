@@ -13,7 +13,7 @@ pub fn changes_of(plan: &TreePlan) -> (Vec<ProtectedChange>, Vec<AutorunChange>)
 
 /// A rename is a deletion and an addition.
 fn one(change: &protect::ProtectedChange) -> Vec<ProtectedChange> {
-    let Some(kind) = kind(&change.why) else { return Vec::new() };
+    let Some(kind) = ProtectedKind::of(&change.why) else { return Vec::new() };
     let is = |path: &str, how: ChangeKind| ProtectedChange {
         path: path.to_owned(),
         kind,
@@ -30,23 +30,25 @@ fn one(change: &protect::ProtectedChange) -> Vec<ProtectedChange> {
     }
 }
 
-/// Nothing for work, which is only listed because it runs by itself later.
-fn kind(why: &Why) -> Option<ProtectedKind> {
-    match why {
-        Why::Convention { group: Group::Tests, .. } | Why::NewInTestFolder { .. } => Some(ProtectedKind::Test),
-        Why::InlineTests => Some(ProtectedKind::InlineTest),
-        // The user's own patterns name what checks are made of.
-        Why::Setting { list, .. } if list == "files" => Some(ProtectedKind::Test),
-        Why::CheckScript => Some(ProtectedKind::CheckScript),
-        Why::Convention { group: Group::Ci, .. } => Some(ProtectedKind::Ci),
-        Why::Convention { group: Group::Configuration, .. }
-        | Why::Autorun { .. }
-        | Why::Manifest
-        | Why::Keys { .. }
-        | Why::Shadows { .. }
-        | Why::NewAtRoot
-        | Why::Unreadable { .. }
-        | Why::InTheWay { .. } => Some(ProtectedKind::Config),
-        Why::Setting { .. } | Why::WorkConvention { .. } | Why::Subject | Why::Unlisted => None,
+impl ProtectedKind {
+    /// Nothing for work, which is only listed because it runs by itself later.
+    pub fn of(why: &Why) -> Option<Self> {
+        match why {
+            Why::Convention { group: Group::Tests, .. } | Why::NewInTestFolder { .. } => Some(ProtectedKind::Test),
+            Why::InlineTests => Some(ProtectedKind::InlineTest),
+            // The user's own patterns name what checks are made of.
+            Why::Setting { list, .. } if list == "files" => Some(ProtectedKind::Test),
+            Why::CheckScript => Some(ProtectedKind::CheckScript),
+            Why::Convention { group: Group::Ci, .. } => Some(ProtectedKind::Ci),
+            Why::Convention { group: Group::Configuration, .. }
+            | Why::Autorun { .. }
+            | Why::Manifest
+            | Why::Keys { .. }
+            | Why::Shadows { .. }
+            | Why::NewAtRoot
+            | Why::Unreadable { .. }
+            | Why::InTheWay { .. } => Some(ProtectedKind::Config),
+            Why::Setting { .. } | Why::WorkConvention { .. } | Why::Subject | Why::Unlisted => None,
+        }
     }
 }

@@ -182,8 +182,6 @@ pub enum ProtectedKind {
     Test,
     /// Tests in a file that is work otherwise.
     InlineTest,
-    /// Test data: fixtures, snapshots, golden files.
-    TestData,
     /// Configuration of tests, linters and builds.
     Config,
     Ci,
@@ -353,9 +351,11 @@ impl VerifyJob {
         self.protected.iter().filter(|change| wanted(change)).map(|change| change.path.clone()).collect()
     }
 
-    /// Whether the scope names test files that the attempt changed: only then may it lower counts.
+    /// Whether test files that the attempt changed are released, and it changed no others: only then may it lower counts.
     pub(super) fn may_lower_counts(&self) -> bool {
-        self.protected.iter().any(|change| change.released && change.kind.is_test())
+        let is_changed_test = |change: &&ProtectedChange| change.kind.is_test() && change.change != ChangeKind::Added;
+        let mut tests = self.protected.iter().filter(|change| change.kind.is_test());
+        tests.any(|change| change.released) && self.protected.iter().filter(is_changed_test).all(|change| change.released)
     }
 
     pub(super) fn nothing_changed(&self) -> bool {

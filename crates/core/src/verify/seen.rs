@@ -9,9 +9,9 @@ use super::counts::{self, CheckState, CountChange, TestNames};
 use super::job::{Baseline, ChangeKind, JobGate, PlannedCheck, ProtectedChange, ProtectedKind, Tree, VerifyJob};
 use super::observed::{BuiltTree, CheckResult, Observed, ResultId};
 use super::proof::Proof;
-use crate::check::{CommandSpec, TestCount};
+use crate::check::{CheckOutcome, CommandSpec, TestCount};
 use crate::id::Oid;
-use crate::protect::check_scripts;
+use crate::protect::{check_scripts, deciding_programs};
 use crate::test_outcome::simple_commands;
 
 #[derive(Debug)]
@@ -35,6 +35,10 @@ pub enum OwnBefore {
     Missing {
         file: String,
     },
+    /// It failed, and it runs a file that the attempt changed: what decides is the agent's word.
+    RunsWork {
+        file: String,
+    },
     NotRun,
 }
 
@@ -45,6 +49,7 @@ impl fmt::Display for OwnBefore {
             Self::Green => f.write_str("already passed before the work, so it proves nothing"),
             Self::Unknown { why } => write!(f, "gave no answer before the work: {why}"),
             Self::Missing { file } => write!(f, "needs {file}, which the attempt added, so it counts as the agent's test"),
+            Self::RunsWork { file } => write!(f, "is decided by {file}, which the attempt changed, so it proves nothing"),
             Self::NotRun => f.write_str("was not run before the work"),
         }
     }
@@ -98,7 +103,7 @@ impl<'a> Seen<'a> {
             CheckState::Red => match self.added_test_named_by(&own.check.command) {
                 // Where tests pass, the check exists on the base.
                 Some(file) if result.run.tests.is_none_or(|tests| tests.passed == 0) => OwnBefore::Missing { file },
-                Some(_) | None => OwnBefore::Red,
+                Some(_) | None => self.changed_program_of(own).map_or(OwnBefore::Red, |file| OwnBefore::RunsWork { file }),
             },
             CheckState::Unknown if result.run.outcome.passed() => OwnBefore::Unknown { why: "ran no tests".to_owned() },
             CheckState::Unknown => OwnBefore::Unknown { why: result.run.outcome.words() },
@@ -108,7 +113,19 @@ impl<'a> Seen<'a> {
 
     /// Whether the base cannot answer this check: a test that was written first belongs to the attempt.
     pub(super) fn exists_only_in_attempt(&self, check: &PlannedCheck) -> bool {
-        check.is_own() && matches!(self.before(check), OwnBefore::Unknown { .. } | OwnBefore::Missing { .. })
+        let is_absent = matches!(self.before(check), OwnBefore::Unknown { .. } | OwnBefore::Missing { .. });
+        check.is_own() && is_absent && !self.ran_out_of_time(Tree::Base, check)
+    }
+
+    /// Such a check was there to be run, and gave no answer.
+    fn ran_out_of_time(&self, tree: Tree, check: &PlannedCheck) -> bool {
+        self.result(tree, check).is_some_and(|result| matches!(result.run.outcome, CheckOutcome::TimedOut { .. }))
+    }
+
+    /// The file of the work whose exit code decides the check.
+    fn changed_program_of(&self, own: &PlannedCheck) -> Option<String> {
+        let changed = self.job.changed.as_ref()?;
+        deciding_programs(&own.check.command).find(|file| changed.contains(file))
     }
 
     fn added_test_named_by(&self, command: &CommandSpec) -> Option<String> {
@@ -116,7 +133,7 @@ impl<'a> Seen<'a> {
         let is_named = |change: &&ProtectedChange| match change.kind {
             ProtectedKind::Test => endings(&change.path).any(|path| command_names(command, path)),
             ProtectedKind::CheckScript => endings(&change.path).any(|path| scripts.contains(path)),
-            ProtectedKind::InlineTest | ProtectedKind::TestData | ProtectedKind::Config | ProtectedKind::Ci => false,
+            ProtectedKind::InlineTest | ProtectedKind::Config | ProtectedKind::Ci => false,
         };
         let mut added = self.job.protected.iter().filter(|change| change.change == ChangeKind::Added);
         added.find(is_named).map(|change| change.path.clone())
@@ -136,6 +153,7 @@ impl<'a> Seen<'a> {
     pub(super) fn fails_on_pristine(&self, check: &PlannedCheck) -> bool {
         match self.state(Tree::Pristine, check) {
             CheckState::Green => false,
+            CheckState::Unknown if self.ran_out_of_time(Tree::Pristine, check) => true,
             CheckState::Unknown => self.baseline(check).is_none_or(|base| base.state != CheckState::Unknown),
             CheckState::Red | CheckState::Interrupted | CheckState::NotRun => true,
         }

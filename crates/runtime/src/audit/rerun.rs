@@ -232,6 +232,7 @@ impl Again<'_> {
             scope: &scope,
             check_scripts: &scripts,
             subjects: &looked_at,
+            start: None,
             base: &base,
             attempt: &story.tree,
             ours: &self.allowed.plan_files,

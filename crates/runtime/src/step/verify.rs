@@ -113,10 +113,12 @@ fn begin(
         scope: &story.scope,
         check_scripts: &scripts(site),
         subjects: &subjects(own.iter().map(|check| &check.command)),
+        start: Some(&site.start),
         base: &base,
         attempt: tree,
         ours: site.plan.paths(),
     })?;
+    let at_most = trees.at_most(own);
     let (protected, autorun) = changes_of(trees.plan());
     let open = site.plan.plan().open().filter(|other| other.id != story.id);
     let open = open.map(|other| (&other.id, site.own_checks(&other.id).to_vec()));
@@ -137,7 +139,7 @@ fn begin(
         autorun,
         others,
         minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
-        at_most: None,
+        at_most,
         enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,
         // Without a turn, its checks were green before any work, and the settings take that.
         allow_unchanged: attempt.place.turn == 0,

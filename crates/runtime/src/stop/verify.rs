@@ -122,6 +122,7 @@ impl Driver {
             scope: &frozen.scope,
             check_scripts: &check_scripts(commands),
             subjects: &subjects(own.iter().map(|check| &check.command)),
+            start: None,
             base,
             attempt: tree,
             ours: &self.ours(),

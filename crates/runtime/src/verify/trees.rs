@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use verdone_core::check::Check;
 use verdone_core::config::ProtectSettings;
 use verdone_core::id::Oid;
-use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan, plan_trees};
-use verdone_core::verify::Tree;
+use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan, check_scripts, plan_trees};
+use verdone_core::verify::{Proof, ProtectedKind, Tree, command_names};
 
 use super::VerifyError;
 use crate::git::{Git, GitError, PathSet, RepoPath, Side, TreeChange, TreeFile};
+use crate::site::seen_from;
 
 /// A larger file is not read: it is protected or work as a whole.
 const LARGEST_READ: u64 = 4 * 1024 * 1024;
@@ -26,6 +28,8 @@ pub struct TreesRequest<'a> {
     pub check_scripts: &'a BTreeSet<String>,
     /// Files that the story's own checks look at, relative to the project.
     pub subjects: &'a BTreeSet<String>,
+    /// What the run began with, where it may have added files since.
+    pub start: Option<&'a Oid>,
     /// Trees, or commits with them.
     pub base: &'a Oid,
     pub attempt: &'a Oid,
@@ -42,14 +46,22 @@ pub struct Trees {
     /// Changed paths as they were, and as they are now.
     old: BTreeMap<String, (RepoPath, Side)>,
     new: BTreeMap<String, (RepoPath, Side)>,
+    /// Tests that earlier stories of the run added.
+    tests_of_run: Vec<String>,
 }
 
 impl Trees {
     pub fn look(request: &TreesRequest<'_>) -> Result<Self, VerifyError> {
         let TreesRequest { git, base, attempt, ours, .. } = *request;
-        let mut changes = git.tree_changes(base, attempt)?;
-        changes.retain(|change| !ours.contains(&change.path));
-        let protection = protection(request, &changes)?;
+        let changes: Vec<TreeChange> =
+            git.tree_changes(base, attempt)?.into_iter().filter_map(|change| without_ours(change, ours)).collect();
+        let added = added_by_run(request)?;
+        let protection = protection(request, &changes)?.with_added(&added);
+        let is_test = |path: &&String| {
+            let kind = ProtectedKind::of(&protection.classify(path, true).why);
+            matches!(kind, Some(ProtectedKind::Test | ProtectedKind::CheckScript))
+        };
+        let tests_of_run = added.iter().filter(is_test).map(|path| seen_from(request.folder, path)).collect();
         let changes_with_text = with_content(git, &protection, &changes)?;
         let plan = plan_trees(&protection, &changes_with_text);
         let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
@@ -62,7 +74,17 @@ impl Trees {
                 new.insert(change.path.to_string(), (change.path, side));
             }
         }
-        Ok(Self { base: base.clone(), attempt: attempt.clone(), plan, old, new })
+        Ok(Self { base: base.clone(), attempt: attempt.clone(), plan, old, new, tests_of_run })
+    }
+
+    /// How well these checks of a story can prove its work: a test that an agent wrote for an earlier story is an agent's test.
+    pub fn at_most(&self, own: &[Check]) -> Option<Proof> {
+        let is_named = |path: &String| {
+            own.iter()
+                .map(|check| &check.command)
+                .any(|command| command_names(command, path) || check_scripts([command]).contains(path))
+        };
+        self.tests_of_run.iter().any(is_named).then_some(Proof::AgentTested)
     }
 
     pub fn plan(&self) -> &TreePlan {
@@ -106,6 +128,30 @@ impl Trees {
         let known = self.new.get(shown).or_else(|| self.old.get(shown));
         known.map_or_else(|| RepoPath::from(shown), |(path, _)| path.clone())
     }
+}
+
+/// A change without the files that Verdone writes itself. A file that was moved to the place of one is gone.
+fn without_ours(change: TreeChange, ours: &PathSet) -> Option<TreeChange> {
+    let TreeChange { path, renamed_from, old, new } = change;
+    let was_ours = renamed_from.as_ref().is_some_and(|from| ours.contains(from));
+    match (renamed_from, ours.contains(&path)) {
+        (None, true) => None,
+        (Some(_), true) if was_ours => None,
+        (Some(from), true) => Some(TreeChange { path: from, renamed_from: None, old, new: None }),
+        (Some(_), false) if was_ours => Some(TreeChange { path, renamed_from: None, old: None, new }),
+        (renamed_from, false) => Some(TreeChange { path, renamed_from, old, new }),
+    }
+}
+
+/// Files of the base that stories of the run added.
+fn added_by_run(request: &TreesRequest<'_>) -> Result<BTreeSet<String>, VerifyError> {
+    let Some(start) = request.start else { return Ok(BTreeSet::new()) };
+    let changed = request.git.changed_paths(Some(start), request.base)?;
+    Ok(changed
+        .into_iter()
+        .filter(|change| change.change == crate::git::Change::Added)
+        .map(|change| change.path.to_string())
+        .collect())
 }
 
 /// What is protected, by the settings and by the conventions of the ecosystems that base or attempt belong to.

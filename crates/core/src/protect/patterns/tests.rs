@@ -281,6 +281,8 @@ fn a_new_file_that_takes_the_place_of_a_module_of_the_language_is_protected() {
         ("lib/File/Shop.pm", None),
         ("lib/shop/set.rb", None),
         ("json.pm", None),
+        ("tools/python", Some("python")),
+        ("tools/python.py", None),
     ] {
         let class = protection.classify(path, true);
         let found = if let Why::Shadows { module } = class.why { Some(module) } else { None };

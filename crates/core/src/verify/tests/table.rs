@@ -6,7 +6,7 @@ use crate::done::JudgeFact;
 use crate::verify::ChangeKind::{Deleted, Modified};
 use crate::verify::Outcome::{Accepted, Done, Failed, NeedsReview};
 use crate::verify::Proof::{AgentTested, Unchecked, Untested, Verified};
-use crate::verify::ProtectedKind::{Config, Test, TestData};
+use crate::verify::ProtectedKind::{Config, Test};
 use crate::verify::{Baseline, CheckState, FeedbackTurn, Outcome, Proof, SeenCondition, Surface, TestNames, Tree, VerifyReport};
 
 struct Row {
@@ -380,7 +380,7 @@ fn rulings_on_tests_of_the_attempt() {
         ),
         row(
             "an updated snapshot that is released",
-            World::new().protected("a.snap", TestData, Modified).released().says(Tree::Proof, OWN, failed()),
+            World::new().protected("a.snap", Test, Modified).released().says(Tree::Proof, OWN, failed()),
             AgentTested,
             Done,
             "`./own` fails without the work and passes with it",

@@ -250,6 +250,7 @@ impl Accepting<'_> {
             scope: story.map_or(&[], |story| &story.scope),
             check_scripts: &check_scripts(commands),
             subjects: &subjects(own.iter().map(|check| &check.command)),
+            start: None,
             base: &base,
             attempt: tree,
             ours: self.plan.paths(),
