@@ -1,7 +1,7 @@
 //! What a story came to and why, in words: the same in live lines, pages, log and report.
 
 use verdone_core::id::StoryId;
-use verdone_core::verify::{Outcome, Proof, ProtectedChange, ProtectedKind, Reason, StoryResult, Tree, VerifyReport};
+use verdone_core::verify::{Outcome, Proof, ProtectedChange, Reason, StoryResult, Tree, VerifyReport};
 use verdone_core::view::RunView;
 
 use crate::style::Mark;
@@ -93,14 +93,14 @@ pub(crate) fn tree_words(tree: Tree) -> &'static str {
         Tree::Base => "Before the work",
         Tree::Attempt => "With the work",
         Tree::Pristine => "The work with the tests and configuration from before it",
-        Tree::Proof => "The tests of the attempt without its work",
+        Tree::Proof => "The attempt's tests without its work",
     }
 }
 
 /// Changed tests and configuration: `changed: 2 test files, pytest.ini`.
 pub(crate) fn changed_label(protected: &[ProtectedChange]) -> Option<String> {
     const MOST_NAMES: usize = 3;
-    let (tests, others): (Vec<_>, Vec<_>) = protected.iter().partition(|change| change.kind == ProtectedKind::Test);
+    let (tests, others): (Vec<_>, Vec<_>) = protected.iter().partition(|change| change.kind.is_test());
     let mut parts = match tests.as_slice() {
         [] => Vec::new(),
         [test] => vec![clean(&test.path)],
@@ -134,7 +134,7 @@ pub(crate) fn argument(id: &StoryId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use verdone_core::verify::ChangeKind;
+    use verdone_core::verify::{ChangeKind, ProtectedKind};
 
     use super::*;
 

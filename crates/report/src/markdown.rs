@@ -214,7 +214,7 @@ fn to_review(out: &mut String, story: &StoryView, now: u64) {
     out.push_str(&story_line(story, now));
     let Some(attempt) = story.attempts.last() else { return };
     if let Some(proof) = story.result.and_then(|result| result.proof) {
-        put!(out, "  - so far: {proof}\n");
+        put!(out, "  - proof so far: {proof}\n");
     }
     reasons(out, story, attempt);
     if let Some(review) = &story.review {

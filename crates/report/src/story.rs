@@ -104,8 +104,8 @@ impl Page<'_> {
         self.put(0, None, Tone::Strong, "To review it:");
         for (command, what) in [
             (format!("git show {work}"), "shows the work"),
-            (format!("verdone accept {id}"), "checks it again and takes it"),
-            (format!("verdone reject {id}"), "refuses it; the story fails"),
+            (format!("verdone accept {id}"), "checks it again and accepts it"),
+            (format!("verdone reject {id}"), "drops it; the story fails"),
         ] {
             self.put(2, None, Tone::Plain, &format!("{command}{}{what}", self.style.dot()));
         }

@@ -22,6 +22,7 @@ mod build_times;
 mod candidate;
 mod chain;
 mod checkpoint;
+mod ci_commit;
 mod command;
 mod commit;
 mod commit_hooks;

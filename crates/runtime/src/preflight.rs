@@ -1,10 +1,12 @@
 //! What has to be in order before a run may begin. `run` refuses on the first thing that is not; `doctor` lists all of them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
-use verdone_core::done::Judge;
+use verdone_core::done::{Approval, DoneSettings, Judge, PlanFact, Prospect, best_case, stated_complexity};
+use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Status};
 
 use crate::agent::check_claude;
@@ -183,6 +185,15 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
     })
 }
 
+/// How CI would be asked. Nothing where no condition needs it.
+pub fn ci(config: &Config, root: &Path) -> Option<Finding> {
+    let command = config.done.ci.command.as_ref().filter(|_| config.done.wants_ci())?;
+    Some(match missing_program(command, root) {
+        Some(program) => Finding::bad("ci", format!("{program}: no such program"), ["check `command` in [done.ci]"]),
+        None => Finding::good("ci", format!("{} is asked about each story before it is done", command.display())),
+    })
+}
+
 /// The program of a command, where it is plain to see and not there.
 fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
     let program = check_program(command)?;
@@ -194,7 +205,7 @@ fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
 pub fn checks<'a>(
     plan: &Plan,
     gates: &[Check],
-    own: impl Fn(&verdone_core::id::StoryId) -> &'a [Check],
+    own: impl Fn(&StoryId) -> &'a [Check],
     unchecked: bool,
     root: &Path,
 ) -> Vec<Finding> {
@@ -232,10 +243,43 @@ pub fn checks<'a>(
     findings
 }
 
-/// What would be missing in the end, whatever the agent does.
-pub fn conditions(open: &[String]) -> Option<Finding> {
+/// A story as far as its conditions depend on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditioned<'a> {
+    /// Nothing where there is no plan.
+    pub story: Option<&'a StoryId>,
+    /// As the plan says it.
+    pub complexity: Option<u8>,
+    pub has_own_checks: bool,
+}
+
+/// Required conditions of the first story that has some which nobody could evaluate, a line each. `stages` have a gate.
+pub fn never_known<'a>(
+    done: &DoneSettings,
+    stages: &[String],
+    stories: impl IntoIterator<Item = Conditioned<'a>>,
+) -> Vec<String> {
+    let mut asked = BTreeSet::new();
+    for Conditioned { story, complexity, has_own_checks } in stories {
+        let complexity = stated_complexity(done, complexity).value;
+        if !asked.insert((complexity, has_own_checks)) {
+            continue;
+        }
+        let (name, questions) = (String::new(), Vec::new());
+        let plan = PlanFact::Found { name, approval: Approval::Approved, complexity: Some(complexity), questions };
+        let unknown = best_case(done, Prospect { plan, has_own_checks, stages }).unknown();
+        if !unknown.is_empty() {
+            let of = story.map(|story| format!(" (story {story})")).unwrap_or_default();
+            return unknown.into_iter().map(|line| format!("{line}{of}")).collect();
+        }
+    }
+    Vec::new()
+}
+
+/// What would be missing in the end, whatever the agent does. `who` is a run or a loop.
+pub fn conditions(who: &str, open: &[String]) -> Option<Finding> {
     let first = open.first()?;
-    let mut finding = Finding::bad("conditions", format!("no run can meet [done] here: {first}"), []);
+    let mut finding = Finding::bad("conditions", format!("no {who} can meet [done] here: {first}"), []);
     finding.hints.extend(open[1..].iter().cloned());
     finding.hints.push("or ask for less: [done] in .verdone/config.toml".to_owned());
     Some(finding)

@@ -76,6 +76,7 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     fault::pass(Point::RecoverBegin);
     begin(&stored.id, signals, reporter);
     sweep(project, &stored)?;
+    git.drop_ci_commit(&stored.id)?;
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut events = Vec::new();
     if let Some(attempt) = state.open_attempt() {

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use verdone_core::check::Check;
 use verdone_core::config::{Config, LandMode, OnReview};
-use verdone_core::done::{out_of_reach, stated_complexity};
+use verdone_core::done::{Prospect, best_case, stated_complexity};
 use verdone_core::event::{Event, Seal};
 use verdone_core::id::{Oid, RunId, StoryId, digest};
 use verdone_core::machine::Rules;
@@ -33,7 +33,7 @@ use crate::git::{Git, GitError};
 use crate::hook::Guard;
 use crate::lifecycle::Scripts;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
-use crate::preflight::{self, Finding, Health};
+use crate::preflight::{self, Conditioned, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
 use crate::project::{GitDirs, Project};
 use crate::recover::{self, RecoverError};
@@ -186,6 +186,7 @@ impl Ready {
         findings.extend(preflight::repository(&self.git, &status, identity, &self.ours()));
         findings.push(preflight::agent(&self.request.config, root));
         findings.extend(preflight::judge(&self.request.config, root));
+        findings.extend(preflight::ci(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unchecked, root));
         findings.extend(self.approval()?);
@@ -205,12 +206,22 @@ impl Ready {
         if !done.asks_more_than_a_run() {
             return Ok(None);
         }
+        let stages: Vec<String> = done::gate_facts(&self.gates, None).into_keys().collect();
+        let stories = || self.plan.plan().open().filter(|story| self.request.only.as_ref().is_none_or(|only| *only == story.id));
+        let conditioned = stories().map(|story| Conditioned {
+            story: Some(&story.id),
+            complexity: story.complexity,
+            has_own_checks: self.frozen.get(&story.id).is_some_and(|checks| !checks.is_empty()),
+        });
+        let unknown = preflight::never_known(done, &stages, conditioned);
+        if !unknown.is_empty() {
+            return Ok(preflight::conditions("run", &unknown));
+        }
         let approvals = Approvals::read(&self.request.project.root)?;
-        let stories = self.plan.plan().open().filter(|story| self.request.only.as_ref().is_none_or(|only| *only == story.id));
-        let hardest = stories.max_by_key(|story| stated_complexity(done, story.complexity).value);
+        let hardest = stories().max_by_key(|story| stated_complexity(done, story.complexity).value);
         let plan = done::plan_found(&self.plan, hardest, &self.plan_name(), &approvals);
-        let stages = done::gate_facts(&self.gates, None);
-        Ok(preflight::conditions(&out_of_reach(done, plan, stages.keys().map(String::as_str))))
+        let report = best_case(done, Prospect { plan, has_own_checks: true, stages: &stages });
+        Ok(preflight::conditions("run", &report.open()))
     }
 
     /// Whether a path of the repository is Verdone's or the plan's: a run reads those from the checkout.
@@ -301,6 +312,7 @@ impl Ready {
             done_before: BTreeSet::new(),
             unchecked,
             judged: Vec::new(),
+            ci_answers: Vec::new(),
             candidate: None,
             green: None,
             claims_from: 0,

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use verdone_core::check::{Check, CheckRun, CommandSpec, GateSettings, stages};
 use verdone_core::config::Config;
-use verdone_core::done::JudgeRecord;
+use verdone_core::done::{CiFact, JudgeRecord};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::redact::Redactor;
 use verdone_core::update::Reporter;
@@ -67,7 +67,9 @@ pub struct Site {
     pub candidate: Option<Candidate>,
     /// Clear answers of a judge about trees of stories: who is asked again until the answer suits has proven nothing.
     pub judged: Vec<(StoryId, Oid, JudgeRecord)>,
-    /// The tree of the last story commit, and the commands that were green on it.
+    /// Clear answers of CI: the tip, the tree on it, and what CI said.
+    pub ci_answers: Vec<(Oid, Oid, CiFact)>,
+    /// The tree of the last story commit, and the commands that were green on it without a cache of this run.
     pub green: Option<(Oid, Vec<CommandSpec>)>,
     /// How long the file of claims was when the attempt began: what stands before was said about another one.
     pub claims_from: u64,
@@ -142,20 +144,51 @@ impl Site {
 
     /// Lends out what a verification needs.
     pub fn on_bench<T>(&mut self, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
-        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, built, .. } = self;
+        let mut place = BenchPlace::default();
+        let done = self.with_bench(&mut place, |bench, results| {
+            let done = work(bench, results);
+            bench.close();
+            done
+        });
+        self.built = place.take_built().or_else(|| self.built.take());
+        done
+    }
+
+    fn with_bench<T>(&mut self, place: &mut BenchPlace, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
+        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, .. } = self;
         let mark = (RUN_VARIABLE, run.as_str());
-        let place = BenchPlace::default();
-        let mut bench =
-            Bench { git, spaces, head: tip, config, run_dir, number: checks_run, mark, redactor, signals, clock: *clock, place };
+        let mut bench = Bench {
+            git,
+            spaces,
+            head: tip,
+            config,
+            run_dir,
+            number: checks_run,
+            mark,
+            redactor,
+            signals,
+            clock: *clock,
+            place: std::mem::take(place),
+        };
         let done = work(&mut bench, results);
-        bench.close();
-        *built = bench.place.take_built().or_else(|| built.take());
+        *place = bench.place;
         done
     }
 
     /// Runs checks on a tree outside of a verification, and remembers what they say.
     pub fn run_checks(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckRun>, StepError> {
-        self.on_bench(|bench, results| {
+        self.run_checks_in(&mut BenchPlace::default(), tree, checks, reporter)
+    }
+
+    /// The same in a workspace that stays open for more checks of the tree.
+    pub fn run_checks_in(
+        &mut self,
+        place: &mut BenchPlace,
+        tree: &Oid,
+        checks: &[Check],
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<CheckRun>, StepError> {
+        self.with_bench(place, |bench, results| {
             let ran = bench.run(tree, checks, reporter)?;
             let note = |(check, result): (&Check, CheckResult)| {
                 let question =

@@ -1,6 +1,7 @@
 //! What the driver can do, one file an effect. A step does and answers with what it saw; what comes next is decided in the core.
 
 mod brief;
+mod ci;
 mod commit;
 mod conditions;
 mod finish;

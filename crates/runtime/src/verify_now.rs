@@ -157,8 +157,7 @@ impl Scene {
         let mut notes = asked.warnings.clone();
         if !now.whole {
             notes.push(
-                "files that git cannot see (too large, hidden by a flag of the index, or in another repository) are not part of \
-                 what was verified"
+                "files that git does not see (too large, hidden by an index flag, or in another repository) were not verified"
                     .to_owned(),
             );
         }
@@ -181,7 +180,10 @@ impl Scene {
                 match settings.at(there.found()).ask(story, stage) {
                     Ok(Read::Found(mut asked)) => {
                         asked.at_most = Some(Proof::AgentTested);
-                        notes.push(format!("{} has no such story, so it comes with the work: agent-tested at best", range.asked));
+                        notes.push(format!(
+                            "{} does not have this story; it comes with the work, so it is agent-tested at best",
+                            range.asked
+                        ));
                         (*asked, Some(there))
                     }
                     Ok(Read::NoStory(_)) | Err(_) => return Err(laid_out.relative(error)),

@@ -4,16 +4,15 @@ use clap::Args;
 
 /// Compare every story's commit with its evidence.
 ///
-/// For each commit that is a story's: is its evidence note there and the one that the commit names, is its tree the one that was
-/// checked, does the proof follow from the checks, does it follow the evidence before it, and does the journal agree where it is
-/// here. A commit that a journal knows and that is gone is missing, unless verdone undo took it back, another branch has it, or it was
-/// squashed into a commit with exactly the files that were verified; a
-/// commit that says Verdone made it has to be a story's, or to change nothing but the plan's marks and progress files. Works in a
-/// clone, too, once the notes are fetched. Nothing is signed: it finds what was edited, lost or mixed up, not a history that
-/// somebody wrote anew from end to end.
+/// Checks each story's commit: its evidence note exists and is the one that the commit names, its tree is the one that was
+/// checked, the proof follows from the checks, the note names the evidence before it, and the journal agrees, if it is here. A
+/// commit that a journal knows is missing if it is gone, unless verdone undo took it back, another branch has it, or it was
+/// squashed into a commit with exactly the files that were verified. Verdone's other commits may change nothing but the plan's
+/// marks and progress files. Works in a clone, too, once the notes are fetched. Nothing is signed: an audit finds what was
+/// edited, lost or mixed up, not a history that somebody rewrote from end to end.
 ///
-/// Ends with 0 where everything holds, 1 where something does not, 4 where there is nothing to audit or a command was not run, 130
-/// where a rerun was interrupted.
+/// Ends with 0 if everything is right, 1 if something is wrong, 4 if there is nothing to audit or a command was not run, 130 if a
+/// rerun was interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,8 +30,9 @@ pub(crate) struct AuditArgs {
     pub range: Option<String>,
     /// Verify each story again: its checks on its commit and on its base, without anything that was built before.
     ///
-    /// A proof that is weaker now than the evidence says is a problem. This runs code of those commits. Of the commands in the notes, only those run that your plan or settings have, too, or that a
-    /// run of yours in this folder ran; the others are listed.
+    /// A proof that is weaker now than the evidence says is a problem. This runs code of those commits. Of the commands in the
+    /// notes, only those run that are also in your plan or settings, or that one of your runs in this folder used; the others are
+    /// listed.
     #[arg(long)]
     pub rerun: bool,
     /// With --rerun: run whatever commands the notes name.

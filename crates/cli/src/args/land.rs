@@ -19,7 +19,7 @@ pub(crate) struct LandArgs {
     /// The run's branch. Needed only if several runs have commits to land.
     #[arg(value_name = "BRANCH")]
     pub branch: Option<String>,
-    /// Land up to the first story that is proven less well: `verified`, `agent-tested` or `untested`.
+    /// Land only the commits before the first story with a weaker proof than this: `verified`, `agent-tested` or `untested`.
     #[arg(long, value_name = "PROOF")]
     pub proof: Option<String>,
     /// Say what would be landed; change nothing.

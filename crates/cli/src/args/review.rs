@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-/// List the stories that need a review: why, and what to look at.
+/// List the stories that need a review, and why.
 ///
-/// All checks of these stories pass, but something needs a person: the result depends on changed tests or configuration, a file was
-/// changed that runs by itself later, or the proof is weaker than the settings ask for. `verdone accept` takes the work,
-/// `verdone reject` drops it. Neither costs another attempt.
+/// All checks of these stories pass, but a person has to look at them, for example because the result depends on changed tests or
+/// configuration, because a changed file runs by itself later, or because the proof is weaker than the settings ask for. `verdone
+/// accept` accepts the work, `verdone reject` drops it. Neither costs another attempt.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -14,7 +14,7 @@ Examples:
   verdone review US-003             one of them, with its diff
   verdone review --json
 
-The exit code is 0, also if nothing needs a review.")]
+The exit code is 0, even if nothing needs a review.")]
 pub(crate) struct ReviewArgs {
     /// Show this story with its diff.
     #[arg(value_name = "STORY")]
@@ -24,10 +24,11 @@ pub(crate) struct ReviewArgs {
     pub json: bool,
 }
 
-/// Take the work of a story that needs a review.
+/// Accept the work of a story that needs a review.
 ///
-/// Its checks run once more, on top of everything that the run has committed since. If they pass, the work is committed on the run's
-/// branch and your name is recorded with the reasons that you were shown; if not, nothing changes. Agents cannot accept.
+/// Its checks run once more, on top of everything that the run has committed since. If they pass, the work is committed on the
+/// run's branch and your name is recorded with the reasons that you were shown; if not, nothing changes. Agents cannot accept,
+/// and nobody can while a run is in progress.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,10 +43,10 @@ pub(crate) struct AcceptArgs {
     pub json: bool,
 }
 
-/// Drop the work of a story that needs a review: the story failed.
+/// Drop the work of a story that needs a review; the story fails.
 ///
-/// The work stays under a ref until `verdone prune`. If later stories were built on it, they are re-applied and verified without it;
-/// if that is not possible, nothing changes. `verdone retry` lets the agent try the story again.
+/// The work is kept under a ref until `verdone prune`. If later stories were built on it, they are re-applied and verified
+/// without it; if that is not possible, nothing changes. The next `verdone run` tries the story again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -59,10 +60,11 @@ pub(crate) struct RejectArgs {
     pub json: bool,
 }
 
-/// List the files that judge the work: what is protected here, and why.
+/// List the protected files, and why they are protected.
 ///
-/// Tests, test data and the configuration of tests, linters, builds and CI are protected. A story may change them, but its checks
-/// also have to pass with the protected files from before it. `[protect]` in the config adds to the list or takes from it.
+/// Protected files judge the work: tests, test data, the configuration of tests, linters, builds and CI, and scripts that a check
+/// runs. A story may change them, but its checks also have to pass with the versions from before it. `[protect]` in the config
+/// adds files or excludes them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

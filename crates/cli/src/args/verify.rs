@@ -6,13 +6,14 @@ use clap::{Args, ValueEnum};
 ///
 /// Needs no run and changes nothing: no mark in the plan, no commit. Checks run in private workspaces, never in the checkout.
 ///
-/// Without --base, the work is everything that is not committed, new files included. All gates run, and with STORY its own checks.
-/// What was seen before of the very same files is not run again, unless --no-cache is given.
+/// Without --base, the work is everything that is not committed, new files included. All gates run, and with STORY its own
+/// checks, too. A check that already has a result for exactly these files does not run again, unless --no-cache is given.
 ///
 /// With --base, the work is what the commits since REF changed, whoever made them. Settings and gates come from REF, never from the
 /// work, and so does the story if REF has it. Needs no `.verdone/runs`: made for CI.
 ///
-/// Ends with 0 when the work is done, 1 when a check fails or gives no answer, 4 when a person has to look at it, 2 for wrong usage.
+/// Ends with 0 if the work is done, 1 if a check fails or gives no answer, 4 if the work needs a review or there is nothing to
+/// verify, 2 for wrong usage.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,16 +26,16 @@ pub(crate) struct VerifyArgs {
     /// Run this story's own checks too.
     #[arg(value_name = "STORY")]
     pub story: Option<String>,
-    /// Verify the commits since REF. If they branched off earlier, they are compared with where they did.
+    /// Verify the commits since REF. If REF has moved on, they are compared with the commit where they branched off.
     #[arg(long, value_name = "REF")]
     pub base: Option<String>,
-    /// The last commit to verify, instead of the present one.
+    /// The last commit to verify, instead of HEAD.
     #[arg(long, value_name = "REF", requires = "base")]
     pub head: Option<String>,
     /// Run only the gates of this stage.
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<String>,
-    /// Run everything, whatever is known of these files.
+    /// Run every check, even if it has a result for these files.
     #[arg(long, conflicts_with = "base")]
     pub no_cache: bool,
     /// What to print.
@@ -47,13 +48,13 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VerifyFormat {
-    /// A page for people.
+    /// Text for people.
     Human,
     /// Everything that was found, with the exit code.
     Json,
     /// `JUnit` XML: a suite for each tree, a case for each check.
     Junit,
-    /// Commands of a GitHub workflow, and a summary of the step.
+    /// Annotations for a GitHub workflow, and the step summary.
     Github,
 }
 
@@ -63,9 +64,9 @@ impl VerifyArgs {
     }
 }
 
-/// List the gates in the order in which they run, with what is known of them.
+/// List the gates in the order in which they run, with their results.
 ///
-/// The last result is the one for the files as they are now; nothing is run.
+/// A result is shown if there is one for the files as they are now; nothing is run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

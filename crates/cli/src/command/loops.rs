@@ -120,6 +120,7 @@ fn refused(error: ArmError) -> CliError {
         ArmError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
         ArmError::NothingRunnable { .. } => "see `verdone plan check`, and what its stories depend on",
         ArmError::NotApproved { .. } => "read it, then: verdone plan approve",
+        ArmError::Refused(finding) => return finding.into(),
         ArmError::Stop(StopError::Plan(error)) => return error.into(),
         ArmError::Stop(_) | ArmError::Git(_) | ArmError::Approval(_) | ArmError::Interrupted(_) => {
             return CliError::error(error.to_string());

@@ -23,8 +23,12 @@ pub(super) fn list(args: &ReviewArgs, context: &Context) -> Outcome {
         let known: Vec<String> = reviews.iter().map(|review| review.place.story.to_string()).collect();
         reviews.retain(|review| review.place.story.as_str() == story);
         if reviews.is_empty() {
-            let error = CliError::usage(format!("{story} does not wait for a review"));
-            return Err(if known.is_empty() { error } else { error.hint(format!("these do: {}", known.join(", "))) });
+            let error = CliError::usage(format!("{story} does not need a review"));
+            let hint = match known.as_slice() {
+                [] => "verdone status shows what became of it".to_owned(),
+                known => format!("these do: {}", known.join(", ")),
+            };
+            return Err(error.hint(hint));
         }
     }
     if args.json {
@@ -73,9 +77,8 @@ pub(super) fn reject(args: &RejectArgs, context: &Context) -> Outcome {
         0 => String::new(),
         number => format!(" {} verified again without it.", plural(number, "later commit was", "later commits were")),
     };
-    print(
-        &(printable_line(&format!("Rejected {}. Its work is kept as {}.{again}", rejected.story, rejected.work.short())) + "\n"),
-    )?;
+    let text = format!("Rejected {}. Its work is kept as {}.{again}", rejected.story, rejected.work.short());
+    print(&(printable_line(&text) + "\nverdone run tries the story again.\n"))?;
     Ok(0)
 }
 

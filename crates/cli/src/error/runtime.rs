@@ -85,7 +85,7 @@ impl From<VerifyError> for CliError {
             VerifyError::Approval(error) => error.into(),
             VerifyError::Git(GitError::Io { source, .. }) if is_read_only(&source) => {
                 Self::error(format!("the repository cannot be written: {words}"))
-                    .hint("verdone verify writes the files as they are into .git, as a tree: make it writable for the user who runs verdone")
+                    .hint("verdone verify stores a snapshot of the files in .git: make it writable for the user who runs verdone")
             }
             VerifyError::Git(error) => error.into(),
             VerifyError::Workspace(error) => error.into(),
@@ -391,21 +391,6 @@ fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
     hint.into_iter().fold(CliError::new(kind, message), CliError::hint)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_repository_that_cannot_be_written_is_called_that() {
-        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
-            let error = VerifyError::Git(GitError::Io { path: "/r/.git".into(), source: kind.into() });
-            let (words, hints) = CliError::from(error).into_words();
-            assert!(words.starts_with("the repository cannot be written: /r/.git: "), "{words}");
-            assert!(hints[0].contains("make it writable"), "{hints:?}");
-        }
-    }
-}
-
 impl From<verify::VerifyError> for CliError {
     fn from(error: verify::VerifyError) -> Self {
         match error {
@@ -435,5 +420,20 @@ impl From<ReviewError> for CliError {
             ReviewError::Commit(_) | ReviewError::RunPlan(_) | ReviewError::Io(_) => Self::error(text),
         };
         hints.into_iter().fold(told, Self::hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_that_cannot_be_written_is_called_that() {
+        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            let error = VerifyError::Git(GitError::Io { path: "/r/.git".into(), source: kind.into() });
+            let (words, hints) = CliError::from(error).into_words();
+            assert!(words.starts_with("the repository cannot be written: /r/.git: "), "{words}");
+            assert!(hints[0].contains("make it writable"), "{hints:?}");
+        }
     }
 }

@@ -165,7 +165,7 @@ fn a_fresh_clone_is_enough_and_a_shallow_one_if_both_commits_are_there() {
 #[test]
 fn wrong_names_and_missing_settings_are_told_apart() {
     let sandbox = pull_request();
-    assert!(verify(&sandbox, &["no-such-branch"], 2).stderr.contains("\"no-such-branch\" is not a commit of this clone"));
+    assert!(verify(&sandbox, &["no-such-branch"], 2).stderr.contains("\"no-such-branch\" is not a commit in this clone"));
     let option = verdone(&sandbox, &["verify", "--base=--upload-pack=x"]);
     option.assert_code(2);
     assert!(option.stderr.contains("is not a commit"), "{}", option.stderr);

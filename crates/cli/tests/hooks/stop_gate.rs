@@ -344,7 +344,7 @@ fn what_only_pauses_lets_go_and_leaves_the_loop_armed() {
     };
     let transcript = |text: &str| json!({ "transcript_path": world.write("t.jsonl", text) });
     stop_with(&world, "s1", &transcript(&answer(160_000, "")))
-        .let_go("`verdone run feature_list.json` goes on in a fresh session");
+        .let_go("`verdone run feature_list.json` continues in a fresh session");
     let failed = answer(1, "") + &answer(1, "\"isApiErrorMessage\":true,");
     stop_with(&world, "s1", &transcript(&failed)).let_go("the model's service failed: Overloaded");
     stop_with(&world, "s1", &transcript(&answer(1, ""))).blocked("Feature");
@@ -482,7 +482,7 @@ fn a_full_context_hands_over_to_a_run_where_the_settings_say_so() {
     fs::write(&transcript, format!("{{\"type\":\"assistant\",\"message\":{message}}}\n")).unwrap();
     let full = json!({ "transcript_path": transcript });
     world.write("dirty.txt", "");
-    stop_with(&world, "s1", &full).let_go("`verdone run PLAN.md` goes on in a fresh session");
+    stop_with(&world, "s1", &full).let_go("`verdone run PLAN.md` continues in a fresh session");
     fs::remove_file(world.work.join("dirty.txt")).unwrap();
     stop_with(&world, "s1", &full).let_go("`verdone run PLAN.md` starts in the background");
     assert_eq!(stop_with(&world, "s1", &full), Said::Nothing);

@@ -1,8 +1,10 @@
 //! Loops by the rules of runs: scope, conditions of gates, the least proof, tests and checks that the work changed, and reviews.
 
+use std::process::Output;
+
 use serde_json::{Value, json};
 
-use crate::stop_gate::{Said, arm, kept, stop, verdone, world};
+use crate::stop_gate::{Said, arm, kept, name_the_author, stop, verdone, world};
 use crate::world::World;
 
 const ONE: &str = "- [ ] US-001: One\n  - Verification: `test -f one`\n";
@@ -58,6 +60,81 @@ fn the_least_proof_is_asked_for_once_and_then_a_person_is() {
     world.write("two", "2\n");
     stop(&world).let_go("1 for you to review: US-001 (`verdone review`)");
     assert_eq!((proof(&world, "US-002"), status(&world)["status"].clone()), (json!("untested"), json!("blocked")));
+}
+
+#[test]
+fn a_judges_refutation_is_one_turn_of_feedback_and_then_a_person_is_asked() {
+    let judge = "echo '{\"refuted\":true,\"reasons\":[\"one is empty\"],\"checked\":[]}'";
+    let config = format!("[done]\nrequire = [\"adversarial_passed\"]\n[done.judge]\nenabled = true\ncommand = '''{judge}'''\n");
+    let world = world(&config, &[("PLAN.md", ONE)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "");
+    stop(&world).blocked("The judge refuted the work: one is empty");
+    assert_eq!(world.records("stop")[0]["cause"], "doubt");
+    world.write("one", "1\n");
+    stop(&world).let_go("1 for you to review: US-001 (`verdone review`)");
+    assert!(!world.read("PLAN.md").contains("[x]"));
+    assert_eq!(status(&world)["status"], "blocked");
+}
+
+#[test]
+fn a_loop_is_not_done_before_ci_has_answered_about_a_commit_of_the_work() {
+    const ASKS: &str = "[done]\nrequire = [\"ci_ok\"]\n[[done.condition]]\nname = \"ci_ok\"\nprover = \"ci\"\n\
+                        [done.ci]\ncommand = \"true\"\n";
+    let begin = |commit: bool| {
+        let mut world = world(&format!("[stop]\ncommit = {commit}\n{ASKS}"), &[("PLAN.md", ONE)]);
+        name_the_author(&mut world);
+        arm(&world, &["--plan", "PLAN.md"]);
+        world
+    };
+    let ask = |world: &World| run(world, &["done", "--ask", "--session", "s1"]);
+    for (commit, early) in [(false, false), (true, false), (false, true), (true, true)] {
+        let world = begin(commit);
+        // An answer about the commit before the work says nothing about the work.
+        if early {
+            ask(&world);
+        }
+        world.write("one", "1\n");
+        stop(&world).let_go("1 for you to review: US-001");
+        assert!(!world.read("PLAN.md").contains("[x]"));
+    }
+    let world = begin(false);
+    world.write("one", "1\n");
+    world.git(&["add", "one"]);
+    world.git(&["-c", "user.name=dev", "-c", "user.email=dev@example.org", "commit", "--quiet", "-m", "one"]);
+    ask(&world);
+    stop(&world).let_go("COMPLETE: the one story of the loop is done (verified)");
+}
+
+#[test]
+fn a_loop_whose_conditions_nobody_can_evaluate_does_not_start() {
+    let own =
+        |prover: &str| format!("[done]\nrequire = [\"mine\"]\n[[done.condition]]\nname = \"mine\"\nprover = \"{prover}\"\n");
+    let nobody = "[agent]\nname = \"command\"\n[done.judge]\nenabled = true\n";
+    let gate = "[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
+    let no_command = "no loop can meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]";
+    for (config, about, expected) in [
+        (own("ci"), "--plan=PLAN.md", format!("{no_command} (story US-001)\n")),
+        (own("ci") + gate, "Do it", format!("{no_command}\n")),
+        (own("ci") + "[done.ci]\ncommand = \"./not-there\"\n", "--plan=PLAN.md", "./not-there: no such program".to_owned()),
+        (own("judge"), "--plan=PLAN.md", "mine: the judge cannot be asked: set `enabled = true` in [done.judge]".to_owned()),
+        (own("judge") + nobody, "--plan=PLAN.md", "cannot judge here: set `agent` or `command` in [done.judge]".to_owned()),
+    ] {
+        let world = world(&config, &[("PLAN.md", ONE)]);
+        let refused = run(&world, &["loop", "start", "--session", "s1", about]);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(2) && said.contains(&expected), "no {expected:?} in {said}");
+        assert_eq!(stop(&world), Said::Nothing, "no loop holds the session");
+    }
+    // What a person can still do is no reason to refuse.
+    let world = world("[done]\nrequire = [\"plan_approved\"]\n", &[("PLAN.md", ONE)]);
+    arm(&world, &["--plan", "PLAN.md"]);
+}
+
+/// However it ends.
+fn run(world: &World, arguments: &[&str]) -> Output {
+    let at = world.work.display().to_string();
+    world.command(&[&["-C", &at], arguments].concat()).output().unwrap()
 }
 
 #[test]

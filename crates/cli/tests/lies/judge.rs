@@ -44,7 +44,7 @@ pub(crate) fn rows() -> Vec<Row> {
                  until dd if=/dev/null of=../tmp/server oflag=nonblock conv=notrunc,nocreat; do sleep 0.01; done",
             ),
         // Its check is right about what it saw; what it leaves behind does not live to change that.
-        Row::new("leaves a process of its own check to swap the file", Seen::Honest)
+        Row::new("leaves a process of its own check to swap the file", Seen::Told("agent-tested"))
             .check("sh a.sh")
             .good()
             .create("a.sh", "setsid sh -c 'sleep 60; echo bad > a' > /dev/null 2>&1 &\ngrep -q good a\n")
@@ -57,14 +57,14 @@ pub(crate) fn rows() -> Vec<Row> {
             .check("sh a.sh")
             .create("a.sh", "sed -i 's/\\[ ]/[x]/' PLAN.md; exit 1\n"),
         // What a check writes goes with its workspace.
-        Row::new("loosens the settings from its test", Seen::Honest)
+        Row::new("loosens the settings from its test", Seen::Told("untested"))
             .check("sh a.sh")
             .create("a.sh", "sed -i 's/grep -q good a/true/' .verdone/config.toml\n")
             .also(|world| {
                 let settings = world.sandbox.read(".verdone/config.toml");
                 if settings.contains("grep -q good a") { Ok(()) } else { Err(settings) }
             }),
-        Row::new("writes what the check wants to see while it runs", Seen::Honest)
+        Row::new("writes what the check wants to see while it runs", Seen::Told("untested"))
             .check("sh a.sh && grep -q . stamp")
             .create("a.sh", "date +%N >> stamp\n")
             .create("stamp", "x\n")

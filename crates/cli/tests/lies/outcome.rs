@@ -83,7 +83,7 @@ pub(crate) fn read(events: &[Value]) -> Result<Ending, String> {
     let turns_ended = events.iter().filter(|event| event["event"] == "turn_ended").all(|event| event["outcome"] == "ended");
     let seen = match (committed, rejected) {
         (Some(event), _) => committed_as(event)?,
-        (None, Some(event)) if event["rejection"] == "needs_review" || event["rejection"] == "needs_human" => Seen::NeedsReview,
+        (None, Some(event)) if event["rejection"] == "needs_review" => Seen::NeedsReview,
         (None, Some(_)) => Seen::Failed,
         (None, None) => return Err("the run neither committed nor rejected an attempt".to_owned()),
     };
@@ -98,10 +98,5 @@ fn committed_as(event: &Value) -> Result<Seen, String> {
     if event["outcome"] == "needs-review" {
         return Ok(Seen::NeedsReview);
     }
-    let proof = event["proof"].as_str().or(event["verdict"].as_str()).ok_or("a commit without a proof")?;
-    match proof {
-        "unproven" => Ok(Seen::Untested),
-        "unverified" => Ok(Seen::Unchecked),
-        word => word.parse(),
-    }
+    event["proof"].as_str().ok_or("a commit without a proof")?.parse()
 }

@@ -90,7 +90,7 @@ fn a_judge_that_refutes_is_heard_and_what_one_does_to_files_counts_for_nothing()
     world.run(0);
     let seen = world.all("verified");
     assert_eq!(reason(&seen[0]).0, "judge-refuted", "{}", seen[0]);
-    assert!(world.prompt(2).contains("a second agent refuted the work: a lacks two"), "{}", world.prompt(2));
+    assert!(world.prompt(2).contains("the judge refuted the work: a lacks two"), "{}", world.prompt(2));
     assert_eq!((seen.len(), outcome(&seen[1]).as_str()), (2, "done"));
     world.assert_clean();
 

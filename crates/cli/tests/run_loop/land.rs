@@ -128,7 +128,7 @@ fn a_hidden_gate_counts_when_commits_are_verified_again() {
         world.sandbox.write(".verdone/config.toml", format!("{config}\n{gate}"));
         let output = world.verdone(&["land"]);
         output.assert_code(code);
-        assert_eq!(output.stderr.contains("exam: failed with exit code 1"), code != 0, "{}", output.transcript());
+        assert_eq!(output.stderr.contains("`exam` failed with exit code 1"), code != 0, "{}", output.transcript());
     }
 }
 
@@ -209,7 +209,7 @@ fn a_conflict_names_the_commit_and_the_file_and_changes_nothing() {
 fn work_that_fails_on_top_of_the_users_commits_does_not_land() {
     let (world, _) = waiting(&ONE.replace("test -f a", "test -f a && test ! -f broken"));
     commit(&world, "broken", "");
-    let words = ["(feat(US-001): Write a) does not pass its checks on top of your branch", "failed with exit code 1"];
+    let words = ["(feat(US-001): Write a) does not pass its checks after it was re-applied", "failed with exit code 1"];
     assert_refused(&world, 4, &words);
     world.git(&["rm", "--quiet", "broken"]);
     world.git(&["commit", "--quiet", "-m", "mended"]);

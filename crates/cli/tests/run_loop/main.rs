@@ -6,6 +6,7 @@ mod agent_commits;
 mod audit;
 mod audit_gone;
 mod branch;
+mod ci;
 mod clocks;
 mod commit_hooks;
 mod control;

@@ -147,6 +147,6 @@ fn a_story_that_changes_the_check_of_a_later_one_needs_a_review() {
     world.run(4);
     let review = world.last("review_needed");
     assert_eq!(review["place"]["story"], "US-001");
-    assert!(review["reasons"].to_string().contains("own.sh judges US-002"), "{review}");
+    assert!(review["reasons"].to_string().contains("the checks of US-002 use own.sh"), "{review}");
     assert!(world.all("committed").is_empty(), "with the check as it was written, US-002 does not pass");
 }

@@ -68,10 +68,10 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
     assert!(ok(&world, &["review", "US-001"]).stdout.contains("+bad"), "the diff");
     let json: serde_json::Value = serde_json::from_str(&ok(&world, &["review", "--json"]).stdout).unwrap();
     assert_eq!((&json[0]["story"], &json[0]["stacked"]), (&"US-001".into(), &false.into()));
-    refused(&world, &["accept", "US-002"], 2, "does not wait for a review");
-    refused(&world, &["accept", "US-9"], 2, "does not wait for a review");
+    refused(&world, &["accept", "US-002"], 2, "does not need a review");
+    refused(&world, &["accept", "US-9"], 2, "does not need a review");
     let agent = world.sandbox.command(VERDONE).args(["accept", "US-001"]).env("CLAUDECODE", "1").output().unwrap();
-    assert!(String::from_utf8_lossy(&agent.stderr).contains("an agent cannot do this"));
+    assert!(String::from_utf8_lossy(&agent.stderr).contains("only a person can accept or reject"));
     let before = Checkout::look(&world.sandbox);
     let output = ok(&world, &["accept", "US-001"]);
     assert!(output.stdout.contains("Accepted US-001"), "{}", output.transcript());
@@ -81,7 +81,7 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
     assert!(text(&accepted["by"]).contains('<'), "{accepted}");
     let note = world.git(&["notes", "--ref=verdone", "show", &branch_of(&world)]);
     assert!(note.contains("\"outcome\": \"accepted\"") && note.contains("own.sh"), "{note}");
-    refused(&world, &["accept", "US-001"], 2, "no story waits for a review");
+    refused(&world, &["accept", "US-001"], 2, "no story needs a review");
     ok(&world, &["land"]);
     assert!(world.plan().contains("- [x] Write the file a") || world.plan().contains("[x]"), "{}", world.plan());
     ok(&world, &["audit"]);
@@ -102,7 +102,7 @@ fn work_that_does_not_pass_on_the_tip_cannot_be_accepted() {
     refused(&world, &["accept", "US-001"], 4, "does not pass its checks");
     ok(&world, &["reject", "US-001"]);
     assert_eq!(text(&world.last("refused")["story"]), "US-001");
-    refused(&world, &["review", "US-001"], 2, "does not wait for a review");
+    refused(&world, &["review", "US-001"], 2, "does not need a review");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_proof_below_the_minimum_is_feedback_and_then_a_review() {
     world.run(4);
     let why = world.last("review_needed")["reasons"].to_string();
     assert!(why.contains("untested, but at least agent-tested is required"), "{why}");
-    assert!(world.prompt(2).contains("Bring a test that fails without your change"), "{}", world.prompt(2));
+    assert!(world.prompt(2).contains("Add a test that fails without your change"), "{}", world.prompt(2));
     // The story itself can ask for less.
     let world = World::with(&format!("{plan}  - Proof: untested\n"), script, &Settings { tables: gate, ..Settings::default() });
     world.run(0);

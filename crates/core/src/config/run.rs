@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 pub struct RunSettings {
     /// When the run's commits come to your branch. They are on the run's own branch in any case.
     pub land: LandMode,
-    /// What becomes of a story whose checks pass and that a person has to look at. Without it: `stack` where no story of the plan depends
-    /// on another, else `continue`.
+    /// What happens to a story that needs a review. The default is `stack` if no story of the plan depends on another, otherwise
+    /// `continue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_review: Option<OnReview>,
 }
 
-/// What becomes of a story that a person has to look at.
+/// What happens to a story that needs a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnReview {
-    /// Its work is kept aside, and stories that do not depend on it go on.
+    /// Its work is kept aside, and the run continues with stories that do not depend on it.
     Continue,
     /// The run ends.
     Stop,

@@ -84,8 +84,7 @@ pub enum FolderMode {
     /// Copy-on-write: what is written stays in the workspace. The folder itself cannot be removed or renamed inside.
     #[default]
     Overlay,
-    /// Like "overlay", for what builds can make again: what the checks of a committed story wrote is kept for the checks of the next
-    /// ones, and checks that start cold, such as the final regression, do not see the folder.
+    /// Like "overlay", for build output: what the checks of a committed story built is kept; checks that start cold do not see it.
     Cache,
     /// A copy: slower to start, but an ordinary folder, unaffected by your own changes.
     Copy,

@@ -186,11 +186,9 @@ impl Default for Lessons {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CiFact {
-    /// No command is configured.
+    /// CI was not asked.
     #[default]
     Off,
-    /// There is no commit yet that CI could know.
-    NotYet,
     Green {
         commit: String,
     },

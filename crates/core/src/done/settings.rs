@@ -14,7 +14,7 @@ use crate::verify::Proof;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DoneSettings {
-    /// The weakest proof that is done: `untested`, `agent-tested` or `verified`. A story may ask for more or less with `Proof:`.
+    /// The weakest proof that counts as done: `untested`, `agent-tested` or `verified`. `Proof:` in a story overrides it.
     pub minimum: Proof,
     /// Which conditions count.
     pub profile: Profile,
@@ -142,7 +142,8 @@ pub enum JudgeAgent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CiSettings {
-    /// What is started: a string for `sh -c`, or a list of words.
+    /// What is started, with your rights and in the project's folder: a string for `sh -c`, or a list of words. A question that takes
+    /// longer than a minute is asked again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
     /// How long it is asked again and again.

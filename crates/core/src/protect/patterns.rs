@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, PYTHON_MODULES};
+use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, Modules};
 use super::manifest::{KeyPath, Manifest};
 use crate::config::ProtectSettings;
 use crate::pattern::{PathPatterns, PatternError, is_plain};
@@ -55,7 +55,7 @@ pub enum Why {
     Autorun { pattern: String },
     /// A manifest: split by key.
     Manifest,
-    /// A new file that takes the place of a module that Python or its test tools import.
+    /// A new file that takes the place of a module of the language or of its test tools.
     Shadows { module: String },
     /// The story's own check looks at it.
     Subject,
@@ -91,7 +91,7 @@ impl fmt::Display for Why {
             Self::WorkConvention { ecosystem, pattern } => write!(f, "`{pattern}` (work, {ecosystem})"),
             Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside of the workspace later)"),
             Self::Manifest => f.write_str("a manifest: some of its keys are protected"),
-            Self::Shadows { module } => write!(f, "a new file that replaces Python's module `{module}`"),
+            Self::Shadows { module } => write!(f, "a new file that takes the place of the module `{module}`"),
             Self::Subject => f.write_str("the story's check looks at it"),
             Self::NewAtRoot => f.write_str("a new file at the project's root that no pattern calls work"),
             Self::NewInTestFolder { pattern } => write!(f, "a new file in a test folder (`{pattern}`)"),
@@ -99,9 +99,9 @@ impl fmt::Display for Why {
                 let keys: Vec<String> = keys.iter().map(KeyPath::to_string).collect();
                 write!(f, "protected keys: {}", keys.join(", "))
             }
-            Self::InlineTests => f.write_str("tests in the file"),
+            Self::InlineTests => f.write_str("contains tests"),
             Self::Unreadable { reason } => write!(f, "protected as a whole: {reason}"),
-            Self::InTheWay { path } => write!(f, "in the way of the protected {path}"),
+            Self::InTheWay { path } => write!(f, "takes the place of {path}, which is protected"),
             Self::Unlisted => f.write_str("no pattern matches"),
         }
     }
@@ -128,7 +128,7 @@ pub struct Protection {
     autorun: List,
     protected: List,
     work_conventions: List,
-    python: bool,
+    modules: Vec<Modules>,
     /// Folders that a pattern of `files` spells out before a wildcard, each with that pattern.
     test_folders: Vec<(String, String)>,
     scope: Vec<(String, Arc<Covered>)>,
@@ -199,7 +199,7 @@ impl Protection {
             autorun: list(&[&given(&settings.autorun), &autorun, &ci])?,
             protected: list(&[&tests, &configuration, &ci])?,
             work_conventions: list(&[&of_all(|defaults| defaults.work, Group::Configuration)])?,
-            python: ecosystems.contains(&Ecosystem::Python),
+            modules: ecosystems.iter().filter_map(|one| one.modules()).collect(),
             test_folders: test_folders.collect(),
             scope: Vec::new(),
             check_scripts: BTreeSet::new(),
@@ -241,7 +241,7 @@ impl Protection {
         if let Some(decided) = self.by_pattern(path, autorun) {
             return decided;
         }
-        if let Some(module) = self.shadowed_module(path).filter(|_| is_new) {
+        if let Some(module) = self.replaced_module(path).filter(|_| is_new) {
             return (Role::Protected, Why::Shadows { module });
         }
         if let Some((pattern, of)) = self.work_conventions.find(path) {
@@ -282,16 +282,10 @@ impl Protection {
         autorun.map(|pattern| (Role::Protected, Why::Autorun { pattern: pattern.clone() }))
     }
 
-    /// The Python module that a file with this path replaces: at the project's root, in `src` or in `lib`.
-    fn shadowed_module(&self, path: &str) -> Option<String> {
-        let inside = path.strip_prefix(self.project.as_str()).filter(|_| self.python)?;
-        let inside = inside.strip_prefix("src/").or_else(|| inside.strip_prefix("lib/")).unwrap_or(inside);
-        let name = match inside.split_once('/') {
-            Some((name, "__init__.py")) => name,
-            Some(_) => return None,
-            None => inside.strip_suffix(".py")?,
-        };
-        PYTHON_MODULES.split(',').find(|module| *module == name).map(str::to_owned)
+    /// The module whose place a file with this path takes.
+    fn replaced_module(&self, path: &str) -> Option<String> {
+        let inside = path.strip_prefix(self.project.as_str())?;
+        self.modules.iter().find_map(|modules| modules.replaced_by(inside)).map(str::to_owned)
     }
 
     /// What permits the story to change this protected file.

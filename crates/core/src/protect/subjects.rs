@@ -1,8 +1,10 @@
-//! Files that a story's own check looks at: they are what the story is about, so they are work.
+//! Files that a story's own check looks at, and scripts whose output it looks at: they are what the story is about, so they are work.
 
 use std::collections::BTreeSet;
 
+use super::check_scripts::check_scripts;
 use crate::check::CommandSpec;
+use crate::shell::{self, RedirectKind, Simple, Variables};
 use crate::test_outcome::simple_commands;
 
 /// Programs that only look at the files that they are given. What a runner or a build tool is given may decide whether it runs at all.
@@ -31,11 +33,32 @@ const LOOKERS: [&str; 20] = [
 
 /// Paths, relative to the project, that these commands look at.
 pub fn subjects<'c>(commands: impl IntoIterator<Item = &'c CommandSpec>) -> BTreeSet<String> {
-    let words = |command: &CommandSpec| match command {
-        CommandSpec::Shell(line) => simple_commands(line),
-        CommandSpec::Argv(words) => vec![words.clone()],
+    let of_one = |command: &CommandSpec| match command {
+        CommandSpec::Shell(line) => {
+            let looked_at = simple_commands(line).into_iter().flat_map(|words| looked_at(&words));
+            looked_at.chain(scripts_with_read_output(line)).collect()
+        }
+        CommandSpec::Argv(words) => looked_at(words),
     };
-    commands.into_iter().flat_map(words).flat_map(|words| looked_at(&words)).collect()
+    commands.into_iter().flat_map(of_one).collect()
+}
+
+/// Scripts that a line runs to see what they print: `./greet | grep hello`.
+fn scripts_with_read_output(line: &str) -> BTreeSet<String> {
+    let script = shell::parse(line, &Variables::new());
+    let read = script.commands.iter().filter(|simple| is_output_read(line, simple));
+    read.flat_map(|simple| check_scripts([&CommandSpec::Shell(line[simple.range.clone()].to_owned())])).collect()
+}
+
+fn is_output_read(line: &str, simple: &Simple) -> bool {
+    let (Some(before), Some(after)) = (line.get(..simple.range.start), line.get(simple.range.end..)) else { return false };
+    let (before, after) = (before.trim_end(), after.trim_start());
+    let is_piped = after.starts_with('|') && !after.starts_with("||");
+    let is_captured = before.ends_with("$(") || before.ends_with('`');
+    let is_kept = simple.redirects.iter().any(|redirect| {
+        matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append) && redirect.target.literal() != Some("/dev/null")
+    });
+    is_piped || is_captured || is_kept
 }
 
 fn looked_at(words: &[String]) -> Vec<String> {
@@ -60,6 +83,10 @@ mod tests {
             ("make test", vec![]),
             ("pytest conftest.py", vec![]),
             ("sh own.sh", vec![]),
+            ("./own.sh > /dev/null && ./other || exit 1", vec![]),
+            ("./greet.sh world | sort", vec!["greet.sh"]),
+            ("test \"$(bin/greet 2>&1)\" = hello", vec!["=", "bin/greet", "hello"]),
+            ("sh greet.sh > out; cat out", vec!["greet.sh", "out"]),
         ] {
             let found = subjects([&CommandSpec::Shell(command.to_owned())]);
             assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{command}");

@@ -65,7 +65,7 @@ fn settled(story: &StoryId, result: StoryResult) -> String {
         }
         (Outcome::Failed, _) => format!("Story {story} failed. Leave it as it is, and continue with the next story."),
         (Outcome::Done | Outcome::Accepted, proof) => {
-            format!("Verified: story {story} is done ({}) and marked.", proof.unwrap_or(Proof::Unchecked))
+            format!("Checked: story {story} is done ({}) and marked.", proof.unwrap_or(Proof::Unchecked))
         }
     }
 }
@@ -156,7 +156,7 @@ fn pending(open: &Open) -> Option<String> {
     }
     if !open.tasks.is_empty() {
         let gap = if text.is_empty() { "" } else { "\n" };
-        text.push_str(&format!("{gap}Tasks of your list that are not completed:\n"));
+        text.push_str(&format!("{gap}Tasks on your list that are not completed:\n"));
         text.push_str(&listed(&open.tasks, MOST_LISTED, |task| format!("- {}", line(task))));
     }
     (!text.is_empty()).then_some(text)
@@ -174,8 +174,8 @@ fn listed<T>(items: &[T], most: usize, words: impl Fn(&T) -> String) -> String {
 pub(super) fn verifying(checks: &[String], seconds: u64) -> String {
     let names = checks.iter().take(MOST_LISTED).map(|name| format!("`{}`", line(name))).collect::<Vec<_>>().join(", ");
     let text = format!(
-        "Verdone is still verifying your work ({seconds} s so far): {names}. Change no file until it is done: a change begins the \
-         verification anew. Say in one short sentence that you wait, and stop again."
+        "Verdone is still verifying your work ({seconds} s so far): {names}. Change no file until it is done: a change restarts the \
+         verification. Say in one short sentence that you are waiting, and stop again."
     );
     cut(&text, LONGEST)
 }
@@ -196,15 +196,15 @@ pub(super) fn yields(why: &Yield) -> String {
         Yield::NothingToVerify { why } => format!("nothing to verify: {}", line(why)),
         Yield::Background { tasks } => format!("tasks run in the background: {}", line(&tasks.join(", "))),
         Yield::ApiFailure { error } => format!("the model's service failed: {}", line(error)),
-        Yield::Paused => "the loop is paused: remove .verdone/pause to go on".to_owned(),
+        Yield::Paused => "the loop is paused: remove .verdone/pause to continue".to_owned(),
         Yield::HeldOnce => "the turn was held once already (mode `once`)".to_owned(),
         Yield::Context { tokens, most, goes_on, spawn } => {
-            let next = if *spawn { "starts in the background" } else { "goes on in a fresh session" };
+            let next = if *spawn { "starts in the background" } else { "continues in a fresh session" };
             format!("the context holds {tokens} tokens, and the limit is {most}; `{}` {next}", line(goes_on))
         }
         Yield::Same { times, reason } => {
             format!(
-                "nothing has changed in {times} turns in a row, and {reason}. The loop stays armed; a new prompt goes on with it"
+                "nothing has changed in {times} turns in a row, and {reason}. The loop stays armed; a new prompt continues it"
             )
         }
         Yield::Limit { blocks, remaining } => {
@@ -223,11 +223,11 @@ pub(super) fn yields(why: &Yield) -> String {
             };
             format!("it leaves no task and no unfinished line open{green}; stories are verified when the turn ends")
         }
-        Yield::StillVerifying { waits } => format!("the verification has not ended; it was waited for {waits} times"),
+        Yield::StillVerifying { waits } => format!("the verification has not finished after {waits} waits"),
         Yield::Fault { times, cause } => {
-            format!("the Stop gate itself failed {times} times in a row ({}), so the session is let go UNVERIFIED", line(cause))
+            format!("the Stop gate itself failed {times} times in a row ({}), so the session is released UNVERIFIED", line(cause))
         }
-        Yield::NotOurs => "this end is not ours to hold".to_owned(),
+        Yield::NotOurs => "Verdone does not hold this kind of stop".to_owned(),
     }
 }
 
@@ -260,7 +260,7 @@ pub fn fault_words(cause: &str, times: u32) -> String {
 
 /// Debris, for who added it.
 pub fn debris_words(found: &[Litter]) -> String {
-    let mut text = "Lines that you added are not finished work. Take them out or finish them first:\n".to_owned();
+    let mut text = "Lines that you added are not finished work. Remove or finish them first:\n".to_owned();
     text.push_str(&listed(found, 20, |Litter { path, debris }| {
         format!("- {}:{} {}: {}", line(path), debris.line, debris.kind.words(), line(&debris.text))
     }));
@@ -270,7 +270,7 @@ pub fn debris_words(found: &[Litter]) -> String {
 /// The loop of a session, told when the session begins.
 pub fn loop_words(held: &HeldLoop, story: Option<&StoryToDo>) -> String {
     let mut text =
-        "A Verdone loop holds this session: when you stop, Verdone runs the checks itself, and the turn goes on until they pass."
+        "A Verdone loop holds this session: when you stop, Verdone runs the checks itself, and the turn continues until they pass."
             .to_owned();
     if !held.task.trim().is_empty() {
         text.push_str(&format!(" The task: {}", line(&held.task)));

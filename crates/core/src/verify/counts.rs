@@ -105,7 +105,9 @@ impl fmt::Display for CountFall {
         match self {
             Self::FewerPassed { before, after } => write!(f, "{} passed before the work, now {after}", tests(*before)),
             Self::Vanished { before } => write!(f, "{} ran before the work, and its output counts none now", tests(*before)),
-            Self::NotFixed { failed } => write!(f, "{} failed before the work, and no more tests pass now", tests(*failed)),
+            Self::NotFixed { failed } => {
+                write!(f, "{} failed before the work, and no additional test passes now", tests(*failed))
+            }
             Self::NowSkipped { tests } => write!(f, "tests that passed before the work are skipped now: {}", list(tests)),
         }
     }

@@ -33,7 +33,8 @@ fn one(change: &protect::ProtectedChange) -> Vec<ProtectedChange> {
 /// Nothing for work, which is only listed because it runs by itself later.
 fn kind(why: &Why) -> Option<ProtectedKind> {
     match why {
-        Why::Convention { group: Group::Tests, .. } | Why::InlineTests | Why::NewInTestFolder { .. } => Some(ProtectedKind::Test),
+        Why::Convention { group: Group::Tests, .. } | Why::NewInTestFolder { .. } => Some(ProtectedKind::Test),
+        Why::InlineTests => Some(ProtectedKind::InlineTest),
         // The user's own patterns name what checks are made of.
         Why::Setting { list, .. } if list == "files" => Some(ProtectedKind::Test),
         Why::CheckScript => Some(ProtectedKind::CheckScript),

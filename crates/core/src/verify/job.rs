@@ -180,12 +180,20 @@ pub struct ProtectedChange {
 #[serde(rename_all = "kebab-case")]
 pub enum ProtectedKind {
     Test,
+    /// Tests in a file that is work otherwise.
+    InlineTest,
     /// Test data: fixtures, snapshots, golden files.
     TestData,
     /// Configuration of tests, linters and builds.
     Config,
     Ci,
     CheckScript,
+}
+
+impl ProtectedKind {
+    pub fn is_test(self) -> bool {
+        matches!(self, Self::Test | Self::InlineTest)
+    }
 }
 
 /// A rename is a deletion and an addition.
@@ -338,7 +346,7 @@ impl VerifyJob {
 
     /// Test files that the attempt added or changed.
     pub(super) fn brought_tests(&self) -> Vec<String> {
-        self.protected_files(|change| change.kind == ProtectedKind::Test && change.change != ChangeKind::Deleted)
+        self.protected_files(|change| change.kind.is_test() && change.change != ChangeKind::Deleted)
     }
 
     fn protected_files(&self, wanted: impl Fn(&ProtectedChange) -> bool) -> Vec<String> {
@@ -347,7 +355,7 @@ impl VerifyJob {
 
     /// Whether the scope names test files that the attempt changed: only then may it lower counts.
     pub(super) fn may_lower_counts(&self) -> bool {
-        self.protected.iter().any(|change| change.released && change.kind == ProtectedKind::Test)
+        self.protected.iter().any(|change| change.released && change.kind.is_test())
     }
 
     pub(super) fn nothing_changed(&self) -> bool {

@@ -165,8 +165,8 @@ impl Doubt {
             Self::OtherCheckChanged { files, .. } | Self::AutorunChanged { files } => {
                 Some(format!("Undo the changes to {}.", list(files)))
             }
-            Self::BelowMinimum { .. } => Some("Bring a test that fails without your change.".to_owned()),
-            Self::JudgeRefuted { .. } => Some("Correct what the reviewer found.".to_owned()),
+            Self::BelowMinimum { .. } => Some("Add a test that fails without your change.".to_owned()),
+            Self::JudgeRefuted { .. } => Some("Fix what the judge found.".to_owned()),
             Self::ConditionUnknown { .. } | Self::JudgeUnknown { .. } => None,
         }
     }
@@ -214,16 +214,16 @@ impl fmt::Display for Doubt {
             }
             Self::OtherCheckChanged { files, stories } => {
                 let stories: Vec<String> = stories.iter().map(ToString::to_string).collect();
-                write!(f, "{} judges {}, and this story's scope does not name it", list(files), list(&stories))
+                write!(f, "the checks of {} use {}, which this story's scope does not name", list(&stories), list(files))
             }
             Self::AutorunChanged { files } => {
-                write!(f, "{} will run outside of the workspace, and the story's scope does not name it", list(files))
+                write!(f, "the story's scope does not name {}, which will run outside of the workspace", list(files))
             }
             Self::BelowMinimum { proof, minimum } => write!(f, "the story is {proof}, but at least {minimum} is required"),
             Self::ConditionUnknown { name, why } => write!(f, "the condition {name} could not be determined: {why}"),
-            Self::JudgeRefuted { findings } if findings.is_empty() => f.write_str("a second agent refuted the work"),
-            Self::JudgeRefuted { findings } => write!(f, "a second agent refuted the work: {}", findings.join("; ")),
-            Self::JudgeUnknown { why } => write!(f, "a second agent gave no clear answer: {why}"),
+            Self::JudgeRefuted { findings } if findings.is_empty() => f.write_str("the judge refuted the work"),
+            Self::JudgeRefuted { findings } => write!(f, "the judge refuted the work: {}", findings.join("; ")),
+            Self::JudgeUnknown { why } => write!(f, "the judge gave no clear answer: {why}"),
         }
     }
 }
@@ -238,17 +238,17 @@ impl fmt::Display for Note {
                 write!(f, "`{check}` fails without the work and passes with it")
             }
             Self::TestsProveWork { check, files } => {
-                write!(f, "`{check}` fails with {} but without the work, and passes with both", list(files))
+                write!(f, "`{check}` with {} fails without the work and passes with it", list(files))
             }
             Self::NoTests => f.write_str("the attempt added or changed no test"),
             Self::TestsPassWithoutWork { files } => {
                 write!(f, "the attempt's tests pass without its work, so they prove nothing: {}", list(files))
             }
             Self::TestsUnclear { check, said } => {
-                write!(f, "without the work `{check}` {said}, but no test is known to fail there and to pass with the work")
+                write!(f, "`{check}` {said} without the work, but no test is known to fail without it and pass with it")
             }
             Self::TestsNotRun { files } => write!(f, "no check is known to run the attempt's tests: {}", list(files)),
-            Self::ProofTreeNotBuilt { why } => write!(f, "the attempt's tests could not be tried without its work: {why}"),
+            Self::ProofTreeNotBuilt { why } => write!(f, "the attempt's tests could not be run without its work: {why}"),
             Self::ScopeNamesProtected { files } => {
                 write!(f, "the story may change {}, so it is agent-tested at best", list(files))
             }
@@ -256,7 +256,7 @@ impl fmt::Display for Note {
                 write!(f, "`{check}`: {change}, which the story's scope allows")
             }
             Self::PristineSkipped { files } => write!(f, "a person accepted the changes to {}", list(files)),
-            Self::ProofLimited { at_most } => write!(f, "it counts as {at_most} at most"),
+            Self::ProofLimited { at_most } => write!(f, "the proof is {at_most} at best"),
             Self::Flaky { check } => write!(f, "`{check}` failed and passed on the same files"),
         }
     }

@@ -11,6 +11,7 @@ use super::observed::{BuiltTree, CheckResult, Observed, ResultId};
 use super::proof::Proof;
 use crate::check::{CommandSpec, TestCount};
 use crate::id::Oid;
+use crate::protect::check_scripts;
 use crate::test_outcome::simple_commands;
 
 #[derive(Debug)]
@@ -41,9 +42,9 @@ impl fmt::Display for OwnBefore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Red => f.write_str("failed before the work and passes now"),
-            Self::Green => f.write_str("passed before the work already, so it proves nothing"),
+            Self::Green => f.write_str("already passed before the work, so it proves nothing"),
             Self::Unknown { why } => write!(f, "gave no answer before the work: {why}"),
-            Self::Missing { file } => write!(f, "needs {file}, which the attempt added"),
+            Self::Missing { file } => write!(f, "needs {file}, which the attempt added, so it counts as the agent's test"),
             Self::NotRun => f.write_str("was not run before the work"),
         }
     }
@@ -111,11 +112,14 @@ impl<'a> Seen<'a> {
     }
 
     fn added_test_named_by(&self, command: &CommandSpec) -> Option<String> {
-        let is_new_test = |change: &&ProtectedChange| {
-            change.change == ChangeKind::Added && matches!(change.kind, ProtectedKind::Test | ProtectedKind::CheckScript)
+        let scripts = check_scripts([command]);
+        let is_named = |change: &&ProtectedChange| match change.kind {
+            ProtectedKind::Test => endings(&change.path).any(|path| command_names(command, path)),
+            ProtectedKind::CheckScript => endings(&change.path).any(|path| scripts.contains(path)),
+            ProtectedKind::InlineTest | ProtectedKind::TestData | ProtectedKind::Config | ProtectedKind::Ci => false,
         };
-        let mut added = self.job.protected.iter().filter(is_new_test);
-        added.find(|change| command_names(command, &change.path)).map(|change| change.path.clone())
+        let mut added = self.job.protected.iter().filter(|change| change.change == ChangeKind::Added);
+        added.find(is_named).map(|change| change.path.clone())
     }
 
     pub(super) fn needs_pristine(&self) -> bool {
@@ -187,6 +191,11 @@ fn built(tree: Option<&BuiltTree>) -> Option<&Oid> {
         Some(BuiltTree::Built(id)) => Some(id),
         Some(BuiltTree::Failed { .. }) | None => None,
     }
+}
+
+/// A path as it may be seen from any of the folders above it: a project need not be the top of its repository.
+fn endings(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::once(path).chain(path.match_indices('/').map(|(at, _)| &path[at + 1..]))
 }
 
 /// Whether a command names a file: as a script that it runs, or as one of its words.

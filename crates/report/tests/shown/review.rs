@@ -78,7 +78,7 @@ fn a_commit_that_waits_is_named_as_such_and_holds_up_the_landing() {
     for line in [
         "\n  needs review, agent-tested · 1 attempt",
         "\n  Needs review, because:\n  ! `test` passes only with the changed tests/a.py: without it, it failed\n  ! .envrc will run outside\n",
-        "\n  To review it:\n    git show 1111111111 · shows the work\n    verdone accept A · checks it again and takes it\n",
+        "\n  To review it:\n    git show 1111111111 · shows the work\n    verdone accept A · checks it again and accepts it\n",
     ] {
         assert!(page.contains(line), "{line}\n{page}");
     }
@@ -157,7 +157,7 @@ fn a_verification_by_itself_has_its_result_its_reasons_and_each_tree() {
         page(needs, &[]).lines().collect::<Vec<_>>(),
         [
             "! Needs review, verified",
-            "  ! .envrc will run outside of the workspace, and the story's scope does not name it",
+            "  ! The story's scope does not name .envrc, which will run outside of the workspace",
             "  · The attempt added or changed no test",
             "· Before the work · 1.3s",
             "  · own failed with exit code 1 · 0s",

@@ -40,7 +40,7 @@ pub enum LandError {
     Refused { reason: String, hint: Option<String> },
     #[error("cannot re-apply {} ({subject}): it conflicts in {}", commit.short(), paths.join(", "))]
     Conflict { commit: Oid, subject: String, paths: Vec<String> },
-    #[error("{} ({subject}) does not pass its checks on top of your branch: {reason}", commit.short())]
+    #[error("{} ({subject}) does not pass its checks after it was re-applied: {reason}", commit.short())]
     Red { commit: Oid, subject: String, reason: String },
     #[error(transparent)]
     Commit(#[from] CommitError),
@@ -315,7 +315,9 @@ fn landable(git: &Git, store: &Store, commits: &[Oid], wanted: Option<Proof>) ->
         let waits = reviews.iter().find(|review| review.work == *commit);
         let stop = match (waits, wanted) {
             (Some(review), _) => Some((format!("{} needs a review first", review.place.story), "verdone review".to_owned())),
-            (None, Some(wanted)) => weaker(git, commit, wanted)?.map(|why| (why, "verdone land".to_owned())),
+            (None, Some(wanted)) => {
+                weaker(git, commit, wanted)?.map(|why| (why, "verdone land without --proof lands it, too".to_owned()))
+            }
             (None, None) => None,
         };
         match stop {
@@ -331,7 +333,7 @@ fn landable(git: &Git, store: &Store, commits: &[Oid], wanted: Option<Proof>) ->
 fn weaker(git: &Git, commit: &Oid, wanted: Proof) -> Result<Option<String>, LandError> {
     let note = git.read_note(commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
     let weak = note.filter(|evidence| evidence.outcome != Outcome::Accepted && evidence.proof < wanted);
-    Ok(weak.map(|evidence| format!("{} is {}, and {wanted} is asked for", evidence.story, evidence.proof)))
+    Ok(weak.map(|evidence| format!("{} is {}, but --proof asks for {wanted}", evidence.story, evidence.proof)))
 }
 
 fn choose(request: &LandRequest<'_>) -> Result<WorkedOn, LandError> {

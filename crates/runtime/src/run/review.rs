@@ -57,19 +57,19 @@ pub struct ReviewRequest<'a> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    #[error("no story waits for a review")]
+    #[error("no story needs a review")]
     Nothing,
-    #[error("{story} does not wait for a review")]
+    #[error("{story} does not need a review")]
     NotWaiting { story: StoryId, waiting: Vec<String> },
-    #[error("an agent cannot do this: it is for a person, in a terminal outside of the agent's session")]
+    #[error("only a person can accept or reject a story: type this in your own terminal, outside of the agent's session")]
     Agent,
-    #[error("the work of {story} conflicts with what came later in {}", paths.join(", "))]
+    #[error("the work of {story} conflicts with later commits in {}", paths.join(", "))]
     Conflict { story: StoryId, work: Oid, paths: Vec<String> },
-    #[error("{story} does not pass its checks on top of what came later: {reason}")]
+    #[error("{story} does not pass its checks on top of later commits: {reason}")]
     Red { story: StoryId, work: Oid, reason: String },
     #[error("a git hook refused the commit: {said}")]
     Hook { said: String },
-    #[error("{story} cannot be taken out: {why}")]
+    #[error("{story} cannot be removed from the run's branch: {why}")]
     Needed { story: StoryId, why: String },
     #[error("the repository has no commit yet")]
     Unborn,
@@ -105,15 +105,17 @@ impl ReviewError {
             Self::NotWaiting { waiting, .. } if waiting.is_empty() => vec!["verdone status shows what became of it".to_owned()],
             Self::NotWaiting { waiting, .. } => vec![format!("these do: {}", waiting.join(", "))],
             Self::Conflict { work, story, .. } => {
-                vec![
-                    format!("take it over by hand: git cherry-pick {}", work.short()),
-                    format!("or drop it: verdone reject {story}"),
-                ]
+                vec![format!("merge it by hand: git cherry-pick {}", work.short()), format!("or drop it: verdone reject {story}")]
             }
             Self::Red { story, work, .. } => {
                 vec![format!("look at it: git show {}", work.short()), format!("or drop it: verdone reject {story}")]
             }
-            Self::Needed { .. } => vec!["reject the later story first, or accept this one".to_owned()],
+            Self::Needed { story, .. } => {
+                vec![
+                    "take back the later story first: verdone undo, or verdone reject if it needs a review".to_owned(),
+                    format!("or accept this one: verdone accept {story}"),
+                ]
+            }
             Self::Land(error) => error.hints(),
             Self::Agent
             | Self::Hook { .. }

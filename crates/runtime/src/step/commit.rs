@@ -110,7 +110,7 @@ fn record(site: &mut Site, evidence: &Evidence, commit: &Oid, tree: &Oid, report
     let base = evidence.base.clone().unwrap_or_else(|| commit.clone());
     let mut notice = |text: String| reporter.report(Update::Notice { text: &text });
     let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
-    site.green = Some((tree.clone(), green.collect()));
+    site.green = (!site.spaces.has_cache()).then(|| (tree.clone(), green.collect()));
     site.results.keep_only(tree);
     if let Some((_, built)) = site.built.take().filter(|(of, _)| of == tree) {
         site.spaces.adopt_cache(built, commit);

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use verdone_core::agent::Usage;
 use verdone_core::done::{
-    CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Outcome, Prover, complexity, judge,
+    CiFact, DoneReport, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Outcome, Prover, complexity,
+    judge,
 };
 use verdone_core::id::Oid;
 use verdone_core::machine::{Attempt, State};
@@ -14,7 +15,7 @@ use verdone_core::verify::{SeenCondition, Tree, VerifyReport};
 
 use super::brief::scope_of;
 use super::turn::within_the_run;
-use super::{StepError, io_error};
+use super::{StepError, ci, io_error};
 use crate::approval::Approvals;
 use crate::claims;
 use crate::done::{Checked, checks_fact, gate_facts, plan_found};
@@ -51,16 +52,54 @@ pub(super) fn asked(site: &Site, attempt: &Attempt, changed: &[ChangedPath]) -> 
     Ok(Asked { conditions, judge: wanted, facts })
 }
 
-/// Whether the conditions hold, now that the checks passed.
-pub(super) fn look(site: &Site, attempt: &Attempt, asked: &Asked, report: &VerifyReport) -> Vec<SeenCondition> {
+impl Asked {
+    /// The same without what was asked about the work as the agent left it: CI's answer counts for one tree.
+    pub(super) fn of_ci(mut self, site: &Site) -> Self {
+        let settings = &site.config.done;
+        self.conditions.retain(|name| settings.prover_of(name) == Some(Prover::Ci));
+        Self { judge: false, ..self }
+    }
+
+    /// Whether CI was asked and gave no clear answer.
+    pub(super) fn ci_is_unknown(&self) -> bool {
+        matches!(self.facts.ci, CiFact::Unknown { .. })
+    }
+}
+
+/// Whether the conditions hold, now that the checks passed. CI is asked last: that can take long.
+pub(super) fn look(
+    site: &mut Site,
+    attempt: &Attempt,
+    asked: &mut Asked,
+    report: &VerifyReport,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<SeenCondition>, StepError> {
     let judge_fact = if asked.judge { JudgeFact::Holds } else { JudgeFact::Off };
-    let facts = Facts { judge: judge_fact, ..with_checks(site, attempt, asked, report) };
+    let mut facts = Facts { judge: judge_fact, ..with_checks(site, attempt, asked, report) };
+    let mut judged = judge(&site.config.done, &facts);
+    let is_open = |one: &&Judged| asked.conditions.contains(&one.name) && one.outcome.as_flag() != Some(true);
+    let provers: Vec<&Prover> = judged.conditions.iter().filter(is_open).map(|one| &one.prover).collect();
+    if provers.contains(&&Prover::Ci) {
+        let is_last = provers.iter().all(|prover| **prover == Prover::Ci);
+        let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
+        asked.facts.ci = if is_last {
+            ci::ask(site, &story, &report.trees.attempt, reporter)?
+        } else {
+            CiFact::Unknown { why: "CI is asked once the other conditions are met".to_owned() }
+        };
+        facts.ci = asked.facts.ci.clone();
+        judged = judge(&site.config.done, &facts);
+    }
+    Ok(seen(judged))
+}
+
+fn seen(report: DoneReport) -> Vec<SeenCondition> {
     let seen = |one: Judged| match one.outcome {
         Outcome::Held { .. } | Outcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
         Outcome::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
         Outcome::Unknown { why } => SeenCondition::Unknown { name: one.name, why },
     };
-    judge(&site.config.done, &facts).conditions.into_iter().filter(|one| one.required).map(seen).collect()
+    report.conditions.into_iter().filter(|one| one.required).map(seen).collect()
 }
 
 /// Other loops keep their state in files; where they do, they hear of this one.
@@ -117,7 +156,7 @@ fn facts(site: &Site, story: &Story, changed: &[ChangedPath]) -> Facts {
         claims: claims.unwrap_or_default(),
         // What an agent writes into `.verdone/` in a run is put back: a claim says what was learned.
         lessons: Lessons::Same,
-        ci: CiFact::NotYet,
+        ci: CiFact::Off,
         judge: JudgeFact::Off,
         ..Facts::default()
     }
@@ -146,7 +185,7 @@ pub(super) fn refute(
         site.candidate = Some(candidate);
         return Ok(record);
     }
-    reporter.report(Update::Notice { text: &format!("a second agent ({judge}) is asked to refute the work") });
+    reporter.report(Update::Notice { text: &format!("the judge ({judge}) is asked to refute the work") });
     let prompt = prompt_of(site, attempt, &story, report, &candidate, &files)?;
     let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
     let mut record = asking.ask(site, None, reporter)?;

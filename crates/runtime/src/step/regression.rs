@@ -16,6 +16,7 @@ use super::StepError;
 use super::finish::{REOPEN_ONE, REOPEN_SEVERAL, commit_plan};
 use crate::site::Site;
 use crate::store::{Store, proven};
+use crate::verify::BenchPlace;
 
 /// Stories of earlier runs that are looked at, the last ones of the plan.
 const MOST_EARLIER: usize = 500;
@@ -81,6 +82,8 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
     let mut skipped = BTreeSet::new();
+    // What earlier stories left in the cache must not prove anything: the final tree is built from nothing.
+    let mut place = BenchPlace::cold();
     let left = |site: &Site| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
         // Green on this very tree, a moment ago in this run.
@@ -91,7 +94,7 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
         let (bounded, cut) = within(check, left_now);
         let run = match left_now {
             Some(Duration::ZERO) => None,
-            Some(_) | None => site.run_checks(tree, &[bounded], reporter)?.pop(),
+            Some(_) | None => site.run_checks_in(&mut place, tree, &[bounded], reporter)?.pop(),
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());

@@ -25,7 +25,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     }
     let candidate = site.read_attempt()?;
     let changed = site.changed_by_agent(&candidate);
-    let asked = conditions::asked(site, attempt, &changed)?;
+    let mut asked = conditions::asked(site, attempt, &changed)?;
     let mut verification = begin(site, state, attempt, &candidate.tree, &changed, &asked)?;
     verification.job.obstacle.clone_from(&candidate.obstacle);
     let restored = candidate.restored.clone();
@@ -34,8 +34,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     loop {
         match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
             Pause::Conditions => {
-                let report = verification.report();
-                verification.observed.conditions = Some(conditions::look(site, attempt, &asked, &report));
+                ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?;
             }
             Pause::Judge => {
                 let record = conditions::refute(site, state, attempt, &verification.report(), reporter)?;
@@ -57,7 +56,22 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Verified(Box::new(machine::Verification { changed, restored, report, judge })))
 }
 
-/// The verification of a tree as the work of this attempt, without conditions and judge: those were asked about the first one.
+/// Nobody waits for CI any more after a signal, and that is no fault of the work.
+fn ask_conditions(
+    site: &mut Site,
+    attempt: &Attempt,
+    asked: &mut Asked,
+    verification: &mut Verification,
+    reporter: &mut dyn Reporter,
+) -> Result<(), StepError> {
+    let seen = conditions::look(site, attempt, asked, &verification.report(), reporter)?;
+    verification.observed.conditions = Some(seen);
+    verification.observed.interrupted = asked.ci_is_unknown() && site.signals.requested().is_some();
+    Ok(())
+}
+
+/// The verification of a tree as the work of this attempt. Of conditions and judge, which were asked about the first one, CI alone is
+/// asked again.
 pub(super) fn verify_again(
     site: &mut Site,
     state: &State,
@@ -67,10 +81,15 @@ pub(super) fn verify_again(
 ) -> Result<VerifyReport, StepError> {
     let all = site.git.changed_paths(Some(&site.tip), tree)?;
     let changed: Vec<ChangedPath> = all.into_iter().filter(|change| !site.plan.paths().contains(&change.path)).collect();
-    let mut verification = begin(site, state, attempt, tree, &changed, &Asked::default())?;
+    let mut asked = conditions::asked(site, attempt, &changed)?.of_ci(site);
+    let mut verification = begin(site, state, attempt, tree, &changed, &asked)?;
     verification.job.feedback = FeedbackTurn::NoneLeft;
-    site.on_bench(|bench, results| verification.go_on(bench, results, reporter))?;
-    Ok(verification.report())
+    loop {
+        match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
+            Pause::Conditions => ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?,
+            Pause::Judge | Pause::Done => return Ok(verification.report()),
+        }
+    }
 }
 
 fn begin(
@@ -84,9 +103,12 @@ fn begin(
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
     let base = site.tip_tree()?;
     let own = site.own_checks(&story.id);
+    let mut settings = site.config.protect.clone();
+    // The command that asks CI runs outside of workspaces.
+    settings.autorun.extend(check_scripts(&site.config.done.ci.command));
     let trees = Trees::look(&TreesRequest {
         git: &site.git,
-        settings: &site.config.protect,
+        settings: &settings,
         folder: &site.folder(),
         scope: &story.scope,
         check_scripts: &scripts(site),

@@ -15,13 +15,15 @@ use verdone_core::stop::{Finding, Frozen, FrozenSettings, GateCount, HeldLoop, L
 use verdone_core::verdict::Red;
 
 use crate::approval::{ApprovalError, Approvals};
+use crate::done::gate_facts;
 use crate::git::{CheckpointRequest, Git, GitError, PathSet};
 use crate::hook::policy_of;
 use crate::plan_file::{PlanFile, PlanLocation};
+use crate::preflight::{self, Conditioned, Health};
 use crate::project::{HOME, Project};
 use crate::run::{format_name, gates_digest};
 use crate::signal::Signals;
-use crate::site::shown;
+use crate::site::{gates, shown};
 use crate::store::Store;
 
 use super::ask::end_worker;
@@ -74,6 +76,8 @@ pub enum ArmError {
     NothingToVerify { stories: bool },
     #[error("{plan} was written by an agent ({agent}), and its commands were not accepted yet")]
     NotApproved { plan: String, agent: String },
+    #[error("{}", .0.message)]
+    Refused(preflight::Finding),
     #[error("no story can be worked on: {why}")]
     NothingRunnable { why: String },
     #[error("interrupted: no loop was started")]
@@ -119,6 +123,9 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     if config.gate.is_empty() && without_check == stories.len() {
         return Err(ArmError::NothingToVerify { stories: plan.is_some() });
     }
+    if let Some(finding) = never_done(config, root, &stories, plan.is_some()) {
+        return Err(ArmError::Refused(finding));
+    }
     let file = policy_of(root, top).map_or_else(|_| config.clone(), |file| file.config);
     let ours: Vec<PathBuf> = plan.as_ref().map(|plan| plan.location().files()).unwrap_or_default();
     let git = Git::open(root)?;
@@ -152,6 +159,22 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     }
     loops.forget_incomplete()?;
     Ok(Armed { held, plan: plan_name, without_check, first })
+}
+
+/// Why the loop could never end well: a required condition that nobody could evaluate.
+fn never_done(config: &Config, root: &Path, stories: &BTreeMap<StoryId, Frozen>, has_plan: bool) -> Option<preflight::Finding> {
+    if !config.done.asks_more_than_a_run() {
+        return None;
+    }
+    let stages: Vec<String> = gate_facts(&gates(config), None).into_keys().collect();
+    let conditioned = stories.iter().map(|(id, story)| Conditioned {
+        story: has_plan.then_some(id),
+        complexity: story.complexity,
+        has_own_checks: !story.checks.is_empty(),
+    });
+    let unknown = preflight::never_known(&config.done, &stages, conditioned);
+    let asked = [preflight::judge(config, root), preflight::ci(config, root), preflight::conditions("loop", &unknown)];
+    asked.into_iter().flatten().find(|finding| finding.health == Health::Bad)
 }
 
 /// Where a loop begins.

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::id::StoryId;
-use verdone_core::verify::{ChangeKind, OtherCheck, ProtectedChange, ProtectedKind, command_names};
+use verdone_core::verify::{ChangeKind, OtherCheck, ProtectedChange, command_names};
 
 use crate::site::seen_from;
 
 /// Whether what proved earlier stories could be weaker now. A new test takes nothing away.
 pub fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {
-    let is_new_test = |change: &ProtectedChange| change.change == ChangeKind::Added && change.kind == ProtectedKind::Test;
+    let is_new_test = |change: &ProtectedChange| change.change == ChangeKind::Added && change.kind.is_test();
     protected.iter().any(|change| !change.released && !is_new_test(change))
 }
 

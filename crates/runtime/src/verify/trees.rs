@@ -114,11 +114,12 @@ fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Prot
     let names: Vec<String> = files.iter().map(|file| file.path.to_string()).collect();
     let added: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
     let ecosystems = Ecosystem::present(names.iter().chain(&added).map(String::as_str));
-    // Scripts that the base does not have are new tests like others.
-    let exists = |script: &&String| {
-        names.iter().any(|name| name.strip_prefix(request.folder).is_some_and(|rest| rest.trim_start_matches('/') == **script))
+    // A new script is what the story is about if its check looks at the output.
+    let exists = |script: &String| {
+        names.iter().any(|name| name.strip_prefix(request.folder).is_some_and(|rest| rest.trim_start_matches('/') == script))
     };
-    let scripts: BTreeSet<String> = request.check_scripts.iter().filter(exists).cloned().collect();
+    let judges = |script: &&String| !request.subjects.contains(*script) || exists(script);
+    let scripts: BTreeSet<String> = request.check_scripts.iter().filter(judges).cloned().collect();
     let protection = Protection::new(request.settings, &ecosystems, request.folder)
         .map_err(|error| GitError::Unexpected { what: "[protect]", detail: error.to_string() })?;
     Ok(protection.with_scope(request.scope).with_check_scripts(&scripts).with_subjects(request.subjects))

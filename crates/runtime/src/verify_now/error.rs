@@ -36,11 +36,11 @@ pub enum VerifyError {
     Refused(Finding),
     #[error("{plan} has no story {:?}", story.as_str())]
     NoStory { story: StoryId, plan: String, known: Vec<String> },
-    #[error("no gate is of the stage {:?}", stage.name())]
+    #[error("no gate has the stage {:?}", stage.name())]
     NoStage { stage: Stage, known: Vec<String> },
     #[error("there is no commit yet, so there is nothing to compare with")]
     NoCommit,
-    #[error("{name:?} is not a commit of this clone")]
+    #[error("{name:?} is not a commit in this clone")]
     NoRef {
         name: String,
         /// The same name at the remote, where that is one.
@@ -83,7 +83,7 @@ impl VerifyError {
                 vec!["this clone is shallow: git fetch --unshallow, or check out with fetch-depth: 0 in a workflow".to_owned()]
             }
             Self::NoRef { name, .. } => vec![format!("git fetch origin {name}")],
-            Self::Unrelated { .. } => vec!["git merge-base shows where two branches begin to differ".to_owned()],
+            Self::Unrelated { .. } => vec!["name the branch that the work started from: verdone verify --base BRANCH".to_owned()],
             Self::Nothing { settings: Some(name) } => {
                 vec![format!("settings and gates come from {name}: add .verdone/config.toml with a [[gate]] there first")]
             }

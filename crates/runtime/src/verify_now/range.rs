@@ -41,7 +41,7 @@ fn branched_off(git: &Git, name: &str, commit: &Oid, head: &Oid) -> Result<(Oid,
         None if git.is_shallow()? => {
             let note = format!(
                 "this clone is shallow and does not show where the work branched off, so it is compared with {name} itself; \
-                 fetch the whole history to compare it with where it began"
+                 to compare it with the commit where it branched off, run git fetch --unshallow first"
             );
             Ok((commit.clone(), Some(note)))
         }

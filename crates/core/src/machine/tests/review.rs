@@ -71,7 +71,7 @@ fn set_aside_it_is_kept_under_a_ref_with_its_reasons_and_spends_no_attempt() {
         panic!("{:?}", bench.journal.last());
     };
     assert_eq!((work, base.as_ref(), *proof), (&Oid::from("k"), Some(&Oid::from("base")), Proof::AgentTested));
-    assert_eq!(reasons, &["a second agent gave no clear answer: it gave no answer"], "notes are no reason for a review");
+    assert_eq!(reasons, &["the judge gave no clear answer: it gave no answer"], "notes are no reason for a review");
     let story = StoryId::from("A");
     assert_eq!(bench.state.progress.review.get(&story), Some(&Waiting::Aside));
     assert_eq!((bench.state.results[&story], bench.state.progress.attempts.len()), (AWAITED, 0));
@@ -187,7 +187,7 @@ fn the_agent_has_one_turn_for_a_doubt_and_then_a_person_has_to_look() {
     assert_eq!(bench.verify(first), Some(Effect::Turn));
     let told = bench.state.attempt.as_ref().unwrap().feedback.clone().unwrap();
     assert_eq!(told.reason, "the story is unchecked, but at least untested is required");
-    assert_eq!(told.advice, ["Bring a test that fails without your change."]);
+    assert_eq!(told.advice, ["Add a test that fails without your change."]);
     bench.give(&turn_ended());
     let second = doubted(&bench);
     assert_eq!(second.outcome, Outcome::NeedsReview);

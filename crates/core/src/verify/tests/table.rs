@@ -238,7 +238,7 @@ fn rulings_on_counts() {
             own(count(2, 1, 0), count(2, 0, 1)),
             Untested,
             NeedsReview,
-            "no more tests pass now",
+            "no additional test passes now",
         ),
         row("a failed test that passes now", own(count(2, 1, 0), count(3, 0, 0)), Verified, Done, ""),
         row("a runner that counts failures alone", uncounted, Verified, Done, ""),
@@ -330,7 +330,7 @@ fn rulings_on_tests_of_the_attempt() {
             "passes only with",
         ),
         row("import errors are red if the attempt passes new tests", import_error(4), AgentTested, Done, ""),
-        row("… and only then", import_error(3), Untested, Done, "no test is known to fail there"),
+        row("… and only then", import_error(3), Untested, Done, "no test is known to fail without it"),
         row(
             "a test that failed on the base is not the attempt's",
             red_before(count(4, 1, 0)),
@@ -369,7 +369,7 @@ fn rulings_on_tests_of_the_attempt() {
             World { unbuildable: vec![Tree::Proof], ..brings_test() },
             Untested,
             Done,
-            "could not be tried",
+            "could not be run",
         ),
         row(
             "a pristine tree that cannot be built",
@@ -410,7 +410,7 @@ fn rulings_on_the_minimum() {
         row("nothing was checked, with --unchecked", minimum(nothing(), Unchecked), Unchecked, Done, "no check ran"),
     ]);
     let told = minimum(World::without_own(), AgentTested).left().report().feedback.unwrap();
-    assert_eq!(told.advice, ["Bring a test that fails without your change."]);
+    assert_eq!(told.advice, ["Add a test that fails without your change."]);
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn rulings_on_surfaces() {
     let limited = |world: World, proof| world.with(|job| job.at_most = Some(proof));
     check(vec![
         row("accept: no pristine", accept(pristine_red()), Untested, Accepted, "a person accepted the changes to tests/old.rs"),
-        row("accept: no counts", limited(accept(counts_fell()), Untested), Untested, Accepted, "it counts as untested at most"),
+        row("accept: no counts", limited(accept(counts_fell()), Untested), Untested, Accepted, "the proof is untested at best"),
         row(
             "accept: refused if red",
             accept(World::new().says(Tree::Attempt, TEST, failed())),

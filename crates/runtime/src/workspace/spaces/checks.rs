@@ -94,6 +94,11 @@ impl Workspaces {
         }
     }
 
+    /// Whether checks start from what checks of an earlier commit built.
+    pub fn has_cache(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.cache.is_some())
+    }
+
     fn fresh_place(
         &mut self,
         git: &Git,
