@@ -106,6 +106,16 @@ fn work_that_does_not_pass_on_the_tip_cannot_be_accepted() {
 }
 
 #[test]
+fn a_gate_that_was_not_due_stands_in_the_way_of_no_acceptance() {
+    let gate = "[[gate]]\nname = \"docs\"\ncommand = \"test ! -f a\"\nwhen = { paths = [\"docs/**\"] }\n";
+    for on_review in ["continue", "stack"] {
+        let world = world(WEAK, &format!("land = \"ask\"\non_review = \"{on_review}\""), gate);
+        world.run(4);
+        ok(&world, &["accept", "US-001"]);
+    }
+}
+
+#[test]
 fn stacked_work_lands_only_after_it_was_accepted() {
     let world = world(WEAK, "land = \"auto\"", "");
     world.run(4);

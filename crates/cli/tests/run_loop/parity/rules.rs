@@ -37,20 +37,19 @@ impl Cell {
     }
 }
 
-const NEVER_DONE: &str =
-    "Such work is committed only after a person accepted it, and what a person accepted is not judged again.";
+const NEVER_DONE: &str = "Such work is committed only after a person accepted it, and accepted work is not judged again.";
 const NEVER_KEPT: &str = "Such work fails, so it never waits for a person.";
-const OF_THEN: &str = "Scope and minimum are those of then. The evidence does not name them.";
-const OF_SESSIONS: &str = "Conditions and the judge belong to an agent's session; `verdone done` asks them.";
+const OF_THEN: &str = "The scope and the minimum at the time of the commit are not part of the evidence.";
+const OF_SESSIONS: &str = "Conditions and the judge belong to an agent's session. `verdone done` asks them.";
 const ASKED_ONCE: &str = "The judge and the conditions are asked once, before the commit.";
-const COMMITS_NOTHING: &str = "It commits nothing.";
-const ALL_GATES: &str = "Somebody who asks about the checkout asks about all gates, whatever is committed already.";
-const NOTHING_TO_COMPARE: &str = "There is no agent that should have done something: its gates run.";
-const NO_STORY: &str = "A story without any change is neither committed nor kept.";
+const COMMITS_NOTHING: &str = "This command commits nothing.";
+const ALL_GATES: &str = "On the checkout, every gate runs, whatever was changed.";
+const NOTHING_TO_COMPARE: &str = "No agent is asked to do anything, so the checks run on the files as they are.";
+const NO_STORY: &str = "A story without a change is neither committed nor kept.";
 const LEFT_OUT: &str = "The file is left out, and a note says so.";
-const COMMITTED: &str = "It is committed already.";
-const NEXT_TIME: &str = "The next end of a turn asks again.";
-const NOT_FROM_OUTSIDE: &str = "Only a fault of Verdone or of git leads to it. The table of the core has it.";
+const COMMITTED: &str = "The file is already committed.";
+const NEXT_TIME: &str = "The work is verified again at the end of the next turn.";
+const NOT_FROM_OUTSIDE: &str = "Only a fault of Verdone or git leads to this. Unit tests of the engine cover it.";
 
 /// Everywhere the same, as far as a person has not accepted it.
 const fn everywhere(fate: Fate, accept: Fate) -> [Cell; 6] {

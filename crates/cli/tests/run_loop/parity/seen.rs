@@ -24,6 +24,15 @@ pub(crate) enum Fate {
     NoCommit,
 }
 
+impl Fate {
+    fn is_taken(self) -> bool {
+        match self {
+            Self::Done(_) | Self::Accepted(_) => true,
+            Self::Failed | Self::NeedsReview | Self::NeedsReviewAfterFeedback | Self::Refused | Self::NoCommit => false,
+        }
+    }
+}
+
 impl fmt::Display for Fate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,18 +101,13 @@ impl Seen {
         if self.fate != expected {
             return Some(format!("it is {}, and not {expected}: {}", self.fate, self.words));
         }
-        let is_same_rule = matches!(cell, Cell::Is(_));
-        match (&self.reasons, self.fate) {
-            (Some(reasons), _) if is_same_rule && !reasons.iter().any(|reason| reason == rule.reason) => {
-                Some(format!("it is {expected}, but not because of {}: {}", rule.reason, self.words))
-            }
-            (None, Fate::Failed | Fate::NeedsReview | Fate::Refused | Fate::NoCommit)
-                if is_same_rule && !self.words.contains(rule.says) =>
-            {
-                Some(format!("it is {expected}, but nothing says {:?}: {}", rule.says, self.words))
-            }
-            _ => None,
-        }
+        let Cell::Is(_) = cell else { return None };
+        let is_explained = match &self.reasons {
+            Some(reasons) => reasons.iter().any(|reason| reason == rule.reason),
+            // Nothing is said about work that is taken.
+            None => self.fate.is_taken() || self.words.contains(rule.says),
+        };
+        (!is_explained).then(|| format!("it is {expected}, but not because of {} {:?}: {}", rule.reason, rule.says, self.words))
     }
 }
 
