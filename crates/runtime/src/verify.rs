@@ -6,6 +6,7 @@
 mod bench;
 mod kept;
 mod listing;
+mod named;
 mod other_stories;
 mod results;
 mod trees;

@@ -1,7 +1,7 @@
 //! Which files are protected, and why: the settings first, then the conventions of the project's ecosystems, then two rules for new
 //! files of unknown purpose.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -47,6 +47,8 @@ pub enum Why {
     Setting { list: String, pattern: String },
     /// A check runs it.
     CheckScript,
+    /// A script that a check runs, or configuration, names it.
+    NamedIn { file: String },
     /// A convention of an ecosystem.
     Convention { ecosystem: String, group: Group, pattern: String },
     /// A convention says that it is work.
@@ -80,6 +82,7 @@ impl fmt::Display for Why {
         match self {
             Self::Setting { list, pattern } => write!(f, "`{pattern}` in [protect] {list}"),
             Self::CheckScript => f.write_str("a check runs it"),
+            Self::NamedIn { file } => write!(f, "named in {file}, which is protected"),
             Self::Convention { ecosystem, group, pattern } => {
                 let group = match group {
                     Group::Tests => "tests",
@@ -136,6 +139,8 @@ pub struct Protection {
     check_scripts: BTreeSet<String>,
     /// Files that the story's own checks look at.
     subjects: BTreeSet<String>,
+    /// Files that protected scripts and configuration name, each with the one that does.
+    named: BTreeMap<String, String>,
     /// Files that earlier stories of the same run added.
     added: BTreeSet<String>,
 }
@@ -206,6 +211,7 @@ impl Protection {
             scope: Vec::new(),
             check_scripts: BTreeSet::new(),
             subjects: BTreeSet::new(),
+            named: BTreeMap::new(),
             added: BTreeSet::new(),
             project,
         })
@@ -231,6 +237,12 @@ impl Protection {
     pub fn with_subjects(&self, subjects: &BTreeSet<String>) -> Self {
         let subjects = subjects.iter().map(|subject| format!("{}{subject}", self.project)).collect();
         Self { subjects, ..self.clone() }
+    }
+
+    /// The same where protected scripts and configuration name these files, each with the one that does.
+    #[must_use]
+    pub fn with_named(self, named: BTreeMap<String, String>) -> Self {
+        Self { named, ..self }
     }
 
     /// The same for a run whose earlier stories added these files.
@@ -280,6 +292,9 @@ impl Protection {
         }
         if self.check_scripts.contains(path) {
             return Some((Role::Protected, Why::CheckScript));
+        }
+        if let Some(file) = self.named.get(path) {
+            return Some((Role::Protected, Why::NamedIn { file: file.clone() }));
         }
         if let Some((pattern, Some((ecosystem, group)))) = self.protected.find(path) {
             let ecosystem = ecosystem.name().to_owned();

@@ -65,7 +65,7 @@ mod tests {
             ("pytest conftest.py", vec![]),
             ("sh own.sh", vec![]),
             ("./greet.sh world | sort", vec!["greet.sh"]),
-            ("test \"$(bin/greet 2>&1)\" = hello", vec!["=", "bin/greet", "hello"]),
+            ("test \"$(bin/greet 2>&1)\" = hello", vec!["", "=", "bin/greet", "hello"]),
             ("sh greet.sh > out; cat out", vec!["greet.sh", "out"]),
         ] {
             let found = subjects([&CommandSpec::Shell(command.to_owned())]);

@@ -44,6 +44,7 @@ impl ProtectedKind {
             | Why::Autorun { .. }
             | Why::Manifest
             | Why::Keys { .. }
+            | Why::NamedIn { .. }
             | Why::Shadows { .. }
             | Why::NewAtRoot
             | Why::Unreadable { .. }

@@ -9,6 +9,7 @@ use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan
 use verdone_core::verify::{Proof, ProtectedKind, Tree, command_names};
 
 use super::VerifyError;
+use super::named::{could_be_named, with_named};
 use crate::git::{Git, GitError, PathSet, RepoPath, Side, TreeChange, TreeFile};
 use crate::site::seen_from;
 
@@ -168,7 +169,14 @@ fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Prot
     let scripts: BTreeSet<String> = request.check_scripts.iter().filter(judges).cloned().collect();
     let protection = Protection::new(request.settings, &ecosystems, request.folder)
         .map_err(|error| GitError::Unexpected { what: "[protect]", detail: error.to_string() })?;
-    Ok(protection.with_scope(request.scope).with_check_scripts(&scripts).with_subjects(request.subjects))
+    let protection = protection.with_scope(request.scope).with_check_scripts(&scripts).with_subjects(request.subjects);
+    // Only files that were there before are parts of others.
+    let changed = changes.iter().filter(|change| change.old.is_some());
+    let changed: Vec<String> = changed.map(|change| change.renamed_from.as_ref().unwrap_or(&change.path).to_string()).collect();
+    if !could_be_named(changed.iter().map(String::as_str)) {
+        return Ok(protection);
+    }
+    Ok(with_named(protection, request.git, &files, request.folder)?)
 }
 
 /// The changes, with the contents of files that are split into parts.

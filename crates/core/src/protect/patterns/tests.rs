@@ -268,7 +268,8 @@ fn ecosystems_are_found_by_their_files() {
 
 #[test]
 fn a_new_file_that_takes_the_place_of_a_module_of_the_language_is_protected() {
-    let protection = protection(&ProtectSettings::default());
+    let ecosystems = [Ecosystem::Python, Ecosystem::Perl, Ecosystem::Ruby];
+    let protection = Protection::new(&ProtectSettings::default(), &ecosystems, "").unwrap();
     for (path, module) in [
         ("unittest.py", Some("unittest")),
         ("src/pytest/__init__.py", Some("pytest")),

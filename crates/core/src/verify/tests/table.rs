@@ -79,7 +79,7 @@ fn every_line_of_the_designs_table() {
             test_first(),
             AgentTested,
             Done,
-            "`./own` fails with tests/new.rs but without the work",
+            "`./own` with tests/new.rs fails without the work and passes with it",
         ),
         row("gates green, the story names no check", World::without_own(), Untested, Done, "names no check"),
         row(
@@ -186,7 +186,13 @@ fn rulings_on_the_red_check() {
             Done,
             "pass without its work",
         ),
-        row("one red check of two is enough", with_second_own(CheckOutcome::Passed), Verified, Done, "`./two` passed before"),
+        row(
+            "one red check of two is enough",
+            with_second_own(CheckOutcome::Passed),
+            Verified,
+            Done,
+            "`./two` already passed before",
+        ),
         row(
             "a check that only the attempt has limits the proof",
             with_second_own(unknown()).added_test().says(Tree::Proof, "./two", failed()),
@@ -291,7 +297,13 @@ fn rulings_on_tests_of_the_attempt() {
         world.counts(Tree::Attempt, TEST, count(5, 0, 0)).counts(Tree::Proof, TEST, proof)
     };
     check(vec![
-        row("red on the proof tree, green on the attempt", brings_test(), AgentTested, Done, "`test` fails with tests/new.rs"),
+        row(
+            "red on the proof tree, green on the attempt",
+            brings_test(),
+            AgentTested,
+            Done,
+            "`test` with tests/new.rs fails without the work",
+        ),
         row(
             "green on the proof tree",
             brings_test().result(Tree::Proof, TEST, CheckOutcome::Passed, count(4, 0, 0)),
