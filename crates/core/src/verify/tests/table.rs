@@ -395,7 +395,7 @@ fn rulings_on_tests_of_the_attempt() {
             World::new().protected("a.snap", Test, Modified).released().says(Tree::Proof, OWN, failed()),
             AgentTested,
             Done,
-            "`./own` fails without the work and passes with it",
+            "`./own` with a.snap fails without the work and passes with it",
         ),
     ]);
 }
