@@ -123,3 +123,26 @@ fn a_green_of_the_same_run_tree_and_gate_is_not_asked_for_again() {
     assert!(seen[0]["cached"].is_null(), "the story's own check is always run");
     assert_eq!(seen[1]["cached"], true);
 }
+
+#[test]
+fn a_test_report_is_found_in_a_folder_that_the_checkout_has_too() {
+    let report = "<testsuite tests=\"1\"><testcase classname=\"c\" name=\"t\"/></testsuite>\n";
+    let patterns = ["target/reports/junit.xml", "build/reports/*.xml", "*/reports/junit.xml", "sub/target/reports/junit.xml"];
+    for pattern in patterns {
+        let folder = pattern.strip_suffix("/junit.xml").or(pattern.strip_suffix("/*.xml")).unwrap().replace('*', "target");
+        let gate = format!(
+            "[[gate]]\nname = \"tests\"\njunit = \"{pattern}\"\ncommand = \"mkdir -p {folder} && cp report.xml {folder}/junit.xml\"\n"
+        );
+        let settings = Settings { limits: "attempts = 1\nturns = 2", tables: &gate, ..Settings::default() };
+        let world = World::folder(HONEST, &settings);
+        for (path, text) in [("PLAN.md", ONE), (".gitignore", "target/\nbuild/\n"), ("report.xml", report), ("sub/file", "")] {
+            world.sandbox.write(path, text);
+        }
+        world.sandbox.repo();
+        for built in ["target", "build", "sub/target"] {
+            world.sandbox.write(&format!("{built}/reports/junit.xml"), "an old one\n");
+        }
+        world.run(0);
+        assert_eq!(runs(&world)[1]["tests"]["ran"], 1, "{pattern}: {}", runs(&world)[1]);
+    }
+}

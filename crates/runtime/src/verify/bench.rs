@@ -139,7 +139,7 @@ fn run_in(
     let env: EnvPlan = place.env.clone().with(shared.mark.0, shared.mark.1);
     let context = CheckContext {
         cwd: &place.cwd,
-        written: Some(&place.written),
+        written: &place.written,
         inside: place.inside.as_ref(),
         run_dir: shared.run_dir,
         number: *number + 1,
