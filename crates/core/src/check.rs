@@ -14,7 +14,7 @@ use crate::span::Span;
 pub use counts::{TestCount, TestsSeen, tests_seen};
 pub use gate::{Gate, GateSettings, Terms, When, ZeroTests};
 pub use key::{ResultKey, counts_for_results};
-pub use order::{due, stages};
+pub use order::{due, stages, stages_by};
 pub use stage::Stage;
 
 /// A command as config or a plan gives it: text goes to `sh -c`, a list is executed as it is.

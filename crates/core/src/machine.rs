@@ -379,7 +379,7 @@ pub struct RegressionReport {
     pub runs: Vec<CheckRun>,
     /// Stories with the runs that do not pass any more.
     pub broken: Vec<(StoryId, Vec<CheckRun>)>,
-    /// Stories for which the time was too short.
+    /// Stories for which the time was too short, or which an interrupt came before.
     pub not_checked: Vec<StoryId>,
 }
 

@@ -10,7 +10,7 @@ mod reports;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, stages};
@@ -33,8 +33,8 @@ const TAIL: usize = 4 * 1024;
 #[derive(Debug)]
 pub struct CheckContext<'a> {
     pub cwd: &'a Path,
-    /// Where files that checks write at `cwd` are found, if that is elsewhere.
-    pub written: Option<&'a Path>,
+    /// Where files that checks write at `cwd` are found, if that is elsewhere: paths below it, each with its folder.
+    pub written: &'a [(PathBuf, PathBuf)],
     /// The workspace that they run in; nothing: right here.
     pub inside: Option<&'a Inside>,
     /// Gets `checks/<number>-<name>.txt`.
@@ -161,7 +161,7 @@ impl<'a> Job<'a> {
 #[derive(Debug)]
 struct Shared<'a> {
     cwd: &'a Path,
-    written: Option<&'a Path>,
+    written: &'a [(PathBuf, PathBuf)],
     inside: Option<&'a Inside>,
     run_dir: &'a Path,
     env: &'a EnvPlan,
@@ -173,7 +173,7 @@ struct Shared<'a> {
 impl<'a> Shared<'a> {
     fn of(context: &'a CheckContext<'_>) -> Self {
         let CheckContext { cwd, written, inside, run_dir, env, cap, grace, redactor, .. } = context;
-        Self { cwd, written: *written, inside: *inside, run_dir, env, cap: *cap, grace: *grace, redactor }
+        Self { cwd, written, inside: *inside, run_dir, env, cap: *cap, grace: *grace, redactor }
     }
 }
 
@@ -226,7 +226,8 @@ impl Worker<'_> {
             keep: Some(self.shared.run_dir.join(&file)),
             redactor,
         };
-        let written = self.shared.written.unwrap_or(self.shared.cwd);
+        let here = [(PathBuf::new(), self.shared.cwd.to_owned())];
+        let written = if self.shared.written.is_empty() { &here } else { self.shared.written };
         let before = Reports::look(written, check.terms.junit.as_deref());
         let (mut names, mut some_tests_ran) = (None, false);
         match (self.start)(&spawn, signals, on) {

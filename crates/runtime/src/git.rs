@@ -321,6 +321,6 @@ impl Git {
 }
 
 /// Ids come from journals and command lines too; nothing else may reach git's arguments.
-fn is_object_id(id: &Oid) -> bool {
+pub(crate) fn is_object_id(id: &Oid) -> bool {
     matches!(id.0.len(), 40 | 64) && id.0.bytes().all(|digit| digit.is_ascii_hexdigit())
 }

@@ -58,6 +58,10 @@ impl Store {
             return Ok(());
         }
         fs::create_dir_all(&self.runs)?;
+        // Git does not look behind a link, and the folder there may be any of the user's.
+        if self.runs.ancestors().take(2).any(Path::is_symlink) {
+            return Ok(());
+        }
         write_atomically(&ignore, b"*\n")?;
         // The folders that may be new: a power cut must not take a run's journal away with them.
         self.runs.ancestors().skip(1).take(2).try_for_each(|folder| File::open(folder)?.sync_all())

@@ -14,11 +14,11 @@ mod trees;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use verdone_core::check::{Check, CheckRun};
+use verdone_core::check::Check;
 use verdone_core::id::Oid;
 use verdone_core::update::Reporter;
 use verdone_core::verify::{
-    BuiltTree, CheckResult, CheckState, Observed, PlannedCheck, ResultId, Step, Tree, VerifyJob, VerifyReport, judge, next_step,
+    BuiltTree, CheckState, Observed, PlannedCheck, ResultId, Step, Tree, VerifyJob, VerifyReport, judge, next_step,
 };
 
 use crate::git::{Git, GitError};
@@ -26,7 +26,7 @@ use crate::workspace::WorkspaceError;
 
 pub use bench::{Bench, BenchPlace};
 pub use kept::KeptResults;
-pub(crate) use kept::hide;
+pub(crate) use kept::cache_folder;
 pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
 pub use other_stories::{earlier_checks, may_weaken_checks, other_checks};
 pub use results::Results;
@@ -150,10 +150,8 @@ impl Verification {
         let began = Instant::now();
         let planned = self.recall(tree, planned.to_vec(), results);
         let checks: Vec<Check> = planned.iter().map(|planned| planned.check.clone()).collect();
-        let mut ran = bench.run(&id, &checks, reporter)?.into_iter();
-        for planned in &planned {
-            // One that was not begun any more was interrupted.
-            let result = ran.next().unwrap_or_else(|| CheckResult::from(CheckRun::of(&planned.check)));
+        let ran = bench.run(&id, &checks, reporter)?;
+        for (planned, result) in planned.iter().zip(ran) {
             let question = ResultId { tree: id.clone(), command: planned.digest.clone() };
             let result = results.keep(&question, &planned.check, result);
             self.observed.results.insert(question, result);

@@ -225,7 +225,7 @@ impl Scene {
         let git = guarded.git(Git::open(&project.root).or_else(|_| Git::open(&project.git_top))?);
         let (outputs, trouble) = Outputs::make(&project.root, &subject.attempt)?;
         let mut notes = self.notes.clone();
-        notes.extend(trouble);
+        notes.extend(trouble.or_else(|| results.trouble()).map(|source| outputs::not_kept(&source)));
         let name = format!("verify-{}", guarded.mark().1);
         let objects = git.object_folders()?;
         let request = WorkspaceRequest { project, config: &asked.config, run: &name, run_dir: outputs.path(), objects };

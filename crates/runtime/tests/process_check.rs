@@ -21,7 +21,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn context<'a>(dir: &'a Path, redactor: &'a Redactor) -> CheckContext<'a> {
     CheckContext {
-        written: None,
+        written: &[],
         inside: None,
         cwd: dir,
         run_dir: dir,

@@ -18,6 +18,28 @@ fn a_cache_that_cannot_be_used_stops_no_verification() {
 }
 
 #[test]
+fn links_that_came_with_the_project_lead_to_nothing_of_the_users() {
+    for linked in [".verdone/cache", ".verdone/cache/outputs", ".verdone/cache/results"] {
+        let sandbox = repository();
+        sandbox.write(".verdone/config.toml", "[[gate]]\nname = \"g\"\ncommand = \"test -f README.md\"\n");
+        let own = sandbox.root().join("own");
+        for name in 0..30 {
+            std::fs::create_dir_all(own.join(format!("{name:040x}"))).unwrap();
+        }
+        std::fs::write(own.join(".gitignore"), "mine\n").unwrap();
+        let link = sandbox.path(linked);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        let output = verdone(&sandbox, &["verify"]);
+        output.assert_code(0);
+        let said = output.stdout.replace("\n ", "");
+        assert!(said.contains("nothing is kept for the next time: "), "{linked}: {said}");
+        assert_eq!(std::fs::read_dir(&own).unwrap().count(), 31, "{linked}");
+        assert_eq!(std::fs::read_to_string(own.join(".gitignore")).unwrap(), "mine\n", "{linked}");
+    }
+}
+
+#[test]
 fn what_is_unknown_is_not_shown_as_red() {
     let sandbox = repository();
     sandbox.write(".verdone/config.toml", "[[gate]]\nname = \"g\"\ncommand = \"no-such-program\"\n");

@@ -123,9 +123,21 @@ fn nothing_is_committed_while_git_is_about_something_else() {
 
 #[test]
 fn a_worker_that_was_killed_after_the_commit_is_made_up_for_and_commits_nothing_twice() {
+    made_up_for(false);
+}
+
+#[test]
+fn the_same_for_a_commit_without_the_users_own_changes() {
+    made_up_for(true);
+}
+
+fn made_up_for(user_has_changes: bool) {
     let plan = PLAN.replace("test -f one", "sleep 0.5; test -f one");
     let mut world = world(&format!("{COMMIT}wait = \"50ms\"\n"), &[("PLAN.md", &plan)]);
     name_the_author(&mut world);
+    if user_has_changes {
+        world.write("README.md", "The user's own.\n");
+    }
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one", "1\n");
     stop(&world).blocked("still verifying");
@@ -148,9 +160,29 @@ fn a_worker_that_was_killed_after_the_commit_is_made_up_for_and_commits_nothing_
     wait_for_finding(&world, &before);
     stop(&world).blocked("NEXT STORY (US-002)");
     assert_eq!(commits(&world), 2);
+    assert_eq!(git(&world, &["show", "--format=", "--name-only", "HEAD"]), "PLAN.md\none\n");
+    if user_has_changes {
+        return;
+    }
     let note: Value = serde_json::from_str(&git(&world, &["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
     assert_eq!(note["story"], "US-001");
     verdone(&world, &["audit"]);
+}
+
+#[test]
+fn a_commit_of_the_agents_that_calls_itself_ours_does_not_stand_for_what_was_verified() {
+    let world = committing(PLAN);
+    arm(&world, &["--plan", "PLAN.md"]);
+    let runs = fs::read_dir(world.work.join(".verdone/runs")).unwrap();
+    let run = runs.map(|entry| entry.unwrap()).find(|entry| entry.file_type().unwrap().is_dir()).unwrap().file_name();
+    world.write("a", "something else\n");
+    git(&world, &["add", "a"]);
+    let message = format!("feat(US-001): One\n\nVerdone-Story: US-001\nVerdone-Run: {}\n", run.to_str().unwrap());
+    git(&world, &["-c", "user.name=dev", "-c", "user.email=d@e", "commit", "--quiet", "-m", &message]);
+    world.write("one", "1\n");
+    stop(&world).blocked("story US-001 is done (verified)");
+    assert_eq!(git(&world, &["show", "--format=", "--name-only", "HEAD"]), "PLAN.md\none\n", "what was verified is committed");
+    assert_eq!(commits(&world), 3);
 }
 
 #[test]

@@ -38,6 +38,18 @@ fn a_story_that_later_work_broke_is_opened_again_before_the_loop_is_complete() {
 }
 
 #[test]
+fn what_was_built_before_proves_nothing_when_the_loop_is_complete() {
+    let plan = PLAN.replace("grep -q one one", "grep -q one one && { test ! -e two || test ! -e target/built; }");
+    let world = world("", &[("PLAN.md", &plan), (".gitignore", "target/\n")]);
+    world.write("target/built", "by the user\n");
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "one\n");
+    stop(&world).blocked("story US-001 is done (verified)");
+    world.write("two", "two\n");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop are done (2 verified)");
+}
+
+#[test]
 fn a_story_that_is_broken_a_second_time_ends_the_loop() {
     let three = format!("{PLAN}- [ ] US-003: Three\n  - Verification: `grep -q three three`\n");
     let world = world("", &[("PLAN.md", &three)]);

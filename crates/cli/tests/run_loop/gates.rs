@@ -123,3 +123,47 @@ fn a_green_of_the_same_run_tree_and_gate_is_not_asked_for_again() {
     assert!(seen[0]["cached"].is_null(), "the story's own check is always run");
     assert_eq!(seen[1]["cached"], true);
 }
+
+#[test]
+fn a_result_is_filed_under_its_own_check_when_checks_are_not_in_the_order_of_stages() {
+    let third = "\n### US-003: Write c\n\n- [ ] Write the file c\n  - Verification: `test -f c`\n";
+    let changing =
+        "[[turn]]\nstory = \"US-003\"\nsteps = [{ create = \"c\" }, { create = \"own.sh\", text = \"test -f a # c\\n\" }]\n";
+    let gates = "[[gate]]\nname = \"tests\"\ncommand = \"true\"\n\
+                 [[gate]]\nname = \"lint\"\nstage = \"quality\"\nwhen = { paths = [\"c\"] }\ncommand = \"test ! -f b || test -f c\"\n";
+    let settings = Settings { limits: "attempts = 1\nturns = 2", tables: gates, ..Settings::default() };
+    let world = World::folder(&format!("{HONEST}{changing}"), &settings);
+    world.sandbox.write("PLAN.md", format!("{}{third}", TWO.replace("`test -f a`", "`sh own.sh`")));
+    world.sandbox.write("own.sh", "test -f a\n");
+    world.sandbox.repo();
+    world.run(0);
+    // The third story changes a script, so the checks of earlier ones run once more. They are of an earlier stage than the last gate, and
+    // come after it in the list. On the base, all of them run together.
+    let report = world.last("verified")["report"].clone();
+    let base = report["runs"]["base"].as_array().unwrap();
+    let failed: Vec<String> = base.iter().filter(|run| run["outcome"] != "passed").map(|run| text(&run["name"])).collect();
+    assert_eq!(failed, ["test -f c", "lint"], "{report}");
+}
+
+#[test]
+fn a_test_report_is_found_in_a_folder_that_the_checkout_has_too() {
+    let report = "<testsuite tests=\"1\"><testcase classname=\"c\" name=\"t\"/></testsuite>\n";
+    let patterns = ["target/reports/junit.xml", "build/reports/*.xml", "*/reports/junit.xml", "sub/target/reports/junit.xml"];
+    for pattern in patterns {
+        let folder = pattern.strip_suffix("/junit.xml").or(pattern.strip_suffix("/*.xml")).unwrap().replace('*', "target");
+        let gate = format!(
+            "[[gate]]\nname = \"tests\"\njunit = \"{pattern}\"\ncommand = \"mkdir -p {folder} && cp report.xml {folder}/junit.xml\"\n"
+        );
+        let settings = Settings { limits: "attempts = 1\nturns = 2", tables: &gate, ..Settings::default() };
+        let world = World::folder(HONEST, &settings);
+        for (path, text) in [("PLAN.md", ONE), (".gitignore", "target/\nbuild/\n"), ("report.xml", report), ("sub/file", "")] {
+            world.sandbox.write(path, text);
+        }
+        world.sandbox.repo();
+        for built in ["target", "build", "sub/target"] {
+            world.sandbox.write(&format!("{built}/reports/junit.xml"), "an old one\n");
+        }
+        world.run(0);
+        assert_eq!(runs(&world)[1]["tests"]["ran"], 1, "{pattern}: {}", runs(&world)[1]);
+    }
+}

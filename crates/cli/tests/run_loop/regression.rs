@@ -1,6 +1,9 @@
 //! What was proven is looked at once more before a run is called complete.
 
-use crate::world::{HONEST, Settings, TWO, World, text};
+use verdone_testkit::Signal;
+
+use crate::signals::wait_for_file;
+use crate::world::{HONEST, PATIENCE, Settings, TWO, World, text};
 
 /// The second story breaks the first one, and the first is mended when it comes back.
 const BREAKING: &str = "[[turn]]\nstory = \"US-001\"\nattempt = 1\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
@@ -57,6 +60,22 @@ fn what_does_not_fit_into_the_time_is_listed_and_breaks_nothing() {
     let look = world.last("regression_checked");
     assert_eq!(look["not_checked"][0], "US-001", "{look}");
     assert!(output.stdout.contains("Not checked again (no time left, or the tests could not run): US-001"), "{}", output.stdout);
+    assert_eq!(world.all("regressed").len(), 0);
+}
+
+#[test]
+fn what_an_interrupt_came_before_is_not_checked_and_does_not_count_as_held() {
+    let hangs = "`test -f a && { test ! -f c || { : > ../tmp/reached; sleep 60; }; }`";
+    let third = "\n### US-003: Write c\n\n- [ ] Write the file c\n  - Verification: `test -f c`\n";
+    let script = format!("{HONEST}[[turn]]\nstory = \"US-003\"\nsteps = [{{ create = \"c\" }}]\n");
+    let world = World::new(&format!("{}{third}", TWO.replace("`test -f a`", hangs)), &script);
+    let run = world.start();
+    wait_for_file(&world, "../tmp/reached");
+    run.signal(Signal::INT);
+    run.wait(PATIENCE).assert_code(130);
+    let look = world.last("regression_checked");
+    assert_eq!(look["not_checked"], serde_json::json!(["US-001", "US-002"]), "{look}");
+    assert_eq!(look["held"], 1, "only the last story was green on this very tree: {look}");
     assert_eq!(world.all("regressed").len(), 0);
 }
 

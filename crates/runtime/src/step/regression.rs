@@ -84,6 +84,7 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
     let mut skipped = BTreeSet::new();
     // What earlier stories left in the cache must not prove anything: the final tree is built from nothing.
     let mut place = BenchPlace::cold();
+    let mut interrupted = false;
     let left = |site: &Site| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
         // Green on this very tree, a moment ago in this run.
@@ -92,24 +93,24 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
         }
         let left_now = left(site);
         let (bounded, cut) = within(check, left_now);
-        let run = match left_now {
-            Some(Duration::ZERO) => None,
-            Some(_) | None => site.run_checks_in(&mut place, tree, &[bounded], reporter)?.pop(),
+        let run = if interrupted || left_now == Some(Duration::ZERO) {
+            None
+        } else {
+            site.run_checks_in(&mut place, tree, &[bounded], reporter)?.pop()
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());
             continue;
         };
-        let interrupted = run.outcome == CheckOutcome::Interrupted;
-        if CheckState::of(&run) != CheckState::Green && !interrupted {
+        if run.outcome == CheckOutcome::Interrupted {
+            interrupted = true;
+            skipped.extend(stories.iter().cloned());
+        } else if CheckState::of(&run) != CheckState::Green {
             for story in stories {
                 broken.entry(story.clone()).or_default().push(run.clone());
             }
         }
         report.runs.push(run);
-        if interrupted {
-            break;
-        }
     }
     let all: BTreeSet<&StoryId> = due.iter().flat_map(|(_, stories)| stories).collect();
     let holds = |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story);

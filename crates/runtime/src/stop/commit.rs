@@ -58,9 +58,6 @@ impl Driver {
         else {
             return Err(StopError::NoVerdict);
         };
-        if let Some(made) = self.made_before(begun)? {
-            return Ok(Ok(made));
-        }
         if let Some(why) = self.stands_in_the_way(checkpoint) {
             return Ok(Err(Without::Marked(why)));
         }
@@ -89,6 +86,9 @@ impl Driver {
         };
         let state = self.state();
         let evidence = Evidence::of(state, begun, (proof, outcome), &report);
+        if let Some(made) = self.made_before(begun, &candidate, &evidence)? {
+            return Ok(Ok(made));
+        }
         let message = evidence.commit_message(&self.config.commit.subject);
         let called_off = || self.signals.requested().is_some();
         let timeout = self.config.commit.timeout.duration();
@@ -140,19 +140,16 @@ impl Driver {
         self.judge(&Attempt { story, base: &base, tree, feedback, allow_unchanged, whole: false })
     }
 
-    /// The commit of a worker that was killed before it could say so.
-    fn made_before(&self, begun: &Begun) -> Result<Option<Input>, StopError> {
-        let (Phase::Committing { proof, outcome, .. }, Some(report)) = (&self.state().phase, begun.report.as_deref()) else {
-            return Ok(None);
-        };
-        let evidence = Evidence::of(self.state(), begun, (*proof, *outcome), report);
-        if let Some(commit) = self.git.head_that_names(&evidence.digest())? {
-            return self.committed(commit, &evidence).map(Some);
+    /// The commit of a worker that was killed before it could say so. Anybody can write such a message, so it counts only for a commit of
+    /// exactly the tree that was verified.
+    fn made_before(&self, begun: &Begun, candidate: &Candidate, evidence: &Evidence) -> Result<Option<Input>, StopError> {
+        let head = self.git.head_commit()?;
+        let made = head.filter(|(head, tree)| Some(head) != begun.base.as_ref() && *tree == candidate.tree);
+        let Some((commit, tree)) = made else { return Ok(None) };
+        if self.git.head_that_names(&evidence.digest())?.as_ref() == Some(&commit) {
+            return self.committed(commit, evidence).map(Some);
         }
         // What was verified apart from the user's own changes leaves no evidence behind, only its commit.
-        let Some((commit, tree)) = self.git.head_commit()?.filter(|(head, _)| Some(head) != begun.base.as_ref()) else {
-            return Ok(None);
-        };
         let message = self.git.message(&commit)?;
         let is_ours = |line: &str| line == format!("Verdone-Story: {}", begun.place.story);
         let of_loop = |line: &str| line == format!("Verdone-Run: {}", self.held.run);

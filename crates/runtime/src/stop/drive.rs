@@ -403,11 +403,17 @@ impl Driver {
     }
 
     /// Runs checks on a tree outside of a verification, and remembers what they say.
-    pub(super) fn run_checks(&mut self, tree: &Oid, checks: &[Check]) -> Result<Vec<CheckRun>, StopError> {
+    fn run_checks(&mut self, tree: &Oid, checks: &[Check]) -> Result<Vec<CheckRun>, StopError> {
+        self.run_checks_in(BenchPlace::default(), tree, checks)
+    }
+
+    /// The same in a workspace that begins with what the caller says.
+    pub(super) fn run_checks_in(&mut self, place: BenchPlace, tree: &Oid, checks: &[Check]) -> Result<Vec<CheckRun>, StopError> {
         if checks.is_empty() {
             return Ok(Vec::new());
         }
         self.on_bench(|bench, results| {
+            bench.place = place;
             let ran = bench.run(tree, checks, &mut Quiet)?;
             let note = |(check, result): (&Check, CheckResult)| {
                 let question =

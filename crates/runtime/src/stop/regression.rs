@@ -9,6 +9,8 @@ use verdone_core::machine::{Input, RegressionReport};
 use verdone_core::stop::{Work, stands};
 use verdone_core::verify::{CheckState, FeedbackTurn, Outcome, PlannedCheck};
 
+use crate::verify::BenchPlace;
+
 use super::StopError;
 use super::drive::{Driver, Step, Until};
 use super::verify::Attempt;
@@ -67,7 +69,8 @@ impl Driver {
             }
         }
         let checks: Vec<Check> = due.iter().map(|(check, _)| check.clone()).collect();
-        let runs = self.run_checks(tree, &checks)?;
+        // What earlier checks built must not prove anything: the final tree is built from nothing.
+        let runs = self.run_checks_in(BenchPlace::cold(), tree, &checks)?;
         let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
         for ((_, stories), run) in due.iter().zip(&runs).filter(|(_, run)| CheckState::of(run) != CheckState::Green) {
             for story in stories {

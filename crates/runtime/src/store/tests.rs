@@ -239,3 +239,22 @@ fn what_others_wrote_where_the_last_id_is_kept_does_no_harm() {
         assert!(id.as_str().starts_with("20260101-120000-"), "{text:?} gave {id}");
     }
 }
+
+#[test]
+fn a_runs_folder_that_is_a_link_gets_no_file_that_hides_it() {
+    for linked in [".verdone", ".verdone/runs"] {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, own) = (dir.path().join("project"), dir.path().join("own"));
+        for folder in [&own, &own.join("runs")] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join(".gitignore"), "mine\n").unwrap();
+        }
+        let link = root.join(linked);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        Store::of(&root).hide().unwrap();
+        for folder in [&own, &own.join("runs")] {
+            assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "mine\n", "{linked}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use verdone_core::check::Check;
+use verdone_core::check::{Check, CheckRun, stages_by};
 use verdone_core::config::Config;
 use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
@@ -66,11 +66,14 @@ impl BenchPlace {
 }
 
 impl Bench<'_> {
-    /// Runs checks on a tree, in a workspace that no agent wrote to. Hidden ones get a workspace each, which nobody else sees.
+    /// Runs checks on a tree, in a workspace that no agent wrote to. Hidden ones get a workspace each, which nobody else sees. Gives a
+    /// result for each check, in the same order: a check that did not start any more was interrupted.
     pub fn run(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckResult>, VerifyError> {
         let (hidden, plain): (Vec<usize>, Vec<usize>) = (0..checks.len()).partition(|at| checks[*at].terms.hidden.is_some());
+        // Results come in the order in which checks run.
+        let plain: Vec<usize> = stages_by(plain, |at| &checks[*at]).concat();
         let together: Vec<Check> = plain.iter().map(|at| checks[*at].clone()).collect();
-        let mut results: Vec<(usize, CheckResult)> = Vec::new();
+        let mut results: Vec<CheckResult> = checks.iter().map(|check| CheckRun::of(check).into()).collect();
         if !together.is_empty() {
             if self.place.open.as_ref().is_none_or(|(open, _)| open != tree) {
                 self.close();
@@ -78,10 +81,12 @@ impl Bench<'_> {
                 let place = self.spaces.checks_on(self.git, tree, self.head, needs)?;
                 self.place.open = Some((tree.clone(), place));
             }
-            let Some((_, place)) = &self.place.open else { return Ok(Vec::new()) };
+            let Some((_, place)) = &self.place.open else { return Ok(results) };
             let shared = Shared::of(self.config, self.run_dir, self.mark, self.redactor, self.signals, self.clock);
             let ran = run_in(place, &together, &shared, self.number, reporter)?;
-            results.extend(plain.into_iter().zip(ran));
+            for (at, result) in plain.into_iter().zip(ran) {
+                results[at] = result;
+            }
         }
         for at in hidden {
             let check = &checks[at];
@@ -89,10 +94,11 @@ impl Bench<'_> {
             let place = self.spaces.checks_on(self.git, tree, self.head, needs)?;
             let shared = Shared::of(self.config, self.run_dir, self.mark, self.redactor, self.signals, self.clock);
             let ran = run_in(&place, std::slice::from_ref(check), &shared, self.number, reporter)?;
-            results.extend(ran.into_iter().map(|result| (at, result)));
+            if let Some(result) = ran.into_iter().next() {
+                results[at] = result;
+            }
         }
-        results.sort_by_key(|(at, _)| *at);
-        Ok(results.into_iter().map(|(_, result)| result).collect())
+        Ok(results)
     }
 
     /// Ends the open workspace.
@@ -139,7 +145,7 @@ fn run_in(
     let env: EnvPlan = place.env.clone().with(shared.mark.0, shared.mark.1);
     let context = CheckContext {
         cwd: &place.cwd,
-        written: Some(&place.written),
+        written: &place.written,
         inside: place.inside.as_ref(),
         run_dir: shared.run_dir,
         number: *number + 1,

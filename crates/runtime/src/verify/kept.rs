@@ -18,9 +18,12 @@ use crate::atomic::replace_for_readers;
 use crate::matching::matching;
 use crate::process;
 use crate::project::Project;
-use crate::regular::read_regular;
+use crate::regular::{read_regular, real_folder};
 use crate::seal::Seal;
 
+const CACHE: &str = ".verdone/cache";
+const RESULTS: &str = "results";
+const SUFFIX: &str = ".json";
 const VERSION: u32 = 2;
 /// A few lines, the end of an output, and the names of tests.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -34,7 +37,6 @@ const PURPOSE: &str = "check result";
 /// The results of one project, as its settings are now.
 #[derive(Debug)]
 pub struct KeptResults {
-    dir: PathBuf,
     root: PathBuf,
     seal: Seal,
     folder: String,
@@ -60,8 +62,7 @@ impl KeptResults {
         let folder = project.root.strip_prefix(&project.git_top).ok()?.to_string_lossy().into_owned();
         let place = digest(&serde_json::to_vec(&(&config.workspace, &config.seal)).ok()?);
         let environment = process::inherited().into_iter().filter(|(name, _)| counts_for_results(name)).collect();
-        let dir = project.root.join(".verdone/cache/results");
-        Some(Self { dir, root: project.root.clone(), seal, folder, place, environment, answers: true })
+        Some(Self { root: project.root.clone(), seal, folder, place, environment, answers: true })
     }
 
     /// The same, but every question is asked again.
@@ -103,10 +104,9 @@ impl KeptResults {
         let (names, some_tests_ran) = (result.names.clone(), result.some_tests_ran);
         let entry = Entry { v: VERSION, key: key.clone(), run, names, some_tests_ran };
         let body = serde_json::to_vec(&entry).map_err(io::Error::other)?;
-        hide(&self.root)?;
-        fs::create_dir_all(&self.dir)?;
-        replace_for_readers(&self.path(&key), &self.seal.put_on(PURPOSE, &body))?;
-        self.cut_down()
+        let folder = self.folder_to_write()?;
+        replace_for_readers(&folder.join(file_name(&key)), &self.seal.put_on(PURPOSE, &body))?;
+        cut_down(&folder)
     }
 
     fn key(&self, question: &ResultId, check: &Check) -> Option<String> {
@@ -128,23 +128,42 @@ impl KeptResults {
     }
 
     fn path(&self, key: &str) -> PathBuf {
-        self.dir.join(format!("{key}.json"))
+        self.root.join(CACHE).join(RESULTS).join(file_name(key))
     }
 
-    fn cut_down(&self) -> io::Result<()> {
-        let mut entries: Vec<(i64, PathBuf)> = Vec::new();
-        for entry in fs::read_dir(&self.dir)? {
-            let entry = entry?;
+    fn folder_to_write(&self) -> io::Result<PathBuf> {
+        real_folder(&cache_folder(&self.root)?, Path::new(RESULTS))
+    }
+
+    /// Why no result can be kept.
+    pub fn trouble(&self) -> Option<io::Error> {
+        self.folder_to_write().err()
+    }
+}
+
+fn file_name(key: &str) -> String {
+    format!("{key}{SUFFIX}")
+}
+
+fn is_result(name: &str) -> bool {
+    name.strip_suffix(SUFFIX).is_some_and(|key| key.len() == 64 && key.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+fn cut_down(folder: &Path) -> io::Result<()> {
+    let mut entries: Vec<(i64, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(is_result) {
             entries.push((entry.metadata().map_or(0, |meta| meta.mtime()), entry.path()));
         }
-        if entries.len() > MOST {
-            entries.sort();
-            for (_, path) in &entries[..entries.len() - MOST / 2] {
-                let _ = fs::remove_file(path);
-            }
-        }
-        Ok(())
     }
+    if entries.len() > MOST {
+        entries.sort();
+        for (_, path) in &entries[..entries.len() - MOST / 2] {
+            let _ = fs::remove_file(path);
+        }
+    }
+    Ok(())
 }
 
 /// The declared inputs with their contents, as a digest; nothing where they cannot be read.
@@ -159,15 +178,16 @@ fn inputs(patterns: &[String], root: &Path) -> Option<String> {
     Some(digest(&serde_json::to_vec(&all).ok()?))
 }
 
-/// Makes `.verdone/cache/` ignore itself, so that it never shows up in the user's git status.
-pub(crate) fn hide(root: &Path) -> io::Result<()> {
-    let cache = root.join(".verdone/cache");
+/// `.verdone/cache/`, created where it is missing. It ignores itself, so that it never shows up in the user's git status. A pull request
+/// can commit a link in its place, to any folder of the user: that is an error.
+pub(crate) fn cache_folder(root: &Path) -> io::Result<PathBuf> {
+    let cache = real_folder(root, Path::new(CACHE))?;
     let ignore = cache.join(".gitignore");
     if read_regular(&ignore, 2).is_ok_and(|bytes| bytes == b"*\n") {
-        return Ok(());
+        return Ok(cache);
     }
-    fs::create_dir_all(&cache)?;
-    replace_for_readers(&ignore, b"*\n")
+    replace_for_readers(&ignore, b"*\n")?;
+    Ok(cache)
 }
 
 /// A timeout may come from a busy machine, and what is unknown or flaky answers nothing.
@@ -240,6 +260,40 @@ mod tests {
         assert!(asked_again.answer(&on("a"), &check()).is_none());
         assert!(asked_again.settle(&on("a"), &check(), result(CheckOutcome::Passed)).run.flaky);
         assert_eq!(world.kept().answer(&on("a"), &check()).unwrap().run.outcome, CheckOutcome::Failed { code: 3 });
+    }
+
+    #[test]
+    fn links_in_place_of_its_folders_are_not_followed() {
+        for linked in [".verdone", ".verdone/cache", ".verdone/cache/results"] {
+            let world = World::new();
+            let (own, link) = (world.state.with_file_name("own"), world.project.root.join(linked));
+            for folder in [&own, &own.join("cache"), &own.join("results")] {
+                fs::create_dir(folder).unwrap();
+                fs::write(folder.join(".gitignore"), "mine\n").unwrap();
+            }
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(&own, &link).unwrap();
+            world.kept().settle(&on("a"), &check(), result(CheckOutcome::Passed));
+            let trouble = world.kept().trouble().unwrap().to_string();
+            assert!(trouble.contains(&format!("{linked} is not a folder")), "{trouble}");
+            for folder in [&own, &own.join("cache"), &own.join("results")] {
+                assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "mine\n", "{linked}");
+            }
+            assert!(!world.entry("a").exists(), "{linked}");
+        }
+    }
+
+    #[test]
+    fn only_results_are_removed_when_there_are_too_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("notes.json"), "mine").unwrap();
+        for number in 0..=MOST {
+            fs::write(at(&file_name(&digest(&number.to_le_bytes()))), "").unwrap();
+        }
+        cut_down(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), MOST / 2 + 1);
+        assert!(at("notes.json").exists());
     }
 
     #[test]

@@ -32,6 +32,11 @@ impl Results {
         self.kept.as_ref()?.answer(question, check)
     }
 
+    /// Why results cannot outlive this process, although they should.
+    pub fn trouble(&self) -> Option<std::io::Error> {
+        self.kept.as_ref()?.trouble()
+    }
+
     /// Remembers a result, on disk too if results are kept there.
     pub(super) fn keep(&mut self, question: &ResultId, check: &Check, result: CheckResult) -> CheckResult {
         let result = self.note(question.clone(), result);

@@ -339,8 +339,18 @@ impl Workspaces {
         };
         let login = Login::new(visible.credentials);
         let cwd = at.join(self.below_top());
-        let (mount_points, build_folders) = (visible.mount_points, visible.build_folders);
-        Ok(Made { at, cwd, inside, env: visible.env, view, login, notes, mount_points, build_folders })
+        Ok(Made {
+            at,
+            cwd,
+            inside,
+            env: visible.env,
+            view,
+            login,
+            notes,
+            mount_points: visible.mount_points,
+            build_folders: visible.build_folders,
+            written_apart: visible.written_apart,
+        })
     }
 
     /// What a view shows.
@@ -394,6 +404,7 @@ struct Made {
     notes: Vec<String>,
     mount_points: Vec<PathBuf>,
     build_folders: Vec<(PathBuf, PathBuf)>,
+    written_apart: Vec<(PathBuf, PathBuf)>,
 }
 
 /// What a view shows beside its tree.

@@ -158,6 +158,8 @@ pub struct Visible {
     pub mount_points: Vec<PathBuf>,
     /// Build folders that are copy-on-write, relative to the top of the tree, with the folder that gets what is written there.
     pub build_folders: Vec<(PathBuf, PathBuf)>,
+    /// The same for every folder of the tree that is not written together with it.
+    pub written_apart: Vec<(PathBuf, PathBuf)>,
     pub preparation: Preparation,
     /// Where a rotated login of the client would be written, and the user's own file.
     pub credentials: Option<Credentials>,
@@ -194,6 +196,7 @@ pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
         notes: draft.notes,
         mount_points: draft.mount_points,
         build_folders: draft.build_folders,
+        written_apart: draft.written_apart,
         preparation: Preparation { steps: draft.steps },
         credentials,
     }

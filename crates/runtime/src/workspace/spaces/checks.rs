@@ -42,8 +42,9 @@ pub enum Start {
 #[derive(Debug)]
 pub struct CheckPlace {
     pub cwd: PathBuf,
-    /// Where files that are written at `cwd` are found from outside.
-    pub written: PathBuf,
+    /// Where files that are written at `cwd` are found from outside: paths below it, the empty one first, each with the folder that gets
+    /// what is written there.
+    pub written: Vec<(PathBuf, PathBuf)>,
     pub inside: Option<Inside>,
     pub env: EnvPlan,
     view: Option<View>,
@@ -155,7 +156,7 @@ impl Workspaces {
         let shown = Tree::Overlay { lower: files, built, upper: upper.clone(), work };
         let made = self.view(kind, shown, folder.path(), Shown { build_folders, hidden: needs.hidden })?;
         let project = self.below_top();
-        let written = upper.join(&project);
+        let written = written(&project, &upper, made.written_apart);
         let build_output = warm.then(|| Written {
             layer: Arc::clone(&layer),
             upper,
@@ -233,9 +234,10 @@ impl Workspaces {
         };
         let made =
             self.view(kind, Tree::Writable(files.clone()), folder.path(), Shown { build_folders, hidden: needs.hidden })?;
+        let written = written(&self.below_top(), &files, made.written_apart);
         Ok(CheckPlace {
             cwd: made.cwd,
-            written: files.join(self.below_top()),
+            written,
             inside: made.inside,
             env: made.env,
             view: made.view,
@@ -245,4 +247,10 @@ impl Workspaces {
             folder,
         })
     }
+}
+
+/// Where what is written in a project of the tree goes: into `tree`, or into one of the folders apart.
+fn written(project: &Path, tree: &Path, apart: Vec<(PathBuf, PathBuf)>) -> Vec<(PathBuf, PathBuf)> {
+    let in_project = |(path, folder): (PathBuf, PathBuf)| Some((path.strip_prefix(project).ok()?.to_owned(), folder));
+    std::iter::once((PathBuf::new(), tree.join(project))).chain(apart.into_iter().filter_map(in_project)).collect()
 }

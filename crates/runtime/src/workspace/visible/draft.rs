@@ -22,6 +22,8 @@ pub(super) struct Draft<'r> {
     pub(super) mount_points: Vec<PathBuf>,
     /// Build folders that are copy-on-write, with their upper folders.
     pub(super) build_folders: Vec<(PathBuf, PathBuf)>,
+    /// Folders of the tree that are written elsewhere, relative to its top, each with the folder that gets what is written there.
+    pub(super) written_apart: Vec<(PathBuf, PathBuf)>,
     /// The folder that the client is told to use instead of its own.
     pub(super) client_home: Option<PathBuf>,
     /// Shared temporary folders that a private one covers.
@@ -41,6 +43,7 @@ impl<'r> Draft<'r> {
             notes: Vec::new(),
             mount_points: Vec::new(),
             build_folders: Vec::new(),
+            written_apart: Vec::new(),
             client_home: None,
             temp: Vec::new(),
             temp_inside: PathBuf::from("/dev/shm"),

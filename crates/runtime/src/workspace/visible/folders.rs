@@ -63,24 +63,26 @@ pub(super) fn show(draft: &mut Draft<'_>) {
 fn mount_folder(draft: &mut Draft<'_>, path: &Path, place: &Path, mode: FolderMode) {
     let source = draft.request.checkout.join(path);
     match mode {
-        FolderMode::Overlay => overlay_dependencies(draft, &source, place),
+        FolderMode::Overlay => overlay_dependencies(draft, path, &source, place),
         FolderMode::Cache => overlay_build_folder(draft, path, source, place),
         FolderMode::ReadOnly => draft.bind(&source, place, false),
         FolderMode::Copy => {
             let copy = draft.request.scratch.join("copies").join(key(path));
             draft.steps.push(Step::CopyFolder { from: source, to: copy.clone(), except: Vec::new() });
             draft.bind(&copy, place, true);
+            draft.written_apart.push((path.to_owned(), copy));
         }
         FolderMode::None => {}
     }
 }
 
-fn overlay_dependencies(draft: &mut Draft<'_>, source: &Path, place: &Path) {
+fn overlay_dependencies(draft: &mut Draft<'_>, path: &Path, source: &Path, place: &Path) {
     let upper = draft.overlay_over(vec![source.to_owned()], place);
     if matches!(draft.request.build_folders, BuildFolders::Absent) && source.ends_with(WITH_CACHES) {
         let there = CACHES_IN_IT.iter().filter(|name| is_real_folder(&source.join(name)));
         draft.steps.extend(there.map(|name| Step::Opaque { path: upper.join(name) }));
     }
+    draft.written_apart.push((path.to_owned(), upper));
 }
 
 fn overlay_build_folder(draft: &mut Draft<'_>, path: &Path, source: PathBuf, place: &Path) {
@@ -89,7 +91,8 @@ fn overlay_build_folder(draft: &mut Draft<'_>, path: &Path, source: PathBuf, pla
         BuildFolders::Checkout | BuildFolders::Absent => None,
     };
     let upper = draft.overlay_over(kept.into_iter().chain([source]).collect(), place);
-    draft.build_folders.push((path.to_owned(), upper));
+    draft.build_folders.push((path.to_owned(), upper.clone()));
+    draft.written_apart.push((path.to_owned(), upper));
 }
 
 /// Into the tree itself, so that it is a folder like any other: a mount point could not be removed or renamed.
