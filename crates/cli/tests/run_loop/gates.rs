@@ -161,7 +161,7 @@ fn a_test_report_is_found_in_a_folder_that_the_checkout_has_too() {
         }
         world.sandbox.repo();
         for built in ["target", "build", "sub/target"] {
-            world.sandbox.write(&format!("{built}/reports/junit.xml"), "an old one\n");
+            world.sandbox.write(format!("{built}/reports/junit.xml"), "an old one\n");
         }
         world.run(0);
         assert_eq!(runs(&world)[1]["tests"]["ran"], 1, "{pattern}: {}", runs(&world)[1]);
