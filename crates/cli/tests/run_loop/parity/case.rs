@@ -52,7 +52,7 @@ pub(crate) enum Ends {
 impl Case {
     /// A story with these lines, whose work writes `value` into `src/value.txt`.
     pub(crate) fn new(story: &[&str], value: &str) -> Self {
-        let lines = story.iter().map(|line| format!("  - {line}\n")).collect::<Vec<_>>().concat();
+        let lines: String = story.iter().flat_map(|line| ["  - ", line, "\n"]).collect();
         Self {
             plan: format!("# Plan\n\n### US-001: Change the value\n\n- [ ] Change the value\n{lines}"),
             config: String::new(),
