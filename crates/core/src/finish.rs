@@ -46,6 +46,14 @@ impl StopSignal {
             Self::Sighup => 129,
         }
     }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sigint => "SIGINT",
+            Self::Sigterm => "SIGTERM",
+            Self::Sighup => "SIGHUP",
+        }
+    }
 }
 
 impl Finish {

@@ -28,7 +28,7 @@ use crate::verify::{FeedbackTurn, Outcome, Proof, StoryResult, VerifyReport};
 
 pub use apply::apply;
 pub use decide::decide;
-pub use feedback::Feedback;
+pub use feedback::{Feedback, failing_sentence};
 
 /// What a run is allowed to do: fixed when it starts.
 #[derive(Debug, Clone)]

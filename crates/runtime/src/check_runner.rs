@@ -8,7 +8,6 @@ mod parallel;
 mod reports;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,27 +44,16 @@ pub struct CheckContext<'a> {
     pub cap: u64,
     pub grace: Duration,
     pub redactor: &'a Redactor,
-    pub ways: Ways<'a>,
+    pub ways: Ways,
 }
 
-/// An earlier result of a check.
-pub type Known<'a> = dyn Fn(&Check) -> Option<CheckResult> + 'a;
-
-/// How checks are run together. The default: one after another, nothing known before.
-#[derive(Clone, Copy, Default)]
-pub struct Ways<'a> {
+/// How checks are run together. The default: one after another.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ways {
     /// Gates of one stage that run at the same time.
     pub parallel: usize,
     /// Later stages run although one failed.
     pub keep_going: bool,
-    /// A result that stands for a run.
-    pub known: Option<&'a Known<'a>>,
-}
-
-impl fmt::Debug for Ways<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ways").field("parallel", &self.parallel).field("keep_going", &self.keep_going).finish_non_exhaustive()
-    }
 }
 
 /// What the caller of [`run_checks`] hears.
@@ -86,7 +74,7 @@ pub fn run_checks(
     let mut results: Vec<CheckResult> = Vec::new();
     for stage in stages(checks) {
         let number = context.number + results.len() as u32;
-        let jobs: Vec<Job<'_>> = (number..).zip(stage).map(|(number, check)| Job::of(check, number, context)).collect();
+        let jobs: Vec<Job<'_>> = (number..).zip(stage).map(|(number, check)| Job { check, number }).collect();
         let done = run_stage(&jobs, context, signals, on)?;
         let interrupted = done.iter().any(is_interrupted);
         let failed = done.iter().any(|result| result.run.blocks());
@@ -110,7 +98,7 @@ pub fn run_check(
     on: &mut dyn FnMut(Moment<'_>),
 ) -> io::Result<CheckResult> {
     let alone = Worker { shared: &Shared::of(context), start: process::run };
-    alone.work(&Job::of(check, context.number, context), signals, on)
+    alone.work(&Job { check, number: context.number }, signals, on)
 }
 
 fn run_stage(
@@ -119,10 +107,10 @@ fn run_stage(
     signals: &Signals,
     on: &mut dyn FnMut(CheckMoment<'_>),
 ) -> io::Result<Vec<CheckResult>> {
-    let (to_do, parallel) = (jobs.iter().filter(|job| job.known.is_none()).count(), context.ways.parallel.max(1));
+    let parallel = context.ways.parallel.min(jobs.len());
     let own = jobs.iter().any(|job| job.check.origin == CheckOrigin::Story);
-    if to_do > 1 && parallel > 1 && !own {
-        return parallel::run(jobs, parallel.min(to_do), &Shared::of(context), signals, on);
+    if parallel > 1 && !own {
+        return parallel::run(jobs, parallel, &Shared::of(context), signals, on);
     }
     let (shared, mut results) = (Shared::of(context), Vec::new());
     let worker = Worker { shared: &shared, start: process::run };
@@ -130,12 +118,8 @@ fn run_stage(
         if results.last().is_some_and(is_interrupted) {
             break;
         }
-        let result = if let Some(known) = &job.known {
-            known.clone()
-        } else {
-            on(CheckMoment::Started(job.check));
-            worker.work(job, signals, &mut |moment| on(CheckMoment::During(job.check, moment)))?
-        };
+        on(CheckMoment::Started(job.check));
+        let result = worker.work(job, signals, &mut |moment| on(CheckMoment::During(job.check, moment)))?;
         on(CheckMoment::Ended(&result.run));
         results.push(result);
     }
@@ -147,14 +131,6 @@ fn run_stage(
 struct Job<'a> {
     check: &'a Check,
     number: u32,
-    known: Option<CheckResult>,
-}
-
-impl<'a> Job<'a> {
-    fn of(check: &'a Check, number: u32, context: &CheckContext<'_>) -> Self {
-        let known = context.ways.known.and_then(|known| known(check));
-        Self { check, number, known }
-    }
 }
 
 /// What the threads of a stage share.

@@ -233,11 +233,11 @@ pub fn gates(config: &Config) -> Vec<Check> {
 }
 
 /// How the settings want gates to be run together.
-pub(crate) fn ways(settings: &GateSettings) -> Ways<'static> {
+pub(crate) fn ways(settings: &GateSettings) -> Ways {
     const MOST: usize = 4;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };
-    Ways { parallel, keep_going: !settings.stop_at_failing_stage, known: None }
+    Ways { parallel, keep_going: !settings.stop_at_failing_stage }
 }
 
 /// A path for people.

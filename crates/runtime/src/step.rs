@@ -34,6 +34,7 @@ use crate::verify::VerifyError;
 use crate::workspace::WorkspaceError;
 
 pub use commit::{commit, entry};
+pub(crate) use conditions::seen as seen_conditions;
 pub use finish::{finish, is_plan_message, progress_message};
 pub use keep::keep;
 pub use land::land;

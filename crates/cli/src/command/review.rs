@@ -11,6 +11,7 @@ use verdone_runtime::signal::Signals;
 use verdone_runtime::store::Store;
 
 use super::reporter::reporter;
+use super::users_own::refuse_agents;
 use super::{Context, Outcome};
 use crate::args::{AcceptArgs, RejectArgs, ReviewArgs};
 use crate::error::CliError;
@@ -51,6 +52,7 @@ pub(super) fn list(args: &ReviewArgs, context: &Context) -> Outcome {
 }
 
 pub(super) fn accept(args: &AcceptArgs, context: &Context) -> Outcome {
+    refuse_agents("accept a story", &format!("verdone accept {}", args.story), context)?;
     let story = StoryId(args.story.clone());
     let accepted = decide(&story, args.json, context, review::accept)?;
     if args.json {
@@ -65,6 +67,7 @@ pub(super) fn accept(args: &AcceptArgs, context: &Context) -> Outcome {
 }
 
 pub(super) fn reject(args: &RejectArgs, context: &Context) -> Outcome {
+    refuse_agents("reject a story", &format!("verdone reject {}", args.story), context)?;
     let story = StoryId(args.story.clone());
     let rejected = decide(&story, args.json, context, review::reject)?;
     if args.json {

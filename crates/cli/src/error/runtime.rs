@@ -132,6 +132,7 @@ impl From<LandError> for CliError {
             LandError::Step(error) => return error.into(),
             LandError::Verify(error) => return error.into(),
             LandError::Recover(error) => return error.into(),
+            LandError::Interrupted { signal } => Kind::Stopped(signal),
             LandError::Nothing | LandError::Unknown { .. } | LandError::Several { .. } => Kind::Usage,
             LandError::Commit(CommitError::Refused { .. })
             | LandError::Refused { .. }
@@ -413,7 +414,10 @@ impl From<ReviewError> for CliError {
             ReviewError::Recover(error) => return error.into(),
             ReviewError::Journal(error) => return error.into(),
             ReviewError::Lock(error) => return error.into(),
-            ReviewError::Nothing | ReviewError::NotWaiting { .. } | ReviewError::Agent | ReviewError::Unborn => Self::usage(text),
+            ReviewError::Interrupted { signal, .. } => Self::new(Kind::Stopped(signal), text),
+            ReviewError::Nothing | ReviewError::NotWaiting { .. } | ReviewError::NotInPlan { .. } | ReviewError::Unborn => {
+                Self::usage(text)
+            }
             ReviewError::Conflict { .. } | ReviewError::Red { .. } | ReviewError::Hook { .. } | ReviewError::Needed { .. } => {
                 Self::new(Kind::Human, text)
             }

@@ -167,3 +167,29 @@ fn a_test_report_is_found_in_a_folder_that_the_checkout_has_too() {
         assert_eq!(runs(&world)[1]["tests"]["ran"], 1, "{pattern}: {}", runs(&world)[1]);
     }
 }
+
+#[test]
+fn no_prompt_says_more_about_a_hidden_gate_than_its_name_and_that_it_did_not_pass() {
+    // Red before the work and after the first turn, without an answer after the second, green after the third.
+    let exam = "test -f b && exit 0\necho SECRET-OUTPUT\ntest -f c && exec no-such-examiner\nexit 77\n";
+    let gate = "[[gate]]\nname = \"exam\"\ncommand = \"sh $VERDONE_HIDDEN/questions.sh\"\nhidden = \"~/hidden\"\n";
+    let turns = [(1, "a"), (2, "c"), (3, "b")];
+    let turn = |(turn, file)| format!("[[turn]]\nturn = {turn}\nsteps = [{{ create = \"{file}\" }}]\n");
+    let script = turns.map(turn).concat();
+    let settings = Settings { limits: "attempts = 1\nturns = 3", tables: gate, ..Settings::default() };
+    let world = World::folder(&script, &settings);
+    world.sandbox.write("PLAN.md", ONE);
+    world.sandbox.write("../home/hidden/questions.sh", exam);
+    world.sandbox.repo();
+    world.run_with(&["--red-baseline"], 0);
+    let outcomes: Vec<String> =
+        world.all("verified").iter().map(|event| event["report"]["runs"]["attempt"][1]["outcome"].to_string()).collect();
+    assert!(outcomes[0].contains("77") && outcomes[1].contains("127"), "{outcomes:?}");
+    for turn in 1..=3 {
+        let prompt = world.prompt(turn);
+        for told in ["SECRET-OUTPUT", "questions.sh", "77", "127", "exit code", "examiner"] {
+            assert!(!prompt.contains(told), "{told} in the prompt of turn {turn}:\n{prompt}");
+        }
+        assert!(prompt.contains("### `exam` did not pass"), "{prompt}");
+    }
+}

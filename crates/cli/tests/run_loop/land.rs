@@ -1,8 +1,9 @@
 //! Landing: bringing a run's commits to the user's branch, or refusing with a reason and changing nothing.
 
 use serde_json::Value;
-use verdone_testkit::{Checkout, Output, Tmux};
+use verdone_testkit::{Checkout, Output, Signal, Tmux};
 
+use crate::signals::wait_for_file;
 use crate::world::{HONEST, ONE, PATIENCE, Settings, TWO, VERDONE, World, text};
 
 /// A world whose settings say when commits land.
@@ -130,6 +131,38 @@ fn a_hidden_gate_counts_when_commits_are_verified_again() {
         output.assert_code(code);
         assert_eq!(output.stderr.contains("`exam` failed with exit code 1"), code != 0, "{}", output.transcript());
     }
+}
+
+#[test]
+fn a_gate_for_complex_stories_runs_again_when_their_commits_are_re_applied() {
+    let gate = "[[gate]]\nname = \"hard\"\nwhen = { complexity_at_least = 8 }\ncommand = \"test ! -f broken\"\n";
+    let world = World::folder(HONEST, &Settings { tables: gate, ..Settings::default() });
+    let settings = world.sandbox.read(".verdone/config.toml").replace("land = \"auto\"", "land = \"ask\"");
+    world.sandbox.write(".verdone/config.toml", settings);
+    world.sandbox.write("PLAN.md", format!("{ONE}  - Complexity: high\n"));
+    world.sandbox.repo();
+    world.run(0);
+    commit(&world, "broken", "");
+    assert_refused(&world, 4, &["`hard` failed with exit code 1"]);
+}
+
+#[test]
+fn an_interrupted_verification_is_no_failed_check() {
+    let hangs = "test -f a && { test ! -f ../tmp/hang || { : > ../tmp/hanging; sleep 60; }; }";
+    let (world, _) = waiting(&ONE.replace("test -f a", hangs));
+    commit(&world, "mine", "");
+    world.sandbox.write("../tmp/hang", "");
+    let (before, refs) = (Checkout::look(&world.sandbox), world.git(&["for-each-ref", "refs/heads"]));
+    let landing = world.sandbox.spawn(VERDONE, ["land"]);
+    wait_for_file(&world, "../tmp/hanging");
+    landing.signal(Signal::INT);
+    let output = landing.wait(PATIENCE);
+    output.assert_code(130);
+    assert!(output.stderr.contains("stopped by SIGINT before every commit was verified"), "{}", output.transcript());
+    before.assert_untouched(&world.sandbox);
+    assert_eq!(world.git(&["for-each-ref", "refs/heads"]), refs, "no branch moves");
+    std::fs::remove_file(world.sandbox.path("../tmp/hang")).unwrap();
+    land(&world);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Stories whose checks pass and that a person has to look at.
 
-use verdone_testkit::{Checkout, Output};
+use verdone_testkit::{Checkout, Output, Signal};
 
 use crate::land::{branch_of, commit};
-use crate::world::{Settings, TWO, VERDONE, World, text};
+use crate::signals::wait_for_file;
+use crate::world::{PATIENCE, Settings, TWO, VERDONE, World, text};
 
 /// US-001 passes only because it changes the script that checks it; US-002 is honest.
 const WEAK: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"bad\\n\" }, { create = \"own.sh\", text = \"test -f a\\n\" }]\n\
@@ -70,8 +71,11 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
     assert_eq!((&json[0]["story"], &json[0]["stacked"]), (&"US-001".into(), &false.into()));
     refused(&world, &["accept", "US-002"], 2, "does not need a review");
     refused(&world, &["accept", "US-9"], 2, "does not need a review");
-    let agent = world.sandbox.command(VERDONE).args(["accept", "US-001"]).env("CLAUDECODE", "1").output().unwrap();
-    assert!(String::from_utf8_lossy(&agent.stderr).contains("only a person can accept or reject"));
+    for (command, variable) in [("accept", "CLAUDECODE"), ("accept", "CLAUDE_CODE_SESSION_ID"), ("reject", "CLAUDECODE")] {
+        let agent = world.sandbox.command(VERDONE).args([command, "US-001"]).env(variable, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&agent.stderr);
+        assert!(said.contains(&format!("an agent may not {command} a story")), "{variable}: {said}");
+    }
     let before = Checkout::look(&world.sandbox);
     let output = ok(&world, &["accept", "US-001"]);
     assert!(output.stdout.contains("Accepted US-001"), "{}", output.transcript());
@@ -113,6 +117,34 @@ fn a_gate_that_was_not_due_stands_in_the_way_of_no_acceptance() {
         world.run(4);
         ok(&world, &["accept", "US-001"]);
     }
+}
+
+#[test]
+fn a_story_that_is_gone_from_the_plan_cannot_be_accepted_without_its_checks() {
+    let world = world(WEAK, "land = \"ask\"\non_review = \"continue\"", "");
+    world.run(4);
+    let plan = world.plan();
+    let (start, end) = (plan.find("### US-001").unwrap(), plan.find("### US-002").unwrap());
+    world.sandbox.write("PLAN.md", format!("{}{}", &plan[..start], &plan[end..]));
+    refused(&world, &["accept", "US-001"], 2, "US-001 is no longer in PLAN.md");
+    world.sandbox.write("PLAN.md", plan);
+    ok(&world, &["accept", "US-001"]);
+}
+
+#[test]
+fn an_interrupted_acceptance_is_no_failed_check() {
+    let gate = "[[gate]]\nname = \"slow\"\ncommand = \"test ! -f ../tmp/hang || { : > ../tmp/hanging; sleep 60; }\"\n";
+    let world = world(WEAK, "land = \"ask\"\non_review = \"continue\"", gate);
+    world.run(4);
+    world.sandbox.write("../tmp/hang", "");
+    let accepting = world.sandbox.spawn(VERDONE, ["accept", "US-001"]);
+    wait_for_file(&world, "../tmp/hanging");
+    accepting.signal(Signal::TERM);
+    let output = accepting.wait(PATIENCE);
+    output.assert_code(143);
+    assert!(output.stderr.contains("stopped by SIGTERM before US-001 was verified"), "{}", output.transcript());
+    std::fs::remove_file(world.sandbox.path("../tmp/hang")).unwrap();
+    ok(&world, &["accept", "US-001"]);
 }
 
 #[test]
@@ -175,6 +207,12 @@ fn landing_stops_before_the_first_weaker_story() {
     world.sandbox.repo();
     world.run(0);
     refused(&world, &["land", "--proof", "certain"], 2, "unknown proof");
+    // What a message says about the proof is no evidence of it.
+    let first = format!("{}^", branch_of(&world));
+    let note = world.git(&["notes", "--ref=verdone", "show", &first]);
+    world.git(&["notes", "--ref=verdone", "remove", &first]);
+    refused(&world, &["land", "--proof", "agent-tested"], 4, "US-001 has no readable evidence");
+    world.git(&["notes", "--ref=verdone", "add", "-m", &note, &first]);
     let output = ok(&world, &["land", "--proof", "agent-tested"]);
     assert!(output.stdout.contains("1 commit stays"), "{}", output.stdout);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);

@@ -1,6 +1,6 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State};
+use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
 use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
@@ -358,7 +358,7 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     let mut lesson = Feedback::from_runs(runs);
     lesson.regressed = true;
     if again && state.fatal.is_none() {
-        let reason = format!("{story} was fixed once and is broken again: {}", Feedback::from_runs(runs).reason);
+        let reason = format!("{story} was fixed once and is broken again: {}", failing_sentence(runs));
         state.fatal = Some(Fatal { finish: Finish::Stalled, reason, exit_code: Finish::Stalled.exit_code() });
     }
     state.lessons.insert(story.clone(), lesson);

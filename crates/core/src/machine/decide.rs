@@ -97,7 +97,7 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
         return stop(events, Finish::Manual, stopped_by(signal));
     }
     if !green && !rules.red_baseline {
-        let reason = super::Feedback::from_runs(baseline).reason;
+        let reason = super::failing_sentence(baseline);
         return stop(
             events,
             Finish::Blocked,
@@ -174,12 +174,7 @@ fn over_budget(state: &State, rules: &Rules, spent: f64) -> Option<String> {
 }
 
 fn stopped_by(signal: StopSignal) -> String {
-    let name = match signal {
-        StopSignal::Sigint => "SIGINT",
-        StopSignal::Sigterm => "SIGTERM",
-        StopSignal::Sighup => "SIGHUP",
-    };
-    format!("stopped by {name}")
+    format!("stopped by {}", signal.name())
 }
 
 fn next_story(state: &State, rules: &Rules, events: Vec<Event>) -> Decision {

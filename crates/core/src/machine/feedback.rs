@@ -1,6 +1,6 @@
 //! What went wrong, in a form that fits a prompt and a report.
 
-use crate::check::{CheckRun, CommandSpec};
+use crate::check::CheckRun;
 use crate::verify::VerifyReport;
 
 /// A failure as the next prompt tells it.
@@ -25,12 +25,11 @@ impl Feedback {
 
     /// What a verification says to the agent. Of a hidden check that is its name and that it did not pass.
     pub fn from_report(report: &VerifyReport) -> Self {
-        let Some(told) = &report.feedback else { return Self::plain(report.sentence()) };
+        let Some(told) = &report.feedback else { return Self::plain(report.problems_for_agent().join("\n")) };
         let failed = told.checks.iter().filter_map(|check| {
             let run = report.runs_on(check.tree).iter().find(|run| run.name == check.name)?;
-            let is_hidden = report.hidden.contains(&check.name);
-            let command = if is_hidden { CommandSpec::Shell(check.name.clone()) } else { run.command.clone() };
-            Some(CheckRun { command, tail: check.tail.clone(), ..run.clone() })
+            let hidden = run.hidden || report.is_hidden(&check.name);
+            Some(CheckRun { tail: check.tail.clone(), hidden, ..run.clone() }.for_agent())
         });
         let (reason, advice) = (told.problems.join("\n"), told.advice.clone());
         Self { failed: failed.collect(), advice, ..Self::plain(reason) }
@@ -38,13 +37,15 @@ impl Feedback {
 
     /// The failing runs among these, with a sentence that names them.
     pub fn from_runs(runs: &[CheckRun]) -> Self {
-        let failed: Vec<CheckRun> = runs.iter().filter(|run| run.blocks()).cloned().collect();
-        Self { reason: sentence(&failed), failed, tests: Vec::new(), advice: Vec::new(), regressed: false }
+        let failed: Vec<CheckRun> = runs.iter().filter(|run| run.blocks()).map(CheckRun::for_agent).collect();
+        Self { failed: failed.clone(), ..Self::plain(failing_sentence(&failed)) }
     }
 }
 
-fn sentence(failed: &[CheckRun]) -> String {
-    match failed {
+/// Which of these runs fail, for people: hidden checks are named like others.
+pub fn failing_sentence(runs: &[CheckRun]) -> String {
+    let failed: Vec<&CheckRun> = runs.iter().filter(|run| run.blocks()).collect();
+    match failed.as_slice() {
         [] => "no check failed".to_owned(),
         [one] => format!("{}: {}", one.name, one.outcome.words()),
         [first, rest @ ..] => format!("{}: {} (and {} more)", first.name, first.outcome.words(), rest.len()),

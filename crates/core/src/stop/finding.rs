@@ -42,7 +42,7 @@ impl Open {
         self.advice.extend(feedback.advice);
         let is_shown = |reason: &Reason| reason.failing_check().is_some() && !is_doubted;
         let told = report.reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_)) && !is_shown(reason));
-        self.missing.extend(told.map(|reason| (cause_of(reason), reason.to_string())));
+        self.missing.extend(told.map(|reason| (cause_of(reason), reason.for_agent(|name| report.is_hidden(name)))));
     }
 }
 

@@ -105,6 +105,14 @@ impl Reason {
         }
     }
 
+    /// As an agent may see it: of a hidden check, its name and that it did not pass.
+    pub fn for_agent(&self, is_hidden: impl Fn(&str) -> bool) -> String {
+        match self.failing_check().filter(|name| is_hidden(name)) {
+            Some(name) => format!("the hidden check `{name}` did not pass"),
+            None => self.to_string(),
+        }
+    }
+
     /// The check that stands in the way, by name.
     pub fn failing_check(&self) -> Option<&str> {
         match self {

@@ -107,13 +107,28 @@ impl VerifyReport {
         self.reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_))).map(Reason::to_string).collect()
     }
 
-    /// The same in one sentence.
+    /// The same as an agent may see it.
+    pub fn problems_for_agent(&self) -> Vec<String> {
+        let problems = self.reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_)));
+        problems.map(|reason| reason.for_agent(|name| self.is_hidden(name))).collect()
+    }
+
+    pub fn is_hidden(&self, check: &str) -> bool {
+        self.hidden.iter().any(|hidden| hidden == check)
+    }
+
+    /// The problems in one sentence.
     pub fn sentence(&self) -> String {
-        match self.problems().as_slice() {
-            [] => "nothing is missing".to_owned(),
-            [only] => only.clone(),
-            [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+        in_one_sentence(&self.problems())
+    }
+
+    /// Why another tree than the one that was verified is not as good as that one, as an agent may see it.
+    pub fn falls_short_of(&self, proof: Proof, outcome: Outcome) -> Option<String> {
+        if self.outcome < outcome {
+            return Some(in_one_sentence(&self.problems_for_agent()));
         }
+        let weaker = self.proof.filter(|now| *now < proof);
+        weaker.map(|now| format!("it is {now}, and was {proof} before"))
     }
 
     /// The first reason why it is not done.
@@ -134,5 +149,13 @@ impl VerifyReport {
     /// Whether ending the attempt here counts against the story. A review never does.
     pub fn spends_attempt(&self) -> bool {
         self.outcome == Outcome::Failed && !self.is_doubted() && !self.was_interrupted()
+    }
+}
+
+fn in_one_sentence(problems: &[String]) -> String {
+    match problems {
+        [] => "nothing is missing".to_owned(),
+        [only] => only.clone(),
+        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
     }
 }

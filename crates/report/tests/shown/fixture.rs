@@ -244,6 +244,7 @@ fn run(name: &str, origin: CheckOrigin, outcome: CheckOutcome, tail: &str) -> Ch
         flaky: false,
         advisory: false,
         tests: None,
+        hidden: false,
     }
 }
 

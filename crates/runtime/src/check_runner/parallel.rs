@@ -52,12 +52,11 @@ pub(super) fn run(
     sweep.end(shared.grace, signals);
     let mut results = Vec::new();
     for (job, ended) in jobs.iter().zip(ended) {
-        match (ended, &job.known) {
-            (Some(result), _) => results.push(result?),
-            (None, Some(known)) => results.push(known.clone()),
+        match ended {
+            Some(result) => results.push(result?),
             // It was not begun any more.
-            (None, None) if signals.requested().is_some() => results.push(CheckRun::of(job.check).into()),
-            (None, None) => return Err(io::Error::other("a gate could not be started in a thread of its own")),
+            None if signals.requested().is_some() => results.push(CheckRun::of(job.check).into()),
+            None => return Err(io::Error::other("a gate could not be started in a thread of its own")),
         }
     }
     Ok(results)
@@ -68,9 +67,6 @@ fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals:
     loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(job) = jobs.get(at) else { return };
-        if job.known.is_some() {
-            continue;
-        }
         if signals.requested().is_some() || news.send((at, What::Started)).is_err() {
             return;
         }
@@ -88,9 +84,6 @@ fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals:
 /// Passes the news on until the last thread is gone.
 fn hear(jobs: &[Job<'_>], heard: &Receiver<News>, on: &mut dyn FnMut(CheckMoment<'_>)) -> Vec<Option<io::Result<CheckResult>>> {
     let mut ended: Vec<Option<io::Result<CheckResult>>> = jobs.iter().map(|_| None).collect();
-    for known in jobs.iter().filter_map(|job| job.known.as_ref()) {
-        on(CheckMoment::Ended(&known.run));
-    }
     while let Ok((at, what)) = heard.recv() {
         let check = jobs[at].check;
         match what {

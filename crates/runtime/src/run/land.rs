@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use jiff::Timestamp;
+use verdone_core::audit::Trailers;
 use verdone_core::check::{Check, CheckOrigin, Terms};
 use verdone_core::config::Config;
 use verdone_core::event::{Event, Recorded};
 use verdone_core::evidence::{Evidence, NotedCheck};
+use verdone_core::finish::StopSignal;
 use verdone_core::id::Oid;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, VerifyReport};
@@ -42,6 +44,8 @@ pub enum LandError {
     Conflict { commit: Oid, subject: String, paths: Vec<String> },
     #[error("{} ({subject}) does not pass its checks after it was re-applied: {reason}", commit.short())]
     Red { commit: Oid, subject: String, reason: String },
+    #[error("stopped by {} before every commit was verified: no branch was changed", signal.name())]
+    Interrupted { signal: StopSignal },
     #[error(transparent)]
     Commit(#[from] CommitError),
     #[error(transparent)]
@@ -70,7 +74,8 @@ impl LandError {
             Self::Refused { hint, .. } => hint.iter().cloned().collect(),
             Self::Conflict { commit, .. } => vec![format!("resolve it by hand: git cherry-pick {}", commit.short())],
             Self::Red { .. } => vec!["verdone run --fresh lets the agent redo the story on top of your branch".to_owned()],
-            Self::Commit(_)
+            Self::Interrupted { .. }
+            | Self::Commit(_)
             | Self::Git(_)
             | Self::Workspace(_)
             | Self::Verify(_)
@@ -329,10 +334,15 @@ fn landable(git: &Git, store: &Store, commits: &[Oid], wanted: Option<Proof>) ->
     Ok(commits.len())
 }
 
-/// Why a story's commit is not proven well enough. What a person accepted is.
+/// Why a story's commit is not proven well enough. What a person accepted is. Without evidence nothing is proven: the proof that
+/// a message names is text that anybody can write.
 fn weaker(git: &Git, commit: &Oid, wanted: Proof) -> Result<Option<String>, LandError> {
     let note = git.read_note(commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
-    let weak = note.filter(|evidence| evidence.outcome != Outcome::Accepted && evidence.proof < wanted);
+    let Some(evidence) = note else {
+        let story = Trailers::read(&git.message(commit)?).story;
+        return Ok(story.map(|story| format!("{story} has no readable evidence, but --proof asks for {wanted}")));
+    };
+    let weak = Some(evidence).filter(|evidence| evidence.outcome != Outcome::Accepted && evidence.proof < wanted);
     Ok(weak.map(|evidence| format!("{} is {}, but --proof asks for {wanted}", evidence.story, evidence.proof)))
 }
 
@@ -423,6 +433,9 @@ impl Reapplying<'_> {
             reporter.report(Update::Notice { text: &format!("Verifying {subject}") });
             let evidence = self.git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
             let report = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
+            if let Some(signal) = self.signals.requested().filter(|_| report.was_interrupted()) {
+                return Err(LandError::Interrupted { signal });
+            }
             if report.outcome != Outcome::Accepted {
                 return Err(LandError::Red { commit, subject, reason: report.sentence() });
             }
@@ -485,9 +498,10 @@ impl Reapplying<'_> {
 
 /// A check of the evidence, to be run once more.
 fn again(proof: &NotedCheck, config: &Config) -> Check {
-    // A gate that is still there has terms that the evidence does not name.
+    // A gate that is still there has terms that the evidence does not name. It was due then, so it is now.
     if let Some(gate) = gates(config).into_iter().find(|gate| gate.name == proof.name && gate.command == proof.command) {
-        return gate;
+        let terms = Terms { when: Terms::default().when, ..gate.terms };
+        return Check { terms, ..gate };
     }
     let terms = Terms { advisory: proof.advisory, ..Terms::default() };
     let (name, origin) = (proof.name.clone(), proof.origin.clone());

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use verdone_core::config::Config;
 use verdone_core::event::{Event, Place};
+use verdone_core::finish::StopSignal;
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::plan::Waiting;
 use verdone_core::verify::{Outcome, Proof};
@@ -15,7 +16,6 @@ use super::RunPlanError;
 use super::land::LandError;
 use crate::git::{CommitError, GitError};
 use crate::plan_file::PlanFileError;
-use crate::process::{RUN_VARIABLE, VERIFY_VARIABLE};
 use crate::project::Project;
 use crate::recover::RecoverError;
 use crate::store::{JournalError, JournalReader, LockError, Store};
@@ -24,9 +24,6 @@ use crate::workspace::WorkspaceError;
 
 pub use accept::{AcceptedStory, accept};
 pub use reject::{RejectedStory, reject};
-
-/// Set in what Claude Code starts.
-const IN_CLAUDE: &str = "CLAUDECODE";
 
 /// A story that waits for a person.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,12 +58,14 @@ pub enum ReviewError {
     Nothing,
     #[error("{story} does not need a review")]
     NotWaiting { story: StoryId, waiting: Vec<String> },
-    #[error("only a person can accept or reject a story: type this in your own terminal, outside of the agent's session")]
-    Agent,
     #[error("the work of {story} conflicts with later commits in {}", paths.join(", "))]
     Conflict { story: StoryId, work: Oid, paths: Vec<String> },
     #[error("{story} does not pass its checks on top of later commits: {reason}")]
     Red { story: StoryId, work: Oid, reason: String },
+    #[error("stopped by {} before {story} was verified: it was not accepted", signal.name())]
+    Interrupted { story: StoryId, signal: StopSignal },
+    #[error("{story} is no longer in {plan}, which names its checks")]
+    NotInPlan { story: StoryId, plan: String },
     #[error("a git hook refused the commit: {said}")]
     Hook { said: String },
     #[error("{story} cannot be removed from the run's branch: {why}")]
@@ -110,6 +109,9 @@ impl ReviewError {
             Self::Red { story, work, .. } => {
                 vec![format!("look at it: git show {}", work.short()), format!("or drop it: verdone reject {story}")]
             }
+            Self::NotInPlan { story, .. } => {
+                vec!["put the story back into the plan".to_owned(), format!("or drop its work: verdone reject {story}")]
+            }
             Self::Needed { story, .. } => {
                 vec![
                     "take back the later story first: verdone undo, or verdone reject if it needs a review".to_owned(),
@@ -117,7 +119,7 @@ impl ReviewError {
                 ]
             }
             Self::Land(error) => error.hints(),
-            Self::Agent
+            Self::Interrupted { .. }
             | Self::Hook { .. }
             | Self::Unborn
             | Self::Commit(_)
@@ -231,10 +233,4 @@ fn find(runs: &Store, story: &StoryId) -> Result<Review, ReviewError> {
     let waiting = || all.iter().map(|review| review.place.story.to_string()).collect();
     let found = all.iter().rev().find(|review| review.place.story == *story);
     found.cloned().ok_or_else(|| ReviewError::NotWaiting { story: story.clone(), waiting: waiting() })
-}
-
-/// A person decides, not the one who did the work.
-fn refuse_agents() -> Result<(), ReviewError> {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    if [RUN_VARIABLE, VERIFY_VARIABLE, IN_CLAUDE].into_iter().any(is_set) { Err(ReviewError::Agent) } else { Ok(()) }
 }

@@ -9,7 +9,7 @@ use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::Status;
 use verdone_core::plan::progress::StoryEntry;
 use verdone_core::update::{Reporter, Update};
-use verdone_core::verify::{Outcome, Proof, VerifyReport};
+use verdone_core::verify::Outcome;
 
 use super::verify::verify_again;
 use super::{StepError, attempt_of};
@@ -37,7 +37,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
             let rewritten = site.with_plan(&rewritten)?;
             if rewritten != tree {
                 let again = verify_again(site, state, attempt, &rewritten, reporter)?;
-                if let Some(why) = falls_short(&again, *proof, *outcome) {
+                if let Some(why) = again.falls_short_of(*proof, *outcome) {
                     return refused(site, &format!("a git hook changed files, and the result does not pass: {why}"));
                 }
                 // The commit's message names the first evidence: the note keeps both.
@@ -94,15 +94,6 @@ fn run_hooks(site: &mut Site, tree: &Oid, message: &str) -> Result<Option<HookOu
     let called_off = || signals.stop().is_some();
     let timeout = site.config.commit.timeout.duration();
     Ok(Some(site.spaces.run_commit_hooks(&site.git, tree, &site.tip, message, timeout, &called_off)?))
-}
-
-/// Why the tree that the hooks made is not as good as the one that was verified.
-fn falls_short(again: &VerifyReport, proof: Proof, outcome: Outcome) -> Option<String> {
-    if again.outcome < outcome {
-        return Some(again.sentence());
-    }
-    let weaker = again.proof.filter(|now| *now < proof);
-    weaker.map(|now| format!("it is {now}, and was {proof} before"))
 }
 
 /// What follows from a commit that exists: nothing of it can take the commit back.

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use verdone_core::agent::Usage;
+use verdone_core::check::CheckRun;
 use verdone_core::done::{
     CiFact, DoneReport, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Outcome, Prover, complexity,
     judge,
@@ -93,7 +94,8 @@ pub(super) fn look(
     Ok(seen(judged))
 }
 
-fn seen(report: DoneReport) -> Vec<SeenCondition> {
+/// The required conditions, as a verification takes them.
+pub(crate) fn seen(report: DoneReport) -> Vec<SeenCondition> {
     let seen = |one: Judged| match one.outcome {
         Outcome::Held { .. } | Outcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
         Outcome::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
@@ -256,8 +258,12 @@ fn prompt_of(
     files: &[RepoPath],
 ) -> Result<String, StepError> {
     let (name, template) = read_template(&site.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
-    let checks: Vec<String> =
-        report.runs_on(Tree::Attempt).iter().map(|run| format!("`{}`: {}", run.command.display(), run.outcome.words())).collect();
+    let checks: Vec<String> = report
+        .runs_on(Tree::Attempt)
+        .iter()
+        .map(CheckRun::for_agent)
+        .map(|run| format!("`{}`: {}", run.command.display(), run.outcome.words()))
+        .collect();
     let protected: Vec<String> = report.protected.iter().map(|change| change.path.clone()).collect();
     let base = attempt.base.as_ref();
     let diff = site.git.diff_text(base, &candidate.tree, files)?;

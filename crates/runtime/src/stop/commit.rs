@@ -78,7 +78,7 @@ impl Driver {
             report.clone()
         } else {
             let apart = self.verify_again(begun, &candidate.tree)?;
-            if let Some(why) = falls_short(&apart, proof, outcome) {
+            if let Some(why) = apart.falls_short_of(proof, outcome) {
                 let why = format!("without files that had changes of yours when the loop began it does not pass: {why}");
                 return Ok(Err(Without::Marked(why)));
             }
@@ -120,7 +120,7 @@ impl Driver {
         (proof, outcome): (Proof, Outcome),
     ) -> Result<Result<Evidence, String>, StopError> {
         let report = self.verify_again(begun, &made.tree)?;
-        match falls_short(&report, proof, outcome) {
+        match report.falls_short_of(proof, outcome) {
             None => Ok(Ok(Evidence::of(self.state(), begun, (proof, outcome), &report))),
             Some(why) => {
                 self.git.take_back(made, candidate.head.as_ref())?;
@@ -184,15 +184,6 @@ impl Driver {
         let rules = CandidateRules { excluded, largest_file: self.config.limits.largest_file() };
         Ok(self.git.candidate(checkpoint, &rules)?)
     }
-}
-
-/// Why the tree that would be committed is not as good as the one that was verified.
-fn falls_short(again: &VerifyReport, proof: Proof, outcome: Outcome) -> Option<String> {
-    if again.outcome < outcome {
-        return Some(again.sentence());
-    }
-    let weaker = again.proof.filter(|now| *now < proof);
-    weaker.map(|now| format!("it is {now}, and was {proof} before"))
 }
 
 fn is_refused(candidate: &Candidate) -> Option<Without> {

@@ -2,7 +2,7 @@
 //! began with.
 
 use verdone_core::check::Check;
-use verdone_core::done::{Facts, GitFact, JudgeFact, Judged, Outcome as Condition, Prover, complexity, judge, stated_complexity};
+use verdone_core::done::{Facts, GitFact, JudgeFact, Judged, Prover, complexity, judge, stated_complexity};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{self, Input};
 use verdone_core::policy::OnScope;
@@ -17,6 +17,7 @@ use crate::done::{self, Checked};
 use crate::plan_file::PlanFile;
 use crate::ralph_state;
 use crate::site::{gates, in_project};
+use crate::step::seen_conditions;
 use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
 use super::drive::{Driver, Quiet, Step};
@@ -199,12 +200,7 @@ impl Driver {
         let facts = self.facts(attempt, checked)?;
         let wanted = self.config.done.wants_judge(complexity(&self.config.done, &facts).value);
         let facts = Facts { judge: if wanted { JudgeFact::Holds } else { JudgeFact::Off }, ..facts };
-        let seen = |one: Judged| match one.outcome {
-            Condition::Held { .. } | Condition::NotNeeded { .. } => SeenCondition::Met { name: one.name },
-            Condition::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
-            Condition::Unknown { why } => SeenCondition::Unknown { name: one.name, why },
-        };
-        Ok(judge(&self.config.done, &facts).conditions.into_iter().filter(|one| one.required).map(seen).collect())
+        Ok(seen_conditions(judge(&self.config.done, &facts)))
     }
 
     /// The first clear answer about a tree stands.

@@ -116,6 +116,7 @@ fn check(digest: &str) -> CheckRun {
         flaky: false,
         advisory: false,
         tests: None,
+        hidden: false,
     }
 }
 

@@ -3,6 +3,8 @@
 use super::world::{OWN, TEST, World, count, failed, gate, own_check, unknown};
 use crate::check::{CheckOutcome, When};
 use crate::done::JudgeFact;
+use crate::machine::Feedback;
+use crate::stop::Open;
 use crate::verify::ChangeKind::{Deleted, Modified};
 use crate::verify::Outcome::{Accepted, Done, Failed, NeedsReview};
 use crate::verify::Proof::{AgentTested, Unchecked, Untested, Verified};
@@ -564,6 +566,22 @@ fn of_a_hidden_check_the_agent_learns_the_name_and_that_it_failed() {
     let told = serde_json::to_string(&report.feedback).unwrap();
     assert!(told.contains("the hidden check `test` did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
     assert_eq!(report.hidden, [TEST]);
+    // Everywhere else that a prompt gets its words from.
+    let mut open = Open::default();
+    open.add_report(&report);
+    let short = report.falls_short_of(Verified, Done);
+    let told = format!("{:?} {:?} {short:?}", Feedback::from_report(&report), (&open.failed, &open.missing));
+    assert!(told.contains("did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
+}
+
+#[test]
+fn a_hidden_check_that_raises_a_doubt_stays_hidden() {
+    let mut world = pristine_red().left();
+    world.job.gates[0].hidden = true;
+    let mut open = Open::default();
+    open.add_report(&world.report());
+    let told = format!("{:?} {:?}", open.failed, open.missing);
+    assert!(told.contains("the hidden check `test` did not pass") && !told.contains("exit code"), "{told}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::{ReviewView, RunView, StoryView};
 use crate::check::CheckRun;
 use crate::event::{Event, Place};
 use crate::id::{Oid, StoryId};
-use crate::machine::Feedback;
+use crate::machine::failing_sentence;
 use crate::verify::{Outcome, Proof, StoryResult};
 
 impl RunView {
@@ -13,7 +13,7 @@ impl RunView {
         let story = self.story_at(id);
         story.regressions += 1;
         story.review = None;
-        story.reason = Some(format!("later work broke it: {}", Feedback::from_runs(runs).reason));
+        story.reason = Some(format!("later work broke it: {}", failing_sentence(runs)));
         self.decide(id, None);
         self.open += 1;
     }

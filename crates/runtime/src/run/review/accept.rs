@@ -14,7 +14,7 @@ use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Update};
 use verdone_core::verify::{JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
-use super::{Review, ReviewError, ReviewRequest, find, refuse_agents};
+use super::{Review, ReviewError, ReviewRequest, find};
 use crate::clock::Stopwatch;
 use crate::git::{ChangedPath, CommitError, Git, Merged};
 use crate::plan_file::{PlanFile, PlanLocation};
@@ -40,7 +40,6 @@ pub struct AcceptedStory {
 }
 
 pub fn accept(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<AcceptedStory, ReviewError> {
-    refuse_agents()?;
     let ReviewRequest { project, config, story } = *request;
     let git = Git::open(&project.root)?;
     let _lock = RunLock::take(git.git_dir())?;
@@ -231,12 +230,17 @@ impl Accepting<'_> {
             return Ok(report);
         }
         let (story, work) = (self.review.place.story.clone(), self.review.work.clone());
+        if let Some(signal) = self.signals.requested().filter(|_| report.was_interrupted()) {
+            return Err(ReviewError::Interrupted { story, signal });
+        }
         Err(ReviewError::Red { story, work, reason: report.sentence() })
     }
 
     fn job(&self, tree: &Oid) -> Result<(Trees, VerifyJob), ReviewError> {
         let ReviewRequest { project, config, .. } = *self.request;
-        let story = self.plan.plan().story(&self.review.place.story);
+        let Review { place, plan, .. } = &self.review;
+        let not_in_plan = || ReviewError::NotInPlan { story: place.story.clone(), plan: plan.clone() };
+        let story = self.plan.plan().story(&place.story).ok_or_else(not_in_plan)?;
         let frozen = freeze(self.plan.plan(), config, &project.root);
         let own = frozen.get(&self.review.place.story).cloned().unwrap_or_default();
         let gates = gates(config);
@@ -247,7 +251,7 @@ impl Accepting<'_> {
             git: self.git,
             settings: &config.protect,
             folder: &folder,
-            scope: story.map_or(&[], |story| &story.scope),
+            scope: &story.scope,
             check_scripts: &check_scripts(commands),
             subjects: &subjects(own.iter().map(|check| &check.command)),
             start: None,
@@ -256,11 +260,10 @@ impl Accepting<'_> {
             ours: self.plan.paths(),
         })?;
         let (protected, autorun) = changes_of(trees.plan());
-        let criteria = story.map(|story| story.criteria.iter().map(|criterion| criterion.text.clone()).collect());
-        let complexity = stated_complexity(&config.done, story.and_then(|story| story.complexity)).value;
+        let complexity = stated_complexity(&config.done, story.complexity).value;
         let job = VerifyJob {
             story: Some(JobStory {
-                criteria: criteria.unwrap_or_default(),
+                criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
                 complexity: complexity.into(),
                 ..JobStory::of_checks(self.review.place.story.clone(), own)
             }),

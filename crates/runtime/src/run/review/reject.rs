@@ -6,7 +6,7 @@ use verdone_core::id::{Oid, StoryId};
 use verdone_core::plan::Waiting;
 use verdone_core::update::Reporter;
 
-use super::{Review, ReviewError, ReviewRequest, find, refuse_agents};
+use super::{Review, ReviewError, ReviewRequest, find};
 use crate::git::Git;
 use crate::recover::recover;
 use crate::run::land::{LandError, LandRequest, Moved, Reapplying};
@@ -24,7 +24,6 @@ pub struct RejectedStory {
 }
 
 pub fn reject(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<RejectedStory, ReviewError> {
-    refuse_agents()?;
     let ReviewRequest { project, story, .. } = *request;
     let git = Git::open(&project.root)?;
     let _lock = RunLock::take(git.git_dir())?;
