@@ -169,6 +169,7 @@ impl CheckRun {
     }
 
     /// As an agent may see it: of a hidden check, its name and whether it passed.
+    #[must_use]
     pub fn for_agent(&self) -> Self {
         if !self.hidden {
             return self.clone();

@@ -171,9 +171,9 @@ fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Prot
         .map_err(|error| GitError::Unexpected { what: "[protect]", detail: error.to_string() })?;
     let protection = protection.with_scope(request.scope).with_check_scripts(&scripts).with_subjects(request.subjects);
     // Only files that were there before are parts of others.
-    let changed = changes.iter().filter(|change| change.old.is_some());
-    let changed: Vec<String> = changed.map(|change| change.renamed_from.as_ref().unwrap_or(&change.path).to_string()).collect();
-    if !could_be_named(changed.iter().map(String::as_str)) {
+    let old_path = |change: &TreeChange| change.renamed_from.as_ref().unwrap_or(&change.path).to_string();
+    let old: Vec<String> = changes.iter().filter(|change| change.old.is_some()).map(old_path).collect();
+    if !could_be_named(old.iter().map(String::as_str)) {
         return Ok(protection);
     }
     Ok(with_named(protection, request.git, &files, request.folder)?)
