@@ -359,7 +359,7 @@ pub(crate) struct PruneArgs {
 
 /// Write the report of the last run, in Markdown.
 ///
-/// For the morning after: what is done, what is unproven, what was rejected and where it is kept, time, cost, and what to review.
+/// For the morning after: what is done, what is untested, what was rejected and where it is kept, time, cost, and what to review.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -6,13 +6,16 @@ use std::collections::BTreeSet;
 use crate::check::CommandSpec;
 use crate::shell::{self, Directory, RedirectKind, Runs, Script, Simple, Variables};
 
-const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ksh", "zsh", "ash"];
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "zsh", "ash", ".", "source"];
 const INTERPRETERS: [&str; 12] =
     ["python", "python2", "python3", "node", "deno", "bun", "ruby", "perl", "php", "lua", "tsx", "ts-node"];
-/// With these an interpreter runs no file: text, a module, its own test runner.
-const NO_FILE: [&str; 7] = ["-c", "-e", "-m", "-p", "--eval", "--print", "--test"];
+/// With these an interpreter runs no file: text, its own test runner.
+const NO_FILE: [&str; 6] = ["-c", "-e", "-p", "--eval", "--print", "--test"];
+/// Programs that compare files: one of them says what is expected.
+const COMPARE: [&str; 2] = ["cmp", "diff"];
 
-/// A file that a command runs.
+/// A file that a command runs, or that decides what it says in another way.
+#[derive(Clone)]
 struct Run {
     /// Relative to the project.
     path: String,
@@ -31,44 +34,60 @@ pub(super) fn read_scripts(command: &CommandSpec) -> impl Iterator<Item = String
     runs(command).into_iter().filter(|run| run.is_read && !run.by_interpreter).map(|run| run.path)
 }
 
-/// Files that an interpreter runs for a command, and whose exit code decides it.
+/// Files that decide a command by what an interpreter makes of them, or by what they say is expected.
 pub fn deciding_programs(command: &CommandSpec) -> impl Iterator<Item = String> {
     runs(command).into_iter().filter(|run| run.by_interpreter && !run.is_read).map(|run| run.path)
 }
 
 fn runs(command: &CommandSpec) -> Vec<Run> {
     match command {
-        CommandSpec::Argv(words) => run(words, "").into_iter().collect(),
+        CommandSpec::Argv(words) => run(words, ""),
         CommandSpec::Shell(line) => {
             let script = shell::parse(line, &Variables::new());
             let read_in = script.commands.iter().filter(|simple| simple.runs != Runs::Known && !simple.words.is_empty());
-            read_in.filter_map(|simple| run_of(line, &script, simple)).collect()
+            read_in.flat_map(|simple| run_of(line, &script, simple)).collect()
         }
     }
 }
 
-fn run_of(line: &str, script: &Script, simple: &Simple) -> Option<Run> {
+fn run_of(line: &str, script: &Script, simple: &Simple) -> Vec<Run> {
     let words: Vec<String> = simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect();
     let folder = match &simple.directory {
         Directory::Known(folder) => folder.as_str(),
         Directory::Unknown => "",
     };
-    Some(Run { is_read: is_output_read(line, script, simple), ..run(&words, folder)? })
+    let is_read = is_output_read(line, script, simple);
+    run(&words, folder).into_iter().map(|run| Run { is_read, ..run }).collect()
 }
 
-fn run(words: &[String], folder: &str) -> Option<Run> {
-    let (program, rest) = words.split_first()?;
+fn run(words: &[String], folder: &str) -> Vec<Run> {
+    let Some((program, rest)) = words.split_first() else { return Vec::new() };
     let name = program.rsplit('/').next().unwrap_or(program);
-    let by_interpreter = INTERPRETERS.contains(&name);
-    let path = match program.as_str() {
-        _ if SHELLS.contains(&name) => shell_script(rest)?,
-        _ if by_interpreter && rest.iter().any(|word| NO_FILE.contains(&word.as_str())) => return None,
-        // The value of an option has neither.
-        _ if by_interpreter => rest.iter().find(|word| !word.starts_with('-') && word.contains(['.', '/']))?,
-        program if program.contains('/') => program,
-        _ => return None,
+    let is_plain = |word: &&String| !word.starts_with('-');
+    let (by_interpreter, paths): (bool, Vec<String>) = match program.as_str() {
+        _ if SHELLS.contains(&name) => (false, shell_script(rest).map(str::to_owned).into_iter().collect()),
+        _ if COMPARE.contains(&name) => (true, rest.iter().filter(is_plain).cloned().collect()),
+        _ if INTERPRETERS.contains(&name) => (true, interpreted(rest)),
+        program if program.contains('/') => (false, vec![program.to_owned()]),
+        _ => return Vec::new(),
     };
-    Some(Run { path: inside(folder, path)?, by_interpreter, is_read: false })
+    let placed = paths.iter().filter_map(|path| inside(folder, path));
+    placed.map(|path| Run { path, by_interpreter, is_read: false }).collect()
+}
+
+/// The file that an interpreter is given, or those that a module can be.
+fn interpreted(words: &[String]) -> Vec<String> {
+    if let Some(at) = words.iter().position(|word| word == "-m") {
+        let modules = words[at + 1..].iter().filter(|word| !word.starts_with('-')).map(|word| word.replace('.', "/"));
+        return modules
+            .flat_map(|path| [format!("{path}.py"), format!("{path}/__main__.py"), format!("{path}/__init__.py")])
+            .collect();
+    }
+    if words.iter().any(|word| NO_FILE.contains(&word.as_str())) {
+        return Vec::new();
+    }
+    // The value of an option has neither.
+    words.iter().find(|word| !word.starts_with('-') && word.contains(['.', '/'])).cloned().into_iter().collect()
 }
 
 /// The first word that is neither an option nor the value of one: `-euo pipefail check.sh`.
@@ -134,6 +153,7 @@ mod tests {
             ("cd sub && bash ./own.sh", "sub/own.sh"),
             ("CI=1 ./check.sh", "check.sh"),
             ("sh own.sh > log", "own.sh"),
+            (". ./settings.env && run", "settings.env"),
             ("sh -c 'make test'", ""),
             ("/usr/bin/env true", ""),
             ("../outside.sh", ""),
@@ -165,7 +185,8 @@ mod tests {
             ("cd web && node ./smoke.mjs", "web/smoke.mjs"),
             ("python calc.py | grep 5", ""),
             ("python -c 'import calc'", ""),
-            ("python -m unittest", ""),
+            ("python -m unittest", "unittest.py unittest/__main__.py unittest/__init__.py"),
+            ("python -c 'import calc; print(calc.div(6, 3))' | diff - qa/expected.txt", "qa/expected.txt"),
             ("node --test calc.js", ""),
             ("pytest conftest.py", ""),
         ] {

@@ -141,7 +141,8 @@ pub(super) const CI: &[&str] = &[
 /// that change what git and other tools see.
 pub const AUTORUN: &[&str] = &[
     "/.verdone/**",
-    "/.fresher/**",
+    "/.fresher/hooks/**",
+    "/.fresher/config.toml",
     ".claude/**",
     ".mcp.json",
     ".cursor/**",
@@ -183,7 +184,7 @@ const ANY: Defaults = Defaults {
     markers: &[],
     tests: &[
         "{test,tests,__tests__,testdata,test_data,test-data,testutils}/**",
-        "{acceptance,e2e,e2e_tests}/**",
+        "{acceptance,accept,e2e,e2e_tests,qa,smoke,integration}/**",
         "{test,tests}[-_]*/**",
         "*[-_]{test,tests}/**",
         "{fixtures,__fixtures__,golden,goldens,snapshots,__snapshots__,cassettes}/**",
@@ -421,7 +422,7 @@ const ELIXIR: Defaults = Defaults {
 };
 
 const PERL: Defaults = Defaults {
-    markers: &["*.pm", "*.pl", "Makefile.PL", "cpanfile", "dist.ini"],
+    markers: &["*.pm", "*.pl", "*.t", "Makefile.PL", "cpanfile", "dist.ini"],
     tests: &["{t,xt}/**", "*.t"],
     configuration: &["{Makefile.PL,Build.PL,dist.ini,.proverc,.perlcriticrc,.perltidyrc,minil.toml}"],
     work: &["{cpanfile,cpanfile.snapshot,MANIFEST}", "*.{pl,pm}"],

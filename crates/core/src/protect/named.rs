@@ -1,8 +1,8 @@
 //! Files that scripts and configuration name: what a check script loads, and what a configuration extends, judges the work as they do.
 
 /// Endings of files that may judge. Code is left out: builds and configuration name it because it is the work.
-const ENDINGS: [&str; 14] =
-    ["sh", "bash", "bats", "json", "jsonc", "json5", "yml", "yaml", "toml", "ini", "cfg", "conf", "mk", "cmake"];
+const ENDINGS: [&str; 16] =
+    ["sh", "bash", "bats", "inc", "env", "json", "jsonc", "json5", "yml", "yaml", "toml", "ini", "cfg", "conf", "mk", "cmake"];
 /// Longer texts are data.
 const LONGEST: usize = 64 * 1024;
 
