@@ -114,6 +114,7 @@ fn follow_target(site: &mut Site, reporter: &mut dyn Reporter) -> Result<(), Ste
         Err(GitError::CheckedOut { .. } | GitError::BranchMoved { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
+    site.start = tip.clone();
     site.tip = tip;
     let text = format!("{name} has moved on: continuing from {}", site.tip.short());
     reporter.report(Update::Notice { text: &text });

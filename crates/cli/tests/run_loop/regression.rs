@@ -37,6 +37,29 @@ fn a_story_that_later_work_broke_is_opened_again_and_mended() {
     world.assert_clean();
 }
 
+/// The first story changes a test without need, and the second one breaks what that test was for.
+#[test]
+fn tests_that_an_earlier_story_made_weaker_count_at_the_end_as_they_were() {
+    let script = "[[turn]]\nstory = \"US-001\"\nattempt = 1\nsteps = [{ create = \"a\" }, { create = \"tests/value.sh\", text = \"true\\n\" }]\n\
+                  [[turn]]\nstory = \"US-001\"\nattempt = 2\nsteps = [{ create = \"value\", text = \"good again\\n\" }]\n\
+                  [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\" }, { create = \"value\", text = \"bad\\n\" }]\n";
+    let gate = "[[gate]]\nname = \"tests\"\ncommand = \"sh tests/value.sh\"\n";
+    for (scope, reopened) in [("", 1), ("  - Scope: `tests/`, `a`\n", 0)] {
+        let settings = Settings { tables: gate, ..Settings::default() };
+        let world = World::folder(script, &settings);
+        world.sandbox.write("PLAN.md", TWO.replacen("`test -f a`\n", &format!("`test -f a`\n{scope}"), 1));
+        world.sandbox.write("tests/value.sh", "grep -q good value\n");
+        world.sandbox.write("value", "good\n");
+        world.sandbox.repo();
+        let output = world.run(0);
+        assert_eq!(world.all("regressed").len(), reopened, "{}", output.stdout);
+        if reopened == 1 {
+            assert!(world.prompt(3).contains("tests with the tests from before the run"), "{}", world.prompt(3));
+            assert_eq!(world.git(&["show", "HEAD:value"]), "good again");
+        }
+    }
+}
+
 #[test]
 fn a_story_that_breaks_twice_stalls_the_run() {
     let script = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }, { run = \"rm -f b\" }]\n\

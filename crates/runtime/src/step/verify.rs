@@ -151,6 +151,22 @@ fn begin(
     Ok(Verification::new(job, Some(trees), &site.results))
 }
 
+/// All that the stories of the run changed, as the work of one attempt that may change these files.
+pub(super) fn trees_of_run(site: &Site, permitted: &[String]) -> Result<Trees, StepError> {
+    Ok(Trees::look(&TreesRequest {
+        git: &site.git,
+        settings: &site.config.protect,
+        folder: &site.folder(),
+        scope: permitted,
+        check_scripts: &scripts(site),
+        subjects: &BTreeSet::new(),
+        start: None,
+        base: &site.start,
+        attempt: &site.tip,
+        ours: site.plan.paths(),
+    })?)
+}
+
 fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
     JobStory {
         id: StoryId(story.id.0.clone()),
